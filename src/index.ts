@@ -12,8 +12,11 @@
  * stop it. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
  */
 
-import type { Argument } from './base/text/library-options.js';
+import type { Argument } from './base/options/check.js';
+import type { Group } from './base/options/kinds.js';
+import type { OpenContext } from './engines/runtime/back-end.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
+import type { WorkContext } from './events.js';
 
 export { type ErrorCode, ExitCode, TrtforgeError };
 
@@ -42,57 +45,77 @@ type Lazy<F> = F extends (...args: infer A) => infer R
 type Words<S extends string> = S extends `${infer A} ${infer B}` ? Words<A> | Words<B> : Name<S>;
 type Name<S extends string> = S extends `${infer N}!` ? Name<N> : S extends `${infer N}:${string}` ? N : S;
 
-/** All names of the options O, as one text. */
+/** What an argument may be, loaded with the first call. */
+type Taken = () => Promise<Argument>;
+
+type None = Readonly<Record<never, never>>;
+type All<O, S extends string, G = None> = [keyof O] extends [Words<S> | keyof G]
+  ? [Words<S> | keyof G] extends [keyof O]
+    ? S
+    : never
+  : never;
+
+/** All options O: their names in a text, and whole groups of them. */
 const options =
   <O>() =>
-  <const S extends string>(
-    names: [keyof O] extends [Words<S>] ? ([Words<S>] extends [keyof O] ? S : never) : never,
-  ): string =>
+  <const S extends string, G extends Group = None>(names: All<O, S, G>, group?: () => Promise<G>): Taken =>
+  async () => {
+    const { optionsNamed } = await import('./base/options/words.js');
+    return { ...optionsNamed(names, nested), ...(await group?.()) };
+  };
+
+/** All names of the options O, which are in others. */
+const inside =
+  <O>() =>
+  <const S extends string>(names: All<O, S>): string =>
     names;
+
+/** One value, by its name in a text. */
+const value =
+  (word: string): Taken =>
+  async () =>
+    (await import('./base/options/words.js')).valueNamed(word);
 
 /** `taken` are its arguments in turn. A signal that is aborted already ends the call before its work is loaded. */
 const lazy = <F extends (...args: never[]) => unknown>(
   load: () => Promise<F>,
-  ...taken: readonly Argument[]
+  ...taken: readonly Taken[]
 ): Lazy<F> =>
   (async (...passed: unknown[]) => {
-    const [{ checkArguments }, { throwIfCancelled }] = await Promise.all([
-      import('./base/text/library-options.js'),
+    const [{ checkArguments }, { throwIfCancelled }, ...declared] = await Promise.all([
+      import('./base/options/check.js'),
       import('./base/process/cancel.js'),
+      ...taken.map((each) => each()),
     ]);
-    const args = checkArguments(passed, taken, nested);
+    const args = checkArguments(passed, declared);
     for (const argument of args as readonly { readonly signal?: AbortSignal }[])
       throwIfCancelled(argument?.signal, 'starting');
     return (await load())(...(args as Parameters<F>));
   }) as Lazy<F>;
 
-const place = 'provider providerOptions onnxRuntime allowFallback device';
-const load = 'toolchain identity plugins allowHostCode weightBudget';
-const opening = `threads profile ${load} cudaGraph ${place}`;
+/** How a file is opened, of engines alone and of both. */
+const loading = async () => (await import('./engines/runtime/tensorrt/engine-options.js')).loadOptions;
+const engineOptions = async () =>
+  (await import('./engines/runtime/tensorrt/engine-options.js')).engineOptions;
+const place = async () => (await import('./engines/runtime/place-options.js')).placeOptions;
+const opening = async () => (await import('./engines/runtime/back-end.js')).openOptions;
 const conversion =
   'ioTypes keepNodes unquantizedNodes keepOps convertOps pluginTypes initMax dataMax maxReductionDepth calibration rest allowUnconverted';
 const build =
   'model! target toolchain precision conversion weaklyTyped profiles batch dims settings plugins modelName modelVersion extension device timingCache builder verbose logFolder forceRebuild knownAnswer store layers remote maxBytes requireSignature trustKeys signKey';
-const bench =
-  'engine! toolchain identity device! plugins! allowHostCode! weightBudget shapes:case! inputs! mode! layers:flag! samples:file percentiles wait!';
 const judging = 'seed samples shapes ranges data atol rtol threads';
-const file = { is: 'file!' };
-const work = 'emit signal';
-const context = `${work} environment`;
-const benchContext = `emit signal environment trtexecLog`;
+const file = value('file!');
+const work = options<WorkContext>()('emit signal');
+const context = options<OpenContext>()('emit signal environment');
+const benchContext = options<import('./quality/bench/request.js').BenchContext>()(
+  'emit signal environment trtexecLog',
+);
 
 /** The names in options that are objects themselves. */
 const nested = {
-  conversion: options<import('./formats/precision/options.js').ConversionOptions>()(conversion),
-  data: options<import('./quality/verify/request.js').SampleData>()('files! preprocess imgsz part profiles'),
-  verify: options<import('./forge/options.js').ComparisonOptions>()(judging),
-  inputs: options<import('./quality/bench/request.js').InputRequest>()('seed! ranges! files!'),
-  mode: options<import('./tensorrt/trtexec/request.js').ModeRequest>()(
-    'transfers! graph! spinWait! streams! warmUpMs! durationMs! iterations! idleMs!',
-  ),
-  'shapes:case': 'kind! batches shapes',
-  'candidate:bench': bench,
-  'reference:bench': bench,
+  conversion: inside<import('./formats/precision/options.js').ConversionOptions>()(conversion),
+  data: inside<import('./quality/verify/request.js').SampleData>()('files! preprocess imgsz part profiles'),
+  verify: inside<import('./forge/options.js').ComparisonOptions>()(judging),
   keepCalls: 'count bytes',
 };
 
@@ -112,10 +135,11 @@ export const forge = lazy(
     };
   },
   options<import('./forge/options.js').ForgeOptions>()(
-    `${build} runRoot skip verify allowHostCode weightBudget`,
+    `${build} runRoot skip verify`,
+    async () => (await import('./engines/runtime/tensorrt/engine-options.js')).onlyLoadOptions,
   ),
   options<import('./forge/options.js').ForgeContext>()(
-    `${context} commandLine profileFrom build machine sections`,
+    `emit signal environment commandLine profileFrom build machine sections`,
   ),
 );
 /**
@@ -130,7 +154,7 @@ export const buildOrLoad = lazy(
   async () => (await import('./quality/known-answer/at-build.js')).buildOrLoad,
   options<import('./engines/builder/build.js').BuildOptions>()(`${build} output`),
   options<import('./engines/builder/build.js').BuildContext>()(
-    `${context} graceMs build areSizesKnown answer exporter`,
+    `emit signal environment graceMs build areSizesKnown answer exporter`,
   ),
 );
 /**
@@ -158,7 +182,7 @@ export const inspectModel = lazy(
 export const convertModel = lazy(
   async () => (await import('./formats/precision/convert.js')).convertModel,
   file,
-  { is: 'output!' },
+  value('output!'),
   options<import('./formats/precision/convert.js').ConvertOptions>()(`precision! externalData ${conversion}`),
   work,
 );
@@ -173,7 +197,8 @@ export const convertModel = lazy(
 export const calibrationOf = lazy(
   async () => (await import('./engines/calibration/calibration.js')).calibrationOf,
   options<import('./engines/calibration/calibration.js').CalibrationRequest>()(
-    `data:files! method cache part preprocess imgsz ${place}`,
+    'data:files! method cache part preprocess imgsz',
+    place,
   ),
 );
 /**
@@ -187,9 +212,10 @@ export const calibrationOf = lazy(
 export const runFile = lazy(
   async () => (await import('./engines/run/run-file.js')).runFile,
   options<import('./engines/run/run-request.js').RunRequest>()(
-    `file! sources! seed output iterations shapes ranges ${opening}`,
+    'file! sources! seed output iterations shapes ranges',
+    opening,
   ),
-  `${context} backEnds`,
+  options<import('./quality/verify/request.js').VerifyContext>()('emit signal environment backEnds'),
 );
 /**
  * Opens an engine or a model, in a process of its own: what crashes there is an error here.
@@ -203,7 +229,7 @@ export const runFile = lazy(
 export const openSession = lazy(
   async () => (await import('./engines/runtime/open-session.js')).openSession,
   file,
-  options<import('./engines/runtime/back-end.js').OpenOptions>()(opening),
+  opening,
   context,
 );
 /**
@@ -219,7 +245,8 @@ export const openEngineSession = lazy(
   async () => (await import('./quality/known-answer/at-load.js')).openCheckedSession,
   file,
   options<import('./quality/known-answer/at-load.js').CheckedSessionOptions>()(
-    `device requirePassport contexts keepCalls requireSignature trustKeys ${load} cudaGraph check ${context}`,
+    'device requirePassport contexts keepCalls requireSignature trustKeys check emit signal environment',
+    engineOptions,
   ),
 );
 /**
@@ -233,9 +260,10 @@ export const openEngineSession = lazy(
 export const verifyModel = lazy(
   async () => (await import('./quality/verify/verify.js')).verifyModel,
   options<import('./quality/verify/request.js').VerifyRequest>()(
-    `reference! candidate! precision profiles conversion errorMap ${judging} ${load} cudaGraph ${place}`,
+    `reference! candidate! precision profiles conversion errorMap ${judging}`,
+    async () => ({ ...(await engineOptions()), ...(await place()) }),
   ),
-  `${context} backEnds`,
+  options<import('./quality/verify/request.js').VerifyContext>()('emit signal environment backEnds'),
 );
 /**
  * What differs between two ONNX models: interface, weights, nodes.
@@ -247,7 +275,7 @@ export const verifyModel = lazy(
  */
 export const compareModels = lazy(
   async () => (await import('./quality/models/compare-models.js')).compareModels,
-  'a! b!',
+  options<Parameters<typeof import('./quality/models/compare-models.js').compareModels>[0]>()('a! b!'),
   work,
 );
 /**
@@ -276,8 +304,8 @@ export const compareOutputs = lazy(
  */
 export const benchWith = lazy(
   async () => (await import('./quality/bench/bench-with.js')).benchWith,
-  { is: 'tool!' },
-  options<import('./quality/bench/request.js').BenchRequest>()(bench),
+  value('tool!'),
+  async () => (await import('./quality/bench/request.js')).benchOptions,
   benchContext,
 );
 /**
@@ -291,9 +319,7 @@ export const benchWith = lazy(
  */
 export const benchCompare = lazy(
   async () => (await import('./quality/bench/compare.js')).benchCompare,
-  options<import('./quality/bench/request.js').BenchCompareRequest>()(
-    'candidate:bench! reference:bench! rounds! failAbove',
-  ),
+  async () => (await import('./quality/bench/request.js')).benchCompareOptions,
   benchContext,
 );
 /**
@@ -328,9 +354,10 @@ export const runGate = lazy(
  * use(drafted.policy);
  * ```
  */
-export const draftPolicy = lazy(async () => (await import('./quality/gate/draft-policy.js')).draftPolicy, {
-  is: 'results!',
-});
+export const draftPolicy = lazy(
+  async () => (await import('./quality/gate/draft-policy.js')).draftPolicy,
+  value('results!'),
+);
 /**
  * What the log of a build or a run means, by the known issues.
  *
@@ -342,7 +369,7 @@ export const draftPolicy = lazy(async () => (await import('./quality/gate/draft-
 export const explainLog = lazy(
   async () => (await import('./quality/explain/explain.js')).explainLog,
   file,
-  'model:nodes knownIssues',
+  options<import('./quality/explain/log-reading.js').ExplainMeans>()('model:nodes knownIssues'),
 );
 /**
  * Does work that calls TensorRT; a failure names the known issues in its log.
@@ -354,7 +381,7 @@ export const explainLog = lazy(
  */
 export const explaining = lazy(
   async () => (await import('./quality/explain/failure.js')).explaining,
-  { is: 'work!' },
+  value('work!'),
   options<import('./quality/explain/failure.js').ExplainingOptions>()(
     'emit! model version knownIssues:load built',
   ),
@@ -369,7 +396,7 @@ export const explaining = lazy(
  */
 export const findToolchains = lazy(
   async () => (await import('./tensorrt/toolchain/find.js')).findToolchains,
-  { is: 'environment' },
+  value('environment'),
 );
 /**
  * Installs tensorrt-rtx.
@@ -385,7 +412,7 @@ export const installToolchain = lazy(
     'version acceptLicense! wheel folder command',
   ),
   options<import('./tensorrt/toolchain/install.js').InstallEnvironment>()(
-    `platform architecture wheels now ${work}`,
+    `platform architecture wheels now emit signal`,
   ),
 );
 /**
@@ -412,7 +439,8 @@ export const layersOf = lazy(
   async () => (await import('./engines/layers/engine-layers.js')).layersOf,
   file,
   options<import('./engines/layers/engine-layers.js').LayersOptions & { readonly from?: string }>()(
-    `emit signal environment device from ${load}`,
+    'emit signal environment device from',
+    loading,
   ),
 );
 /**
@@ -425,8 +453,8 @@ export const layersOf = lazy(
  */
 export const diffEngines = lazy(
   async () => (await import('./engines/layers/diff.js')).diffEngines,
-  { is: 'a:layers!' },
-  { is: 'b:layers!' },
+  value('a:layers!'),
+  value('b:layers!'),
 );
 
 export type { BuildContext, BuildOptions } from './engines/builder/build.js';
@@ -450,9 +478,9 @@ export type {
   OpenContext,
   OpenedSession,
   OpenOptions,
-  PlaceOptions,
 } from './engines/runtime/back-end.js';
 export type { OrtFacts } from './engines/runtime/onnxruntime/ort-facts.js';
+export type { PlaceOptions } from './engines/runtime/place-options.js';
 export type { Binding, RunOptions, Session } from './engines/runtime/session.js';
 export type {
   EngineContext,

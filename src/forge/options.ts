@@ -1,5 +1,6 @@
+import type { OptionsOf } from '../base/options/option.js';
 import type { BuildOptions, PlanBuilder } from '../engines/builder/build.js';
-import type { EngineLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
+import type { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { ProfileOrigin } from '../engines/store/build-result-schema.js';
 import type { WorkContext } from '../events.js';
 import type { VerifyRequest } from '../quality/verify/request.js';
@@ -16,9 +17,7 @@ export type ComparisonOptions = Pick<
 >;
 
 /** What a user wants forged; all but the model has a default. */
-export interface ForgeOptions
-  extends Omit<BuildOptions, 'output'>,
-    Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> {
+export interface ForgeOptions extends Omit<BuildOptions, 'output'>, OptionsOf<typeof onlyLoadOptions> {
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
   readonly runRoot?: string;
   readonly skip?: readonly SkippablePhase[];

@@ -1,14 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  integer,
-  number,
-  parseNamedFile,
-  parseShapes,
-  parseSize,
-  parseTolerance,
-  parseValueRange,
-  pattern,
-} from '../../src/cli/values.js';
+import { parseNamedFile, parseTolerance, parseValueRange } from '../../src/base/options/readers.js';
+import { integer, number, parseShapes, parseSize, pattern } from '../../src/cli/values.js';
 import { TrtforgeError } from '../../src/errors.js';
 
 const codeOf = (action: () => unknown): string | undefined => {

@@ -69,6 +69,12 @@ export function rangeText({ whole, from, to }: NumberRange): string {
   return `${whole ? 'a whole number' : 'a number'}${from === -Number.MAX_VALUE ? '' : ` from ${from}${upper}`}`;
 }
 
+/** A number as people write it: `1e-3`. */
+export function decimalOf(text: string): number | undefined {
+  const value = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : Number.NaN;
+  return Number.isFinite(value) ? value : undefined;
+}
+
 /** Throws TF_USAGE for the first of these numbers that is out of its range; what has no range is accepted. */
 export function assertWithin(request: object): void {
   for (const [name, range] of Object.entries(numberRanges)) {

@@ -1,4 +1,5 @@
 import { publishFile } from '../../base/files/publish.js';
+import { splitAtCommas, splitNames } from '../../base/options/readers.js';
 import { plural } from '../../base/text/quantity.js';
 import { outcomeExitCodes, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
@@ -13,7 +14,6 @@ import { defineCommand, type TextOutput } from '../command.js';
 import { choice, flag, option, text } from '../option.js';
 import { errorReportOption, toleranceOptions } from '../options/comparison.js';
 import { table } from '../text.js';
-import { splitAtCommas, splitNames } from '../values.js';
 
 export const command = defineCommand({
   arguments: [

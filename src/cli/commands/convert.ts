@@ -1,3 +1,4 @@
+import { valuesOf } from '../../base/options/option.js';
 import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
 import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
@@ -5,7 +6,7 @@ import { type ConvertOptions, convertModel } from '../../formats/precision/conve
 import { defaultFormat, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, type OptionValues, option, text } from '../option.js';
-import { placeOf, placeOptions } from '../options/comparison.js';
+import { placeOptions } from '../options/comparison.js';
 import { conversionFrom, conversionOptions } from '../options/conversion.js';
 import { pattern } from '../values.js';
 
@@ -74,7 +75,7 @@ function requestOf(options: OptionValues<typeof commandOptions>): ConvertOptions
       },
     );
   return {
-    ...conversionFrom(options, placeOf(options)),
+    ...conversionFrom(options, valuesOf(placeOptions, options)),
     unquantizedNodes: highPrecisionNodes,
     precision,
     externalData,

@@ -1,10 +1,11 @@
+import { valuesOf } from '../../base/options/option.js';
 import { formatBytes } from '../../base/text/quantity.js';
 import type { EngineDiff, LayersResult } from '../../engines/layers/result-schema.js';
 import type { PlanFacts, StrippedPlan } from '../../engines/plan/facts.js';
 import { stripForeignHeader } from '../../engines/plan/header.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
-import { engineOptions, engineOptionsOf } from '../options/engine.js';
 import { numberNamed } from '../values.js';
 import { renderPlan } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
@@ -54,7 +55,7 @@ const layersOptions = {
     describe: 'which visible GPU loads the engine (default: 0)',
     parse: numberNamed('device'),
   }),
-  ...engineOptions,
+  ...loadOptions,
 };
 type LayersOptions = OptionValues<typeof layersOptions>;
 
@@ -116,5 +117,5 @@ async function readLayers(
   context: CommandContext,
 ): Promise<LayersResult> {
   const { layersOf } = await import('../../engines/layers/engine-layers.js');
-  return layersOf(file, { ...context, from, device: options.device, ...engineOptionsOf(options) });
+  return layersOf(file, { ...context, from, device: options.device, ...valuesOf(loadOptions, options) });
 }

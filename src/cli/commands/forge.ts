@@ -1,3 +1,6 @@
+import { valuesOf } from '../../base/options/option.js';
+import { splitAtCommas } from '../../base/options/readers.js';
+import { onlyLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { originText } from '../../engines/store/build-result.js';
 import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
@@ -16,15 +19,13 @@ import {
 import { engineSteps, resolvedOf } from '../build-plan.js';
 import { type CommandContext, defineCommand, sectionsOfProducts, type TextOutput } from '../command.js';
 import { advanced, inConfig, type OptionValues, option, text } from '../option.js';
-import { builderOption, buildOptions, buildRequest } from '../options/build.js';
+import { builderOption, buildOptions, buildRequest, configOnly } from '../options/build.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
-import { loadOptions } from '../options/engine.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { type Plan, step } from '../plan.js';
 import { messageLines, renderWarnings } from '../text.js';
-import { splitAtCommas } from '../values.js';
 
 export const forgeOptions = {
   runRoot: text({
@@ -46,8 +47,7 @@ export const forgeOptions = {
   valRange: inConfig(comparisonOptions.valRange),
   ...storeOptions,
   ...builderOption,
-  weightBudget: inConfig(loadOptions.weightBudget),
-  allowHostCode: inConfig(loadOptions.allowHostCode),
+  ...configOnly(onlyLoadOptions),
   ...timeoutOption,
 };
 
@@ -65,8 +65,7 @@ const forgeRequest = (
       runRoot: options.runRoot,
       skip: options.skip.flat(),
       verify: comparisonOptionsOf(options),
-      allowHostCode: options.allowHostCode,
-      weightBudget: options.weightBudget,
+      ...valuesOf(onlyLoadOptions, options),
       verbose: context.verbose ?? false,
     },
     options,

@@ -1,16 +1,19 @@
+import { valuesOf } from '../../base/options/option.js';
+import { parseNamedFile, parseValueRange } from '../../base/options/readers.js';
 import { formatBytes, formatMs, formatStatistic, plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { runFile } from '../../engines/run/run-file.js';
 import type { RunSource } from '../../engines/run/run-request.js';
 import type { RunResult } from '../../engines/run/run-result.js';
+import { engineOptions, loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { checkBeforeUse } from '../../quality/known-answer/at-load.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { option, text } from '../option.js';
-import { placeOf, placeOptions, seedOption } from '../options/comparison.js';
-import { checkOption, cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
+import { placeOptions, seedOption } from '../options/comparison.js';
+import { checkOption } from '../options/engine.js';
 import { shapesOf, shapesOption } from '../options/shapes.js';
-import { numberNamed, parseNamedFile, parseValueRange } from '../values.js';
+import { numberNamed } from '../values.js';
 
 export const command = defineCommand({
   arguments: [
@@ -65,9 +68,9 @@ export const command = defineCommand({
       describe: 'engines: the optimization profile (default: the smallest that takes the shapes)',
       parse: numberNamed('profile'),
     }),
-    cudaGraph: cudaGraphOption,
+    cudaGraph: engineOptions.cudaGraph,
     check: checkOption,
-    ...engineOptions,
+    ...loadOptions,
     ...placeOptions,
     threads: option({
       flags: '--threads <count>',
@@ -81,7 +84,7 @@ export const command = defineCommand({
     options,
     { emit, signal, environment, commandLine },
   ): Promise<RunResult> => {
-    const loading = { ...engineOptionsOf(options), device: options.device };
+    const loading = { ...valuesOf(engineOptions, options), device: options.device };
     await checkBeforeUse(file, options.check, { ...loading, emit, signal, environment });
     const result = await runFile(
       {
@@ -93,8 +96,8 @@ export const command = defineCommand({
         output: options.output,
         iterations: options.iterations,
         profile: options.profile,
-        ...placeOf(options),
-        ...engineOptionsOf(options),
+        ...valuesOf(placeOptions, options),
+        ...valuesOf(engineOptions, options),
         threads: options.threads,
       },
       { emit, signal, environment },

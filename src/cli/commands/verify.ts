@@ -1,6 +1,8 @@
 import { publishFile } from '../../base/files/publish.js';
+import { valuesOf } from '../../base/options/option.js';
 import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
+import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { worstFirst } from '../../quality/verify/checks.js';
@@ -20,7 +22,6 @@ import {
   precisionOption,
   verifyRequestOf,
 } from '../options/comparison.js';
-import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
 import { openShapesOption } from '../options/shapes.js';
 
 const commandOptions = {
@@ -35,7 +36,6 @@ const commandOptions = {
   ...comparisonOptions,
   ...placeOptions,
   ...engineOptions,
-  cudaGraph: cudaGraphOption,
 };
 
 export const command = defineCommand({
@@ -75,7 +75,7 @@ export const command = defineCommand({
 
 const requestOf = (candidate: string, options: OptionValues<typeof commandOptions>): VerifyRequest => ({
   ...verifyRequestOf(candidate, options),
-  ...engineOptionsOf(options),
+  ...valuesOf(engineOptions, options),
 });
 
 function render(result: VerifyResult, output: TextOutput): void {

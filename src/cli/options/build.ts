@@ -1,3 +1,5 @@
+import { valuesOf } from '../../base/options/option.js';
+import { splitAtCommas } from '../../base/options/readers.js';
 import { behaviour } from '../../behaviour/facts.js';
 import { type BuildOptions, builderNames } from '../../engines/builder/build.js';
 import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/builder-config.js';
@@ -16,8 +18,8 @@ import {
   option,
   text,
 } from '../option.js';
-import { numberNamed, parseSize, splitAtCommas } from '../values.js';
-import { placeOf, preparationOptions } from './comparison.js';
+import { numberNamed, parseSize } from '../values.js';
+import { placeOptions, preparationOptions } from './comparison.js';
 import { calibrationPlaceOptions, conversionFrom, conversionOptions } from './conversion.js';
 
 /** What an engine is for; every command that builds has the same. */
@@ -181,7 +183,7 @@ export function recipeRequest(
     device: options.device,
     precision: options.precision,
     weaklyTyped: options.weaklyTyped,
-    conversion: conversionFrom(options, placeOf(options)),
+    conversion: conversionFrom(options, valuesOf(placeOptions, options)),
     settings: {
       ...settings,
       memoryPools: { ...settings.memoryPools, ...(workspace === undefined ? {} : { workspace }) },

@@ -1,11 +1,13 @@
-import type { PlaceOptions } from '../../engines/runtime/back-end.js';
+import { valuesOf } from '../../base/options/option.js';
+import { parseTolerance, parseValueRange, splitAtCommas } from '../../base/options/readers.js';
 import { providers } from '../../engines/runtime/open-session.js';
+import { placeOptions as place } from '../../engines/runtime/place-options.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
 import { MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import { verifyPrecisions } from '../../quality/verify/result.js';
-import { choice, flag, type OptionValues, option, text } from '../option.js';
-import { numberNamed, parseSetting, parseTolerance, parseValueRange, splitAtCommas } from '../values.js';
+import { choice, type OptionValues, option, text } from '../option.js';
+import { numberNamed } from '../values.js';
 import { shapesOf } from './shapes.js';
 
 const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
@@ -42,53 +44,8 @@ export const precisionOption = choice({
   choices: verifyPrecisions,
 });
 
-/** Where a model or an engine runs. */
-export const placeOptions = {
-  provider: choice({
-    flags: '--provider <provider>',
-    describe:
-      'models: what of ONNX Runtime runs them (default: cpu); cuda and tensorrt need libraries of their own and are an error without, never the CPU instead',
-    choices: providers,
-  }),
-  device: option({
-    flags: '--device <number>',
-    describe: 'engines, and models on a GPU: which of the visible GPUs (default: 0)',
-    parse: numberNamed('device'),
-  }),
-  providerOption: option({
-    flags: '--provider-option <key=value>',
-    group: 'ONNX Runtime',
-    advanced: true,
-    trust: true,
-    describe:
-      'models: an option of the provider (use_tf32=1, trt_engine_cache_enable=1), or with a dot in its key an entry of the session',
-    parse: parseSetting,
-    repeat: true,
-  }),
-  onnxruntime: text({
-    flags: '--onnxruntime <path>',
-    group: 'ONNX Runtime',
-    advanced: true,
-    trust: true,
-    describe:
-      'models: the libonnxruntime.so, or a folder of its installation (default: ORT_HOME, else the first that has the provider)',
-  }),
-  allowFallback: flag({
-    flags: '--allow-fallback',
-    group: 'ONNX Runtime',
-    advanced: true,
-    describe: 'models: run nodes elsewhere that the provider does not take; results list them',
-  }),
-};
-
-/** The options as every room takes them. */
-export const placeOf = (options: OptionValues<typeof placeOptions>): PlaceOptions => ({
-  provider: options.provider,
-  providerOptions: Object.fromEntries(options.providerOption),
-  onnxRuntime: options.onnxruntime,
-  allowFallback: options.allowFallback,
-  device: options.device,
-});
+/** Where a model or an engine runs; the back ends state their names. */
+export const placeOptions = { ...place, provider: { ...place.provider, choices: providers } };
 
 /** What random inputs are drawn with by commands that always draw them. */
 export const seedOption = option({
@@ -175,7 +132,7 @@ export const verifyRequestOf = (
   shapes: shapesOf(options.shapes),
   ...comparisonOptionsOf(options),
   precision: options.precision,
-  ...placeOf(options),
+  ...valuesOf(placeOptions, options),
 });
 
 /** The options as the verify room takes them. */

@@ -1,6 +1,7 @@
+import { splitAtCommas } from '../../base/options/readers.js';
 import { calibrationOf } from '../../engines/calibration/calibration.js';
 import { commonFiles } from '../../engines/calibration/read-samples.js';
-import type { PlaceOptions } from '../../engines/runtime/back-end.js';
+import type { PlaceOptions } from '../../engines/runtime/place-options.js';
 import { TrtforgeError } from '../../errors.js';
 import {
   calibrationMethods,
@@ -19,7 +20,7 @@ import {
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { parsePluginTypes } from '../../formats/precision/plugin-types.js';
 import { choice, type OptionValues, option, text } from '../option.js';
-import { numberNamed, pattern, splitAtCommas } from '../values.js';
+import { numberNamed, pattern } from '../values.js';
 import { placeOptions, preparationOptions, sampleFiles } from './comparison.js';
 
 /** Defaults of --data-max lower than the largest value. */

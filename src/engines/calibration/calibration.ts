@@ -27,8 +27,8 @@ import {
 import type { Calibration } from '../../formats/precision/options.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 import { canonicalJson } from '../identity/canonical-json.js';
-import type { PlaceOptions } from '../runtime/back-end.js';
 import { isOrtProvider } from '../runtime/onnxruntime/ort-provider.js';
+import type { PlaceOptions } from '../runtime/place-options.js';
 import { type Preparation, readSamples } from './read-samples.js';
 import { partOf, type SamplePart } from './sample-part.js';
 import type { SampleSource } from './sample-source.js';

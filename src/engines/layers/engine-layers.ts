@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseJson } from '../../base/files/json.js';
+import { type OptionsOf, valuesOf } from '../../base/options/option.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { catalogue, TrtforgeError } from '../../errors.js';
@@ -7,7 +8,7 @@ import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Passport } from '../identity/passport-file.js';
 import { isEngineFile, planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
-import { type EngineLoadOptions, engineLoadOptionsOf } from '../runtime/tensorrt/engine-options.js';
+import { loadOptions } from '../runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../runtime/tensorrt/supervised-engine.js';
 import { checkLayersMatch, type PlanOfLayers } from './match.js';
 import { LARGEST_BYTES, layersInvalid, layersText, readLayers } from './read-layers.js';
@@ -15,7 +16,7 @@ import { type LayersResult, type LoadedFacts, layersResultSchema } from './resul
 import type { EngineLayers } from './schema.js';
 import { layerFindings, summarizeLayers } from './summary.js';
 
-export interface LayersOptions extends Omit<EngineLoadOptions, 'cudaGraph'> {
+export interface LayersOptions extends OptionsOf<typeof loadOptions> {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
   readonly environment?: NodeJS.ProcessEnv;
@@ -42,7 +43,7 @@ export async function layersOf(
 const wrongKind = (message: string) => new TrtforgeError('TF_USAGE', message);
 
 /** What `engine-layers-child` is sent. */
-export interface LayersChildRequest extends Omit<EngineLoadOptions, 'cudaGraph'> {
+export interface LayersChildRequest extends OptionsOf<typeof loadOptions> {
   readonly planPath: string;
   readonly device: number;
   readonly environment: NodeJS.ProcessEnv;
@@ -61,7 +62,7 @@ export interface LayersChildAnswer {
 export async function layersOfEngine(planPath: string, options: LayersOptions): Promise<LayersResult> {
   const { planBytes } = readPlanHeader(planPath);
   const { emit = ignoreEvents, signal, toolchain, environment = process.env } = options;
-  const { cudaGraph: _, ...loading } = engineLoadOptionsOf(options);
+  const loading = valuesOf(loadOptions, options);
   const request: LayersChildRequest = {
     planPath,
     device: options.device ?? 0,

@@ -1,5 +1,6 @@
+import type { OptionsOf } from '../../base/options/option.js';
 import type { BuildOptions, PlanBuilder } from '../../engines/builder/build.js';
-import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import type { onlyLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { WorkContext } from '../../events.js';
 
 /** What to build of a bundle; all but the meta file and the folder has a default. */
@@ -8,7 +9,7 @@ export interface BundleRequest
       BuildOptions,
       'model' | 'profiles' | 'modelName' | 'extension' | 'timingCache' | 'logFolder' | 'output'
     >,
-    Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> {
+    OptionsOf<typeof onlyLoadOptions> {
   /** Path of `model_meta.json`. */
   readonly meta: string;
   /** Where the models are; default: beside the meta file. */

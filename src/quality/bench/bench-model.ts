@@ -1,23 +1,20 @@
 import { statSync } from 'node:fs';
-import { assertWithin } from '../../base/text/number-range.js';
+import { assertWithin } from '../../base/options/check.js';
+import { valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/check-sources.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
 import { gatherForModel, shapesOf, tensorsOf } from '../../engines/run/run-inputs.js';
-import {
-  type OpenedFacts,
-  type OpenedModel,
-  type OpenOptions,
-  type Pace,
-  type PacedRuns,
-  placeOptionsOf,
-} from '../../engines/runtime/back-end.js';
+import type { OpenedFacts, OpenedModel, OpenOptions, PacedRuns } from '../../engines/runtime/back-end.js';
 import { providerInBackend } from '../../engines/runtime/onnxruntime/ort-provider.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
+import { placeOptions } from '../../engines/runtime/place-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
+import type { Pace } from '../../tensorrt/trtexec/request.js';
+import { paceOptions } from '../../tensorrt/trtexec/request.js';
 import { checkPercentiles } from './check-request.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
 import { type BenchContext, type ModelBenchRequest, sourcesOf } from './request.js';
@@ -36,7 +33,7 @@ export async function benchModel(
   { emit, signal, environment }: Pick<BenchContext, 'emit' | 'signal' | 'environment'>,
 ): Promise<BenchResult> {
   const { model: path, transfers = true } = request;
-  const openOptions: OpenOptions = placeOptionsOf(request);
+  const openOptions: OpenOptions = valuesOf(placeOptions, request);
   if (isEngineFile(path))
     throw new TrtforgeError('TF_USAGE', `${path} is a TensorRT plan, not an ONNX model.`, {
       remedy: `Run: trtforge bench ${path}`,
@@ -47,7 +44,7 @@ export async function benchModel(
       remedy: 'Remove it, or pass --provider cuda or tensorrt.',
       details: { option: '--no-data-transfers' },
     });
-  assertWithin(request.pace);
+  assertWithin(paceOptions, request.pace);
   checkPercentiles(request.percentiles);
   checkSources({ sources: sourcesOf(request.inputs) }, null);
   const started = performance.now();

@@ -67,7 +67,7 @@ export async function checkBeforeUse(file: string, check: CheckMode, options: Ch
 
 /** Where engines would run here, by their files; undefined for one that would not: loading it states why. */
 export function placeFinder(
-  { environment = process.env, device = 0, toolchain, allowHostCode = false }: CheckOptions,
+  { environment = process.env, device = 0, ...options }: CheckOptions,
   { gpus, driverVersion: driver }: Pick<GpuList, 'gpus' | 'driverVersion'> = visibleGpus(),
 ): (planPath: string) => Promise<CheckedPlace | undefined> {
   const gpu = gpus.find(({ index }) => index === device);
@@ -82,7 +82,7 @@ export function placeFinder(
       const { header, passport } = plan;
       const flags = passport?.identity.document.recipe.flags;
       const key = JSON.stringify([header.product, header.version, flags?.includes('version-compatible')]);
-      const found = libraries.get(key) ?? toolchainForPlan(plan, { toolchain, allowHostCode, environment });
+      const found = libraries.get(key) ?? toolchainForPlan(plan, { ...options, environment });
       libraries.set(key, found);
       return placeOf(proof, { gpu, toolchain: await found, driver });
     } catch (error) {

@@ -1,6 +1,7 @@
 import type { Profile } from '../../engines/profiles/profile.js';
 import type { InputOptions } from '../../engines/run/inputs.js';
-import type { BackEnd, PlaceOptions } from '../../engines/runtime/back-end.js';
+import type { BackEnd } from '../../engines/runtime/back-end.js';
+import type { PlaceOptions } from '../../engines/runtime/place-options.js';
 import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { WorkContext } from '../../events.js';
 import type { ConversionOptions, JudgingSamples } from '../../formats/precision/options.js';

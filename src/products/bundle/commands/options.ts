@@ -1,3 +1,5 @@
+import { valuesOf } from '../../../base/options/option.js';
+import { splitAtCommas } from '../../../base/options/readers.js';
 import { flag, type OptionValues, option, text } from '../../../cli/option.js';
 import {
   builderOption,
@@ -6,10 +8,10 @@ import {
   recipeOptions,
   recipeRequest,
 } from '../../../cli/options/build.js';
-import { loadOptions } from '../../../cli/options/engine.js';
 import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
-import { parseSize, splitAtCommas } from '../../../cli/values.js';
+import { parseSize } from '../../../cli/values.js';
+import { onlyLoadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import type { BundleRequest } from '../bundle-request.js';
 
 /** What `bundle build` and `bundle forge` have. */
@@ -60,7 +62,7 @@ export const bundleOptions = {
   }),
   ...storeOptions,
   ...builderOption,
-  ...loadOptions,
+  ...onlyLoadOptions,
   ...timeoutOption,
 };
 
@@ -76,8 +78,7 @@ export function bundleRequest(
     ...recipeRequest(options),
     ...storeOptionsOf(options),
     builder: options.builder,
-    allowHostCode: options.allowHostCode,
-    weightBudget: options.weightBudget,
+    ...valuesOf(onlyLoadOptions, options),
     meta,
     onnxDir,
     outdir,

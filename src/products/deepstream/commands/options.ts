@@ -1,13 +1,14 @@
+import { splitAtCommas } from '../../../base/options/readers.js';
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
-import { graphFlag } from '../../../cli/options/bench.js';
 import { builderOption, buildOptions, dimsOf } from '../../../cli/options/build.js';
 import { storeOptions } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
-import { integer, number, numberNamed, splitAtCommas } from '../../../cli/values.js';
+import { integer, number, numberNamed } from '../../../cli/values.js';
 import { parseBuilderConfig } from '../../../engines/identity/builder-config.js';
 import { TrtforgeError } from '../../../errors.js';
 import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
 import { benchTools } from '../../../quality/bench/bench-with.js';
+import { modeOptions } from '../../../tensorrt/trtexec/request.js';
 import type { StreamsLimits } from '../decision.js';
 import { seedMode } from '../effects.js';
 import type { StreamsSetup } from '../setup.js';
@@ -102,7 +103,7 @@ export const sizeOptions = {
     choices: benchTools,
     default: 'trtforge',
   }),
-  graph: graphFlag,
+  graph: modeOptions.graph,
   spinWait: flag({
     flags: '--spin-wait',
     describe: 'the host spins while it waits',

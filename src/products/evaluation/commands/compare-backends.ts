@@ -1,3 +1,5 @@
+import { valuesOf } from '../../../base/options/option.js';
+import { splitAtCommas } from '../../../base/options/readers.js';
 import { formatMs } from '../../../base/text/quantity.js';
 import {
   type CommandContext,
@@ -6,11 +8,10 @@ import {
   type TextOutput,
 } from '../../../cli/command.js';
 import { choice, inConfig, type OptionTable, type OptionValues, option, text } from '../../../cli/option.js';
-import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
 import { cacheDir } from '../../../cli/options/store.js';
 import { messageLines } from '../../../cli/text.js';
-import { splitAtCommas } from '../../../cli/values.js';
+import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type FormatId, formatNamed } from '../../../formats/precision/formats/index.js';
 import { backEndNames } from '../compare/back-end-names.js';
@@ -21,6 +22,8 @@ import type { Comparison } from '../compare/result.js';
 import { detectionOptions } from './detector.js';
 import { imageRunOptions, imagesFolder, preprocessSpec } from './image-options.js';
 import { speechOptions } from './recogniser.js';
+
+const { provider: _, device, ...onnxRuntimeOptions } = placeOptions;
 
 const commandOptions = {
   data: text({
@@ -54,16 +57,11 @@ const commandOptions = {
     writes: true,
   }),
   preprocess: choice(preprocessSpec(['yolo', 'rt-detr', 'imagenet', 'arcface'])),
-  device: {
-    ...placeOptions.device,
-    describe: 'which of the visible GPUs runs what needs one (default: 0)',
-  } as typeof placeOptions.device,
+  device: { ...device, describe: 'which of the visible GPUs runs what needs one (default: 0)' },
   ...grouped('Data and preparation', { ...imageRunOptions, ...detectionOptions, ...speechOptions }),
   preNmsTopk: inConfig(detectionOptions.preNmsTopk),
-  providerOption: placeOptions.providerOption,
-  onnxruntime: placeOptions.onnxruntime,
-  allowFallback: placeOptions.allowFallback,
-  ...engineOptions,
+  ...onnxRuntimeOptions,
+  ...loadOptions,
   cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
 };
 
@@ -91,9 +89,10 @@ const requestOf = (model: string, options: OptionValues<typeof commandOptions>):
   imagesDir: options.images,
   store: options.cacheDir,
   open: {
-    ...engineOptionsOf(options),
+    ...valuesOf(loadOptions, options),
     toolchain: options.toolchain,
-    ...placeOf({ ...options, provider: undefined }),
+    ...valuesOf(onnxRuntimeOptions, options),
+    device: options.device,
   },
 });
 

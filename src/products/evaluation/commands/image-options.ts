@@ -1,7 +1,8 @@
+import { valuesOf } from '../../../base/options/option.js';
 import { choice, type OptionValues, option, text } from '../../../cli/option.js';
-import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
 import { numberNamed } from '../../../cli/values.js';
+import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 
 export const imagesFolder = {
@@ -35,7 +36,7 @@ export const imageOptions = {
   images: text({ ...imagesFolder, required: '--images FOLDER' }),
   ...imageRunOptions,
   ...placeOptions,
-  ...engineOptions,
+  ...loadOptions,
 };
 
 export const preprocessSpec = <const I extends readonly string[]>(ids: I) => ({
@@ -54,5 +55,5 @@ export const imageRunOf = (options: OptionValues<typeof imageOptions> & { readon
   imgsz: options.imgsz ?? preprocessings[options.preprocess]!.width,
   warmupRuns: options.warmupRuns,
   skipLatency: options.skipLatency,
-  open: { ...engineOptionsOf(options), ...placeOf(options) },
+  open: { ...valuesOf(loadOptions, options), ...valuesOf(placeOptions, options) },
 });

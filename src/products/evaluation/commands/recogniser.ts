@@ -1,10 +1,11 @@
 import { join } from 'node:path';
+import { valuesOf } from '../../../base/options/option.js';
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand, recognisersOfProducts } from '../../../cli/command.js';
 import { choice, type OptionValues, text } from '../../../cli/option.js';
-import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
 import { renderNext } from '../../../cli/text.js';
+import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { type EvaluateRecogniserRequest, evaluateRecogniser } from '../speech/evaluate-recogniser.js';
 import type { RecogniserResult } from '../speech/recogniser-result.js';
 import { normalizers } from '../wer/normalizers.js';
@@ -41,7 +42,7 @@ const commandOptions = {
     writes: true,
   }),
   ...placeOptions,
-  ...engineOptions,
+  ...loadOptions,
 };
 
 const requestOf = (
@@ -50,7 +51,7 @@ const requestOf = (
 ): EvaluateRecogniserRequest => ({
   ...options,
   meta,
-  open: { ...engineOptionsOf(options), engines: options.engines, ...placeOf(options) },
+  open: { ...valuesOf(loadOptions, options), engines: options.engines, ...valuesOf(placeOptions, options) },
 });
 
 export const command = defineCommand({

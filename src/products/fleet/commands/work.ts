@@ -1,7 +1,8 @@
+import { splitAtCommas } from '../../../base/options/readers.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { option } from '../../../cli/option.js';
-import { integer, splitAtCommas } from '../../../cli/values.js';
+import { integer } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { FleetJob, FleetPlan, FleetWork } from '../plan-schema.js';
 

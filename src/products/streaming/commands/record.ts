@@ -1,9 +1,10 @@
+import { valuesOf } from '../../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { cudaGraphOption, engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { integer, numberNamed } from '../../../cli/values.js';
+import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type RecordRequest, recordReference } from '../record/record.js';
 import type { ConvertedReference, RecordResult } from '../record/result.js';
@@ -53,7 +54,6 @@ const commandOptions = {
   }),
   device: placeOptions.device,
   ...engineOptions,
-  cudaGraph: cudaGraphOption,
 };
 
 export const command = defineCommand({
@@ -81,7 +81,7 @@ function requestOf(file: string, options: OptionValues<typeof commandOptions>): 
   const { output, contract, schedule, chunks, seed, batch, threads, device } = options;
   return {
     ...{ file, output, contract, schedule, chunks, seed, batch, threads, device },
-    ...engineOptionsOf(options),
+    ...valuesOf(engineOptions, options),
   };
 }
 

@@ -1,13 +1,14 @@
+import { valuesOf } from '../../../base/options/option.js';
+import { splitAtCommas } from '../../../base/options/readers.js';
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
 import {
   comparisonOptions,
   minAgreementOption,
-  placeOf,
   placeOptions,
   precisionOption,
   toleranceOptions,
 } from '../../../cli/options/comparison.js';
-import { integer, splitAtCommas } from '../../../cli/values.js';
+import { integer } from '../../../cli/values.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { DriftPolicy } from '../compare/drift.js';
@@ -130,7 +131,7 @@ export function assertApplicable(candidate: string, options: ReferenceOptions): 
     throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
       remedy: 'Pass the bundle of the reference, too: --decoder META --swap META.',
     });
-  const { takes } = chooseBackEnd(candidate, { threads, ...placeOf(options) });
+  const { takes } = chooseBackEnd(candidate, { threads, ...valuesOf(placeOptions, options) });
   if (takes === 'engine' || batches.length === 0) return;
   throw new TrtforgeError('TF_USAGE', `--batches has no effect on ${candidate}, which is a model.`, {
     remedy: 'Remove --batches: it is for engines.',

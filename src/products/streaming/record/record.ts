@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
+import { valuesOf } from '../../../base/options/option.js';
 import { medianOf } from '../../../base/statistics.js';
 import { assertWithin } from '../../../base/text/number-range.js';
 import { canonicalJson } from '../../../engines/identity/canonical-json.js';
@@ -8,10 +9,7 @@ import { readPassport } from '../../../engines/identity/passport.js';
 import { isBatchAxis } from '../../../engines/profiles/batch-axis.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
-import {
-  type EngineLoadOptions,
-  engineLoadOptionsOf,
-} from '../../../engines/runtime/tensorrt/engine-options.js';
+import { type EngineLoadOptions, engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
 import type { Provenance } from '../../../formats/reference/meta.js';
@@ -57,7 +55,7 @@ async function decideRecording(request: RecordRequest, context: ModelContext) {
   const { emit = ignoreEvents } = context;
   const { file, device } = request;
   const stated = await inPhase('identify', emit, () =>
-    readModelBindings(file, { ...context, ...engineLoadOptionsOf(request), device, digest: true }),
+    readModelBindings(file, { ...context, ...valuesOf(engineOptions, request), device, digest: true }),
   );
   const contract =
     request.contract === undefined
@@ -65,7 +63,7 @@ async function decideRecording(request: RecordRequest, context: ModelContext) {
       : readContract(request.contract);
   const sizes = request.schedule ?? sizesOf(contract, stated);
   const threads = stated.kind === 'model' ? request.threads : undefined;
-  const open: OpenOptions = { ...engineLoadOptionsOf(request), device, threads };
+  const open: OpenOptions = { ...valuesOf(engineOptions, request), device, threads };
   return { stated, contract, sizes, open };
 }
 
