@@ -64,12 +64,6 @@ const options =
     return { ...optionsNamed(names, nested), ...(await group?.()) };
   };
 
-/** All names of the options O, which are in others. */
-const inside =
-  <O>() =>
-  <const S extends string>(names: All<O, S>): string =>
-    names;
-
 /** One value, by its name in a text. */
 const value =
   (word: string): Taken =>
@@ -97,13 +91,9 @@ const lazy = <F extends (...args: never[]) => unknown>(
 const loading = async () => (await import('./engines/runtime/tensorrt/engine-options.js')).loadOptions;
 const engineOptions = async () =>
   (await import('./engines/runtime/tensorrt/engine-options.js')).engineOptions;
-const place = async () => (await import('./engines/runtime/place-options.js')).placeOptions;
 const opening = async () => (await import('./engines/runtime/back-end.js')).openOptions;
-const conversion =
-  'ioTypes keepNodes unquantizedNodes keepOps convertOps pluginTypes initMax dataMax maxReductionDepth calibration rest allowUnconverted';
 const build =
   'model! target toolchain precision conversion weaklyTyped profiles batch dims settings plugins modelName modelVersion extension device timingCache builder verbose logFolder forceRebuild knownAnswer store layers remote maxBytes requireSignature trustKeys signKey';
-const judging = 'seed samples shapes ranges data atol rtol threads';
 const file = value('file!');
 const work = options<WorkContext>()('emit signal');
 const context = options<OpenContext>()('emit signal environment');
@@ -113,9 +103,6 @@ const benchContext = options<import('./quality/bench/request.js').BenchContext>(
 
 /** The names in options that are objects themselves. */
 const nested = {
-  conversion: inside<import('./formats/precision/options.js').ConversionOptions>()(conversion),
-  data: inside<import('./quality/verify/request.js').SampleData>()('files! preprocess imgsz part profiles'),
-  verify: inside<import('./forge/options.js').ComparisonOptions>()(judging),
   keepCalls: 'count bytes',
 };
 
@@ -183,7 +170,7 @@ export const convertModel = lazy(
   async () => (await import('./formats/precision/convert.js')).convertModel,
   file,
   value('output!'),
-  options<import('./formats/precision/convert.js').ConvertOptions>()(`precision! externalData ${conversion}`),
+  async () => (await import('./formats/precision/convert.js')).convertOptions,
   work,
 );
 /**
@@ -196,10 +183,7 @@ export const convertModel = lazy(
  */
 export const calibrationOf = lazy(
   async () => (await import('./engines/calibration/calibration.js')).calibrationOf,
-  options<import('./engines/calibration/calibration.js').CalibrationRequest>()(
-    'data:files! method cache part preprocess imgsz',
-    place,
-  ),
+  async () => (await import('./engines/calibration/calibration.js')).calibrationOptions,
 );
 /**
  * Runs an engine or a model once, on files or random inputs, and keeps its outputs.
@@ -211,10 +195,7 @@ export const calibrationOf = lazy(
  */
 export const runFile = lazy(
   async () => (await import('./engines/run/run-file.js')).runFile,
-  options<import('./engines/run/run-request.js').RunRequest>()(
-    'file! sources! seed output iterations shapes ranges',
-    opening,
-  ),
+  async () => (await import('./engines/run/run-request.js')).runOptions,
   options<import('./quality/verify/request.js').VerifyContext>()('emit signal environment backEnds'),
 );
 /**
@@ -259,10 +240,7 @@ export const openEngineSession = lazy(
  */
 export const verifyModel = lazy(
   async () => (await import('./quality/verify/verify.js')).verifyModel,
-  options<import('./quality/verify/request.js').VerifyRequest>()(
-    `reference! candidate! precision profiles conversion errorMap ${judging}`,
-    async () => ({ ...(await engineOptions()), ...(await place()) }),
-  ),
+  async () => (await import('./quality/verify/request.js')).verifyOptions,
   options<import('./quality/verify/request.js').VerifyContext>()('emit signal environment backEnds'),
 );
 /**
@@ -288,9 +266,7 @@ export const compareModels = lazy(
  */
 export const compareOutputs = lazy(
   async () => (await import('./quality/verify/compare.js')).compareOutputs,
-  options<import('./quality/verify/request.js').CompareRequest>()(
-    'candidate! reference! candidateRunner referenceRunner names outputs allowDtypeDifference voidDtype errorMap precision atol rtol checks strictNonFinite allowLoose',
-  ),
+  async () => (await import('./quality/verify/request.js')).compareOptions,
   work,
 );
 /**

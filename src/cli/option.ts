@@ -67,6 +67,12 @@ export function choice(spec: OptionSpec<string>): OptionSpec<string> {
 /** The option as a key of the configuration file, or by its environment variable, only. */
 export const inConfig = <S extends OptionSpec<unknown>>(spec: S): S => ({ ...spec, configOnly: true });
 
+/** The same options, described in other words. */
+export const described = <O extends OptionTable>(table: O, words: (text: string) => string): O =>
+  Object.fromEntries(
+    Object.entries(table).map(([key, spec]) => [key, { ...spec, describe: words(spec.describe) }]),
+  ) as unknown as O;
+
 /** The same options, shown by --help all only. */
 export const advanced = <O extends OptionTable>(table: O): O =>
   Object.fromEntries(

@@ -3,7 +3,7 @@ import type { BuildOptions, PlanBuilder } from '../engines/builder/build.js';
 import type { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { ProfileOrigin } from '../engines/store/build-result-schema.js';
 import type { WorkContext } from '../events.js';
-import type { VerifyRequest } from '../quality/verify/request.js';
+import type { judgingOptions } from '../quality/verify/request.js';
 import type { RunRootSections } from '../report/kind.js';
 import type { Machine } from './environment.js';
 
@@ -11,10 +11,7 @@ import type { Machine } from './environment.js';
 export const skippablePhases = ['build', 'verify', 'bench'] as const;
 export type SkippablePhase = (typeof skippablePhases)[number];
 
-export type ComparisonOptions = Pick<
-  VerifyRequest,
-  'seed' | 'samples' | 'shapes' | 'ranges' | 'data' | 'atol' | 'rtol' | 'threads'
->;
+export type ComparisonOptions = OptionsOf<typeof judgingOptions>;
 
 /** What a user wants forged; all but the model has a default. */
 export interface ForgeOptions extends Omit<BuildOptions, 'output'>, OptionsOf<typeof onlyLoadOptions> {

@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { parseNamedFile, parseTolerance, parseValueRange } from '../../src/base/options/readers.js';
-import { integer, number, parseShapes, parseSize, pattern } from '../../src/cli/values.js';
+import {
+  parseNamedFile,
+  parseShapes,
+  parseTolerance,
+  parseValueRange,
+  pattern,
+} from '../../src/base/options/readers.js';
+import { integer, number, parseSize } from '../../src/cli/values.js';
 import { TrtforgeError } from '../../src/errors.js';
 
 const codeOf = (action: () => unknown): string | undefined => {

@@ -1,6 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import { isRecord } from '../text/lenient-json.js';
 import { decimalOf, isWithin, type NumberRange, rangeText } from '../text/number-range.js';
+import { pattern as parsePattern } from './readers.js';
 
 /** One form of a value. */
 export interface Form {
@@ -35,6 +36,9 @@ export const like = <T>(is: string, test: Form['test'], make?: Form['make']): Ki
 });
 
 export const text: Kind<string> = like('a text', (value) => typeof value === 'string' && value !== '');
+
+/** One of some words, of which the function itself knows which there are. */
+export const word = <T extends string>(): Kind<T> => text as unknown as Kind<T>;
 
 const SHA256 = /^[0-9a-f]{64}$/;
 
@@ -100,7 +104,10 @@ export const set = <T>(): Kind<ReadonlySet<T>> =>
     (value: Iterable<T>) => new Set(value),
   );
 
-export const pattern: Kind<RegExp> = like('a regular expression', (value) => value instanceof RegExp);
+export const pattern: Kind<RegExp> = {
+  ...like('a regular expression', (value) => value instanceof RegExp),
+  parse: parsePattern,
+};
 
 export const callback = <F>(): Kind<F> => like('a function', (value) => typeof value === 'function');
 

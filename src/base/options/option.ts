@@ -34,7 +34,7 @@ export interface OptionSpec<T> {
 }
 
 /** An option spec that remembers, for the type checker only, what its value is after parsing and defaults. */
-export type ValueOption<V> = OptionSpec<unknown> & { readonly '~value'?: V };
+export type ValueOption<V> = OptionSpec<unknown> & { readonly '~value'?: readonly [V] };
 export type ListOption<T> = ValueOption<readonly T[]>;
 export type OptionTable = Readonly<Record<string, ValueOption<unknown>>>;
 export type OptionValues<O extends OptionTable> = {
@@ -98,7 +98,9 @@ export const valuesOf = <G extends DeclaredGroup, V extends Partial<Record<keyof
   group: G,
   values: V,
 ): Pick<V, keyof G & keyof V> =>
-  Object.fromEntries(Object.keys(group).map((name) => [name, values[name]])) as Pick<V, keyof G & keyof V>;
+  Object.fromEntries(
+    Object.keys(group).flatMap((name) => (Object.hasOwn(values, name) ? [[name, values[name]]] : [])),
+  ) as Pick<V, keyof G & keyof V>;
 
 export const takesValue = (spec: Pick<OptionSpec<unknown>, 'flags'>): boolean => spec.flags.includes('<');
 

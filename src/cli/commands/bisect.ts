@@ -10,21 +10,21 @@ import { bisectModel, decideBisect } from '../../quality/study/bisect/bisect.js'
 import type { BisectRequest } from '../../quality/study/bisect/request.js';
 import type { BisectResult } from '../../quality/study/bisect/result.js';
 import type { CandidateBuild } from '../../quality/study/engines.js';
+import { judgingOptions } from '../../quality/verify/request.js';
 import { bisectReport } from '../../report/bisect-page.js';
 import { renderReport } from '../../report/read.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, inConfig, type OptionValues, option, text } from '../option.js';
 import { buildOptions, configOnly, dimsOf } from '../options/build.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
-import { conversionFrom, conversionOptions } from '../options/conversion.js';
-import { openShapesOption, shapesOf } from '../options/shapes.js';
+import { conversionFrom, typedConversionOptions } from '../options/conversion.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { step } from '../plan.js';
 import { messageLines } from '../text.js';
 import { integer } from '../values.js';
 
 /** How the candidate was converted; what its inputs and outputs are is read from it. */
-const { ioTypes: _, pluginTypes, ...conversion } = conversionOptions('conversion: ');
+const { ioTypes: _, pluginTypes, ...conversion } = typedConversionOptions('conversion: ');
 
 const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt';
 
@@ -68,7 +68,7 @@ const commandOptions = {
     describe: 'what the candidate was converted to (default: the 16-bit type in it)',
     choices: formatIds,
   }),
-  shapes: openShapesOption,
+  shapes: judgingOptions.shapes,
   ...comparisonOptions,
   threads: inConfig(comparisonOptions.threads),
   target: {
@@ -155,7 +155,6 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
     budget,
     precision,
     build: buildOf(candidate, options),
-    shapes: shapesOf(options.shapes),
     ...compared,
     data: compared.data ?? conversion.calibration?.judging,
     conversion,

@@ -5,14 +5,13 @@ import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { compareLayers } from '../../quality/study/layers/compare-layers.js';
 import { type LayerComparison, lossOf } from '../../quality/study/layers/result.js';
-import { verifyPrecisions } from '../../quality/verify/result.js';
+import { judgingOptions, verifyOptions } from '../../quality/verify/request.js';
 import { layersReport } from '../../report/layers-page.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, text } from '../option.js';
+import { text } from '../option.js';
 import { comparisonOptions, placeOptions, verifyRequestOf } from '../options/comparison.js';
-import { openShapesOption } from '../options/shapes.js';
 import { table } from '../text.js';
 
 const commandOptions = {
@@ -21,17 +20,16 @@ const commandOptions = {
     describe: 'the reference: an ONNX model, usually the FP32 original',
     required: '--against model.onnx',
   }),
-  precision: choice({
-    flags: '--precision <type>',
+  precision: {
+    ...verifyOptions.precision,
     describe: 'whose tolerances to use (default: the lowest precision in MODEL)',
-    choices: verifyPrecisions,
-  }),
+  },
   report: text({
     flags: '--report <file>',
     describe: 'also write an HTML page with the error by layer and where in a tensor it is',
     writes: ['an HTML page'],
   }),
-  shapes: openShapesOption,
+  shapes: judgingOptions.shapes,
   ...comparisonOptions,
   ...placeOptions,
 };

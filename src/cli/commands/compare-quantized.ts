@@ -1,17 +1,18 @@
 import { plural } from '../../base/text/quantity.js';
 import { inPhase } from '../../events.js';
+import { preparationOptions } from '../../formats/images/preprocess.js';
 import {
   type CompareQuantizedRequest,
   compareQuantized,
 } from '../../quality/study/quantized/compare-quantized.js';
 import type { QuantizedComparison } from '../../quality/study/quantized/result.js';
+import { judgingOptions } from '../../quality/verify/request.js';
 import type { Measure } from '../../quality/verify/result.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
-import { conversionOptions } from '../options/conversion.js';
-import { integer, numberNamed } from '../values.js';
+import { integer, } from '../values.js';
 
-const { preprocess, imgsz } = conversionOptions();
+const { preprocess, imgsz } = preparationOptions;
 
 /** Nodes that the text lists; --json has all. */
 const LISTED = 10;
@@ -42,12 +43,7 @@ const commandOptions = {
   }),
   preprocess,
   imgsz,
-  threads: option({
-    flags: '--threads <count>',
-    advanced: true,
-    describe: 'threads of ONNX Runtime (default: one a core)',
-    parse: numberNamed('threads'),
-  }),
+  threads: judgingOptions.threads,
 };
 
 export const command = defineCommand({

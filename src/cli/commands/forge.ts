@@ -44,7 +44,7 @@ export const forgeOptions = {
   ...comparisonOptions,
   ...advanced({ seed: comparisonOptions.seed, samples: comparisonOptions.samples }),
   threads: inConfig(comparisonOptions.threads),
-  valRange: inConfig(comparisonOptions.valRange),
+  ranges: inConfig(comparisonOptions.ranges),
   ...storeOptions,
   ...builderOption,
   ...configOnly(onlyLoadOptions),

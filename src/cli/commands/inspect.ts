@@ -1,5 +1,7 @@
+import { pattern } from '../../base/options/readers.js';
 import { parseTarget, type TargetRequest, targetText } from '../../engines/identity/target.js';
 import { isEngineFile } from '../../engines/plan/header.js';
+import { drawOptions } from '../../engines/run/run-request.js';
 import { TrtforgeError } from '../../errors.js';
 import { inspectModel } from '../../formats/onnx/inspect.js';
 import { byVersion } from '../../formats/onnx/lint/findings.js';
@@ -7,8 +9,6 @@ import { viewModel } from '../../formats/onnx/model.js';
 import type { Finding, ModelFacts } from '../../formats/onnx/model-facts.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { flag, option } from '../option.js';
-import { shapesOf, shapesOption } from '../options/shapes.js';
-import { pattern } from '../values.js';
 import { renderModel } from './inspect-text.js';
 
 export const command = defineCommand({
@@ -22,9 +22,10 @@ export const command = defineCommand({
   ],
   arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
   options: {
-    shapes: shapesOption(
-      'shapes of inputs that FLOPs and memory are for, as x:1x3x224x224 (default: as declared)',
-    ),
+    shapes: {
+      ...drawOptions.shapes,
+      describe: 'shapes of inputs that FLOPs and memory are for, as x:1x3x224x224 (default: as declared)',
+    },
     nodes: option({
       flags: '--nodes <regex>',
       describe:
@@ -57,7 +58,7 @@ export const command = defineCommand({
       throw new TrtforgeError('TF_USAGE', `${file} is a TensorRT plan, not an ONNX model.`, {
         remedy: `Run: trtforge engine inspect ${file}`,
       });
-    const request = { shapes: shapesOf(shapes), nodes, weights, checkWeights };
+    const request = { shapes, nodes, weights, checkWeights };
     const facts = await inspectModel(file, request, context);
     if (target === undefined) return facts;
     const general = facts.findings.filter(({ code }) => !byVersion.has(code));

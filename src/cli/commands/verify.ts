@@ -1,5 +1,4 @@
 import { publishFile } from '../../base/files/publish.js';
-import { valuesOf } from '../../base/options/option.js';
 import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
@@ -7,22 +6,20 @@ import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { worstFirst } from '../../quality/verify/checks.js';
 import { blindSpots, checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
-import type { VerifyRequest } from '../../quality/verify/request.js';
+import { judgingOptions, verifyOptions } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure, shortStatistics } from '../../report/sentences.js';
 import { verifyReport } from '../../report/verify-page.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { type OptionValues, text } from '../option.js';
+import { text } from '../option.js';
 import {
   comparisonOptions,
   errorReportOption,
   placeOptions,
-  precisionOption,
   verifyRequestOf,
 } from '../options/comparison.js';
-import { openShapesOption } from '../options/shapes.js';
 
 const commandOptions = {
   against: text({
@@ -30,9 +27,9 @@ const commandOptions = {
     describe: 'the reference: an ONNX model, usually the FP32 original',
     required: '--against model.onnx',
   }),
-  precision: precisionOption,
+  precision: verifyOptions.precision,
   report: errorReportOption,
-  shapes: openShapesOption,
+  shapes: judgingOptions.shapes,
   ...comparisonOptions,
   ...placeOptions,
   ...engineOptions,
@@ -60,7 +57,7 @@ export const command = defineCommand({
       emit,
       () =>
         verifyModel(
-          { ...requestOf(candidate, options), errorMap: options.report !== undefined },
+          { ...verifyRequestOf(candidate, options), errorMap: options.report !== undefined },
           { emit, signal, environment },
         ),
       `${candidate} against ${options.against}`,
@@ -71,11 +68,6 @@ export const command = defineCommand({
     return { ...repeatable, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,
-});
-
-const requestOf = (candidate: string, options: OptionValues<typeof commandOptions>): VerifyRequest => ({
-  ...verifyRequestOf(candidate, options),
-  ...valuesOf(engineOptions, options),
 });
 
 function render(result: VerifyResult, output: TextOutput): void {

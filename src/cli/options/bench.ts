@@ -1,6 +1,7 @@
 import * as is from '../../base/options/kinds.js';
 import { valuesOf } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
+import { drawOptions } from '../../engines/run/run-request.js';
 import { TrtforgeError } from '../../errors.js';
 import {
   type BenchCompareRequest,
@@ -16,7 +17,6 @@ import {
 import { type ModeRequest, modeOptions, paceOptions } from '../../tensorrt/trtexec/request.js';
 import { type OptionValues, option } from '../option.js';
 import { placeOptions } from './comparison.js';
-import { shapesOf, shapesOption } from './shapes.js';
 
 const batchOption = option({
   flags: '--batch <list>',
@@ -24,7 +24,10 @@ const batchOption = option({
   describe: 'batches to measure, 1,8,64: they go into the open first axis of the profile',
   parse: parseBatches,
 });
-const shapeOption = shapesOption("shapes to measure, as x:1x3x224x224 (default: the profile's optimum)");
+const shapeOption = {
+  ...drawOptions.shapes,
+  describe: "shapes to measure, as x:1x3x224x224 (default: the profile's optimum)",
+};
 const { percentiles, samples } = requestOptions;
 
 const { durationMs, ...otherPace } = paceOptions;
@@ -131,14 +134,13 @@ function shapeRequest({
   batch,
   shapes,
 }: OptionValues<Pick<typeof benchOptions, 'batch' | 'shapes'>>): ShapeRequest {
-  if (batch !== undefined && shapes.length > 0) {
+  if (batch !== undefined && shapes.size > 0) {
     throw new TrtforgeError('TF_USAGE', '--batch and --shapes contradict each other.', {
       remedy: 'Pass --batch for the open first axis, or --shapes for every input.',
     });
   }
   if (batch !== undefined) return { kind: 'batches', batches: batch };
-  const named = shapesOf(shapes);
-  return named.size === 0 ? { kind: 'optimum' } : { kind: 'shapes', shapes: named };
+  return shapes.size === 0 ? { kind: 'optimum' } : { kind: 'shapes', shapes };
 }
 
 /** The same for an ONNX model on ONNX Runtime. */

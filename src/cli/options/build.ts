@@ -7,6 +7,7 @@ import { parseTarget } from '../../engines/identity/target.js';
 import { type ProfileRequest, parseProfile } from '../../engines/profiles/profile.js';
 import { type SizeRange, sizeRange } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
+import { preparationOptions } from '../../formats/images/preprocess.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import {
   advanced,
@@ -19,8 +20,8 @@ import {
   text,
 } from '../option.js';
 import { numberNamed, parseSize } from '../values.js';
-import { placeOptions, preparationOptions } from './comparison.js';
-import { calibrationPlaceOptions, conversionFrom, conversionOptions } from './conversion.js';
+import { placeOptions } from './comparison.js';
+import { calibrationPlaceOptions, conversionFrom, typedConversionOptions } from './conversion.js';
 
 /** What an engine is for; every command that builds has the same. */
 const targetOptions = {
@@ -49,7 +50,7 @@ const targetOptions = {
 };
 
 const { calibration, keepNodes, keepOps, ioTypes, rest, calibrationMethod, calibrationCache } =
-  conversionOptions('conversion: ');
+  typedConversionOptions('conversion: ');
 
 /** What a first conversion needs, on the command line; the rest of a conversion is in the configuration file. */
 const firstConversionOptions = {
@@ -73,8 +74,8 @@ export const recipeOptions = {
     describe: `before TensorRT ${behaviour['weak-typing'].tensorrt.until}: the builder chooses types up to --precision, and nothing is converted`,
     advanced: true,
   }),
-  ...configOnly(conversionOptions('conversion: ')),
-  ...configOnly(calibrationPlaceOptions()),
+  ...configOnly(typedConversionOptions('conversion: ')),
+  ...configOnly(calibrationPlaceOptions),
   ...firstConversionOptions,
   workspace: option({
     flags: '--workspace <size>',

@@ -9,7 +9,7 @@ import {
 } from '../../../cli/command.js';
 import { advanced, choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { conversionFrom, conversionOptions } from '../../../cli/options/conversion.js';
+import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
 import { cacheDir } from '../../../cli/options/store.js';
 import { integer } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -20,6 +20,7 @@ import { advise } from '../../../quality/study/advise/advise.js';
 import type { AdviseContext, AdviseRequest, Budget } from '../../../quality/study/advise/request.js';
 import type { Advice } from '../../../quality/study/advise/result.js';
 import { engineTimer } from '../../../quality/study/advise/time-engine.js';
+import { judgingOptions } from '../../../quality/verify/request.js';
 import { adviseReport, budgetText, samplesText } from '../../../report/advise-page.js';
 import { renderReport } from '../../../report/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
@@ -36,7 +37,7 @@ const {
   preprocess,
   rest,
   ...conversion
-} = conversionOptions();
+} = typedConversionOptions();
 
 /** Units listed in the text view; --json and the page have them all. */
 const LISTED = 12;
@@ -101,12 +102,7 @@ const commandOptions = {
     describe: '--latency: which TensorRT builds, a name or a folder (default: the newest that can)',
   }),
   cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
-  threads: option({
-    flags: '--threads <count>',
-    advanced: true,
-    describe: 'threads of ONNX Runtime (default: one a core)',
-    parse: integer(1, 1024),
-  }),
+  threads: judgingOptions.threads,
   ...advanced(conversion),
 };
 

@@ -1,9 +1,10 @@
 import { valuesOf } from '../../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { type OptionValues, option, text } from '../../../cli/option.js';
+import { advanced, type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { integer, numberNamed } from '../../../cli/values.js';
+import { openOptions } from '../../../engines/runtime/back-end.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type RecordRequest, recordReference } from '../record/record.js';
@@ -46,12 +47,7 @@ const commandOptions = {
     parse: integer(1, 65_536),
     default: 1,
   }),
-  threads: option({
-    flags: '--threads <count>',
-    describe: 'models: threads of ONNX Runtime (default: one a core)',
-    parse: numberNamed('threads'),
-    advanced: true,
-  }),
+  ...advanced({ threads: openOptions.threads }),
   device: placeOptions.device,
   ...engineOptions,
 };

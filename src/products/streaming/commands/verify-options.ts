@@ -1,16 +1,12 @@
 import { valuesOf } from '../../../base/options/option.js';
 import { splitAtCommas } from '../../../base/options/readers.js';
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
-import {
-  comparisonOptions,
-  minAgreementOption,
-  placeOptions,
-  precisionOption,
-  toleranceOptions,
-} from '../../../cli/options/comparison.js';
+import { comparisonOptions, minAgreementOption, placeOptions } from '../../../cli/options/comparison.js';
 import { integer } from '../../../cli/values.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
+import { verifyOptions } from '../../../quality/verify/request.js';
+import { toleranceOptions } from '../../../quality/verify/tolerance.js';
 import type { DriftPolicy } from '../compare/drift.js';
 import { passRules } from '../compare/tensor-parity.js';
 import { parityModes } from '../verify/plan.js';
@@ -112,12 +108,12 @@ export const referenceOptions = {
     parse: (list: string) => splitAtCommas(list).map(integer(1, 65_536)),
     repeat: true,
   }),
-  precision: precisionOption,
+  precision: verifyOptions.precision,
   atol: toleranceOptions.atol,
   rtol: {
     ...toleranceOptions.rtol,
     describe: 'relative tolerance, likewise; --rule decides how the two count',
-  } as typeof toleranceOptions.rtol,
+  },
   threads: comparisonOptions.threads,
   ...placeOptions,
 };
