@@ -28,7 +28,7 @@ const filesIn = (folder) =>
 /** One digest of the sources, the compiler and its settings, and of which files are the output, so that no other compilation passes for this one. */
 function stampOf({ config, sources, outputs }) {
   const digest = createHash('sha256');
-  const settings = ['package-lock.json', 'tsconfig.json', config, 'scripts/bundle-children.mjs'];
+  const settings = ['package-lock.json', 'tsconfig.json', config, 'scripts/bundle.mjs'];
   for (const path of [...settings, ...sources.flatMap(filesIn).filter((path) => path.endsWith('.ts'))])
     digest
       .update(path)
@@ -54,7 +54,7 @@ export function compile(name) {
   for (const folder of project.outputs) rmSync(join(root, folder), { recursive: true, force: true });
   const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
   runProgram(process.execPath, [tsc, '-p', project.config, '--noCheck'], { cwd: root });
-  if (name === 'dist') runProgram(process.execPath, ['scripts/bundle-children.mjs'], { cwd: root });
+  if (name === 'dist') runProgram(process.execPath, ['scripts/bundle.mjs'], { cwd: root });
   mkdirSync(join(root, 'build'), { recursive: true });
   writeFileSync(stamp, stampOf(project));
   return true;

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { behaviour, products as names } from '../dist/behaviour/facts.js';
 import { rangeText } from '../dist/behaviour/versions.js';
-import { tools } from '../dist/cli/migrate/flag.js';
+import { tools } from '../dist/cli/foreign-flag.js';
 import { foreignFlags } from '../dist/cli/migrate/tables.js';
 import { catalogue } from '../dist/errors.js';
 import { products } from '../dist/registry.js';

@@ -794,3 +794,10 @@ export class TrtforgeError extends Error {
 export function systemErrorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
+
+/** The error of a process that may open no more files, with the system's code: EMFILE or ENFILE. */
+export const noMoreFiles = (code: string, cause?: unknown): TrtforgeError =>
+  new TrtforgeError('TF_FILE_UNREADABLE', `No more files can be opened (${code}).`, {
+    remedy: 'Raise the limit of open files: ulimit -n 1024.',
+    cause,
+  });

@@ -239,7 +239,7 @@ export const openEngineSession = lazy(
  * ```
  */
 export const verifyModel = lazy(
-  async () => (await import('./quality/verify/verify.js')).verifyModel,
+  async () => (await import('./quality/study/bisect/after-failure.js')).verifyAndSearch,
   async () => (await import('./quality/verify/request.js')).verifyOptions,
   options<import('./quality/verify/request.js').VerifyContext>()('emit signal environment backEnds'),
 );
@@ -434,6 +434,7 @@ export const diffEngines = lazy(
 );
 
 export type { BuildContext, BuildOptions } from './engines/builder/build.js';
+export type { ObtainedEngine } from './engines/builder/obtain-engine.js';
 export type { CalibrationRequest } from './engines/calibration/calibration.js';
 export type { ExportedFile, Exporter } from './engines/exports/exporter.js';
 export type { Passport } from './engines/identity/passport.js';
@@ -454,9 +455,9 @@ export type {
   OpenContext,
   OpenedSession,
   OpenOptions,
+  PlaceOptions,
 } from './engines/runtime/back-end.js';
 export type { OrtFacts } from './engines/runtime/onnxruntime/ort-facts.js';
-export type { PlaceOptions } from './engines/runtime/place-options.js';
 export type { Binding, RunOptions, Session } from './engines/runtime/session.js';
 export type {
   EngineContext,
@@ -465,7 +466,6 @@ export type {
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
 export type { CudaGraph, EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
-export type { ObtainedEngine } from './engines/store/obtain-engine.js';
 export type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
 export type { ForgeContext, ForgeOptions } from './forge/options.js';
 export type { InspectContext, InspectOptions } from './formats/onnx/inspect.js';

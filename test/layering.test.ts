@@ -4,14 +4,33 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
 const source = fileURLToPath(new URL('../src', import.meta.url));
+const tables = readFileSync(join(source, 'README.md'), 'utf8');
 
 /** The layers, lowest first: rows of the table in src/README.md. A row may hold several rooms that do not know each other. */
-const LAYERS = [...readFileSync(join(source, 'README.md'), 'utf8').matchAll(/^\| (\d+) \| ([^|]+) \|/gm)].map(
-  ([, at, rooms = '']) => ({
-    at: Number(at),
-    rooms: [...rooms.matchAll(/`([\w.-]+)\/?`/g)].map(([, room = '']) => room),
+const LAYERS = [...tables.matchAll(/^\| (\d+) \| ([^|]+) \|/gm)].map(([, at, rooms = '']) => ({
+  at: Number(at),
+  rooms: [...rooms.matchAll(/`([\w.-]+)\/?`/g)].map(([, room = '']) => room),
+}));
+/** The rooms within a folder, lowest first: rows of the second table. `*.ts` are its own files without a name in the row. */
+const ORDERS = [...tables.matchAll(/^\| `([\w/-]+)\/` \| ([^|]+) \|/gm)].map(
+  ([, folder = '', rooms = '']) => ({
+    folder,
+    rooms: [...rooms.matchAll(/`([^`]+)`/g)].map(([, room = '']) => room),
   }),
 );
+const below = (folder: string, paths: readonly string[]) =>
+  paths.filter((path) => path.startsWith(`${folder}/`));
+/** Files that other rooms import, by room: rows of the third table. */
+const DOORS = [...tables.matchAll(/^\| `([\w-]+\/[\w-]+)` \| ([^|]+) \|/gm)].map(
+  ([, room = '', doors = '']) => ({
+    room,
+    doors: [...doors.matchAll(/`([^`]+)`/g)].map(([, door = '']) => `${room}/${door}.ts`).sort(),
+  }),
+);
+function placeIn({ folder, rooms }: (typeof ORDERS)[number], path: string): string {
+  const [room = '', ...more] = path.slice(folder.length + 1).split('/');
+  return more.length > 0 || rooms.includes(room) ? room : '*.ts';
+}
 const layerOf = (room: string) => LAYERS.find(({ rooms }) => rooms.includes(room))?.at ?? -1;
 
 /** Files that may be imported lazily by --version and --help; none of them may pull in zod, protobuf or ONNX Runtime. */
@@ -73,11 +92,36 @@ describe('the layers', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('what the searches and comparisons of a study share knows none of them', () => {
-    const wrong = files
-      .filter((path) => /^quality\/study\/[\w-]+\.ts$/.test(path))
-      .flatMap((path) => imports(path).filter((to) => /^quality\/study\/\w+\//.test(to)));
+  test('every layer with rooms has a row that names each of them once', () => {
+    const layers = files.flatMap((path) => (path.split('/').length > 2 ? [roomOf(path)] : []));
+    const ordered = ORDERS.map(({ folder }) => folder);
+    expect([...new Set(layers)].filter((room) => room !== 'products' && !ordered.includes(room))).toEqual([]);
+    for (const { folder, rooms } of ORDERS) {
+      const found = new Set(below(folder, files).map((path) => placeIn({ folder, rooms }, path)));
+      expect({ folder, rooms: [...found].sort() }).toEqual({ folder, rooms: [...rooms].sort() });
+    }
+  });
+
+  test('a room of a layer imports only rooms that stand before it in its row', () => {
+    const wrong = ORDERS.flatMap((order) => {
+      const rank = (path: string) => order.rooms.indexOf(placeIn(order, path));
+      return below(order.folder, files).flatMap((path) =>
+        below(order.folder, imports(path))
+          .filter((to) => rank(to) > rank(path))
+          .map((to) => `${path} imports ${to}`),
+      );
+    });
     expect(wrong).toEqual([]);
+  });
+
+  test('of a room with doors others import these and no more, and each of them', () => {
+    const across = files.flatMap((path) => imports(path).map((to) => ({ path, to })));
+    const opened = (room: string) => {
+      const outside = across.filter(({ path }) => !path.startsWith(`${room}/`)).map(({ to }) => to);
+      return [...new Set(below(room, outside))].sort();
+    };
+    expect(DOORS.length).toBeGreaterThan(5);
+    expect(DOORS.map(({ room }) => ({ room, doors: opened(room) }))).toEqual(DOORS);
   });
 
   test('no file imports itself by way of others, not even a type', () => {

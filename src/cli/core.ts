@@ -185,7 +185,7 @@ export const core: Product = {
     'io-contract': async () => (await import('../quality/study/quantized/result.js')).ioContractSchema,
     'precision-scheme': async () =>
       (await import('../quality/study/quantized/result.js')).precisionSchemeSchema,
-    passport: async () => (await import('../engines/identity/passport-schema.js')).passportSchema,
+    passport: async () => (await import('../engines/identity/passport.js')).passportSchema,
     'run-comparison': async () => (await import('../report/comparison/result.js')).runComparisonSchema,
     toolchain: async () => (await import('../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,
   },
@@ -197,12 +197,12 @@ export const core: Product = {
   },
   foreignFlags: async () => (await import('./migrate/tables.js')).coreRows,
   reports: async () => [
-    (await import('../report/forge-page.js')).forgeReport,
-    (await import('../report/bisect-page.js')).bisectReport,
-    (await import('../report/layers-page.js')).layersReport,
-    (await import('../report/verify-page.js')).verifyReport,
-    (await import('../report/verify-page.js')).compareReport,
-    (await import('../report/bench-page.js')).benchReport,
+    (await import('../report/pages/forge.js')).forgeReport,
+    (await import('../report/pages/bisect.js')).bisectReport,
+    (await import('../report/pages/layers.js')).layersReport,
+    (await import('../report/pages/verify.js')).verifyReport,
+    (await import('../report/pages/verify.js')).compareReport,
+    (await import('../report/pages/bench.js')).benchReport,
   ],
   exporters: async () => {
     const { folderExporter, flatExporter } = await import('../engines/exports/layouts.js');

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { catalogue, ExitCode, systemErrorCode, TrtforgeError } from '../errors.js';
+import { catalogue, ExitCode, noMoreFiles, systemErrorCode, TrtforgeError } from '../errors.js';
 import type { Colors, Command, CommandResult } from './command.js';
 
 /** Where a command line prints: the process's streams, or buffers in tests. */
@@ -85,10 +85,7 @@ function internal(error: unknown): TrtforgeError {
   // Without a descriptor for its package.json, Node takes a package to have no other entry than index.js.
   const [, guessed] = /'(.+)index\.js'/.exec(system === 'ERR_MODULE_NOT_FOUND' ? String(error) : '') ?? [];
   if (system === 'EMFILE' || system === 'ENFILE' || (guessed && existsSync(`${guessed}package.json`)))
-    return new TrtforgeError('TF_FILE_UNREADABLE', `No more files can be opened (${system}).`, {
-      remedy: 'Raise the limit of open files: ulimit -n 1024.',
-      cause: error,
-    });
+    return noMoreFiles(String(system), error);
   const message = error instanceof Error ? error.message : String(error);
   const wrapped = new TrtforgeError('TF_INTERNAL', `trtforge itself failed: ${message}`, { cause: error });
   if (error instanceof Error && error.stack !== undefined) wrapped.stack = error.stack;

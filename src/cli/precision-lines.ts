@@ -1,5 +1,5 @@
 import { plural } from '../base/text/quantity.js';
-import type { LayerPrecisions } from '../engines/layers/precisions-schema.js';
+import type { LayerPrecisions } from '../engines/identity/passport.js';
 import { floatingNodes, floatingSentence, layerSentences } from '../report/layer-sentences.js';
 import type { TextOutput } from './command.js';
 

@@ -2,21 +2,21 @@ import { existsSync } from 'node:fs';
 import { closing } from '../base/files/byte-source.js';
 import { valuesOf } from '../base/options/option.js';
 import { formatBytes, formatMs } from '../base/text/quantity.js';
+import { obtainEngine } from '../engines/builder/obtain-engine.js';
 import { flatExporter } from '../engines/exports/layouts.js';
+import { passportPath } from '../engines/identity/engine-name.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { whyNotRun } from '../engines/identity/machine.js';
 import { readPassport } from '../engines/identity/passport.js';
-import { passportPath } from '../engines/identity/passport-file.js';
 import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { LocalStore } from '../engines/store/local.js';
-import { obtainEngine } from '../engines/store/obtain-engine.js';
 import { openLocalStore, openStores } from '../engines/store/open-stores.js';
 import { type Trust, verifyTrusted } from '../engines/store/trust.js';
 import { TrtforgeError } from '../errors.js';
 import { benchEngine } from '../quality/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../quality/bench/request.js';
 import { answerMaker } from '../quality/known-answer/at-build.js';
-import { verifyModel } from '../quality/verify/verify.js';
+import { verifyAndSearch } from '../quality/study/bisect/after-failure.js';
 import type { ForgedEngine } from '../report/result.js';
 import { builtShapes, judgingData, outcomeText } from './model-phases.js';
 import type { SkippablePhase } from './options.js';
@@ -128,7 +128,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
   run: async ({ prepared, obtained, conversion }, { emit, signal }) => {
     if (obtained === undefined) throw new Error('The engine is verified only after the build phase.');
     const data = judgingData(run.options);
-    const engineVerification = await verifyModel(
+    const engineVerification = await verifyAndSearch(
       {
         shapes: builtShapes(prepared),
         profiles: prepared?.identity.recipe.profiles,

@@ -10,8 +10,8 @@ import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
 import { factsOfModel } from '../formats/onnx/facts-of-model.js';
 import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
+import { verifyAndSearch } from '../quality/study/bisect/after-failure.js';
 import type { SampleData } from '../quality/verify/request.js';
-import { verifyModel } from '../quality/verify/verify.js';
 import { conversionSentence } from '../report/sentences.js';
 import type { ForgeOptions } from './options.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
@@ -80,7 +80,7 @@ export const verifyPhase = ({ options }: Run): ForgePhase => ({
   skip: ({ conversion }) => whyNotVerified(options, conversion !== undefined),
   run: async ({ conversion, prepared }, { emit, signal }) => {
     if (conversion === undefined) throw new Error('The verify phase runs only after the convert phase.');
-    const verification = await verifyModel(
+    const verification = await verifyAndSearch(
       {
         shapes: builtShapes(prepared),
         profiles: prepared?.identity.recipe.profiles,

@@ -1,7 +1,7 @@
 import type { OptionsOf } from '../base/options/option.js';
 import type { BuildOptions, PlanBuilder } from '../engines/builder/build.js';
+import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
 import type { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
-import type { ProfileOrigin } from '../engines/store/build-result-schema.js';
 import type { WorkContext } from '../events.js';
 import type { judgingOptions } from '../quality/verify/request.js';
 import type { RunRootSections } from '../report/kind.js';

@@ -1,5 +1,5 @@
 import type { ResolvedBuild } from '../engines/builder/build.js';
-import { type DecidedBuild, decideBuild } from '../engines/store/cache-why.js';
+import { type DecidedBuild, decideBuild } from '../engines/builder/cache-why.js';
 import { openTrust } from '../engines/store/trust.js';
 import { ignoreEvents } from '../events.js';
 import { buildPhase, keptEngine, whyEngineIdle } from './engine-phases.js';

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Chart } from './chart/frame.js';
 import type { RunComparison } from './comparison/result.js';
+import type { ResultAt, RunOf } from './result.js';
 import type { Page, Section } from './section.js';
 
 /** One kind of result that is rendered as a report: a run of forge, a bundle. */
@@ -19,17 +20,6 @@ export interface ReportKind<R = unknown> {
   readonly compare?: (a: ResultAt<R>, b: ResultAt<R>) => RunComparison;
   /** The chart that `--format svg` writes; null where this result has none. */
   readonly chart?: (result: R) => Chart | null;
-}
-
-/** A result and the folder that it lies in. */
-export interface RunOf<R> {
-  readonly root: string;
-  readonly result: R;
-}
-
-/** A result that was read from `path`, a folder or a file. */
-export interface ResultAt<R> extends RunOf<R> {
-  readonly path: string;
 }
 
 /** What a product shows of its results in the run root of another command, or in two that are compared; `result` is that command's. */

@@ -1,5 +1,5 @@
 import { formatCount, plural } from '../base/text/quantity.js';
-import type { LayerPrecisions } from '../engines/layers/precisions-schema.js';
+import type { LayerPrecisions } from '../engines/identity/passport.js';
 import { typeLabel } from '../formats/tensor/dtype.js';
 
 /** Nodes that compute in floating point for the same reason. */

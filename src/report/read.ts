@@ -7,9 +7,9 @@ import { TrtforgeError } from '../errors.js';
 import { type Chart, chartFile } from './chart/frame.js';
 import { comparisonPage } from './comparison/page.js';
 import { renderHtml } from './html.js';
-import type { ReportKind, ResultAt } from './kind.js';
+import type { ReportKind } from './kind.js';
 import { renderMarkdown } from './markdown.js';
-import type { RenderedReport } from './result.js';
+import type { RenderedReport, ResultAt } from './result.js';
 import { type Page, present, type Section } from './section.js';
 
 /** No report comes near this; reading something bigger as JSON would take the machine's memory. */

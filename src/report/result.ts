@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { obtainedEngineSchema, profileOriginSchema } from '../engines/store/build-result-schema.js';
+import { obtainedEngineSchema, profileOriginSchema } from '../engines/builder/build-result-schema.js';
 import { ExitCode } from '../errors.js';
 import { modelFactsSchema } from '../formats/onnx/model-facts.js';
 import { conversionSchema } from '../formats/precision/conversion.js';
@@ -98,3 +98,14 @@ export interface ForgeResult extends z.infer<typeof forgeResultSchema> {}
 export type ForgedEngine = NonNullable<ForgeResult['build']>;
 export type ReportPhase = ForgeResult['phases'][number];
 export type Outcome = z.infer<typeof runOutcomeSchema>;
+
+/** A result and the folder that it lies in. */
+export interface RunOf<R> {
+  readonly root: string;
+  readonly result: R;
+}
+
+/** A result that was read from `path`, a folder or a file. */
+export interface ResultAt<R> extends RunOf<R> {
+  readonly path: string;
+}

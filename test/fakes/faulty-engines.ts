@@ -1,5 +1,4 @@
-import { readPassport } from '../../src/engines/identity/passport.js';
-import type { Passport } from '../../src/engines/identity/passport-file.js';
+import { type Passport, readPassport } from '../../src/engines/identity/passport.js';
 import { readPlanHeader } from '../../src/engines/plan/header.js';
 import { type ProgramKernel, readPlanProgram } from '../../src/engines/plan/program.js';
 import type { BackEnd, OpenedEngine } from '../../src/engines/runtime/back-end.js';

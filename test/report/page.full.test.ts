@@ -10,8 +10,8 @@ import { comparisonReport } from '../../src/products/evaluation/compare/page.js'
 import { fleetReport } from '../../src/products/fleet/page.js';
 import type { FleetStatus } from '../../src/products/fleet/plan-schema.js';
 import { parityReport } from '../../src/products/streaming/report/page.js';
-import { benchReport } from '../../src/report/bench-page.js';
-import { forgeReport } from '../../src/report/forge-page.js';
+import { benchReport } from '../../src/report/pages/bench.js';
+import { forgeReport } from '../../src/report/pages/forge.js';
 import { renderComparison, renderReport } from '../../src/report/read.js';
 import { failedBundle, sampleBundle, sampleCheck, stoppedBundle } from '../products/bundle/report/sample.js';
 import { sampleVariants } from '../products/evaluation/compare/sample.js';

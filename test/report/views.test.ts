@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
-import { forgeReport } from '../../src/report/forge-page.js';
+import { forgeReport } from '../../src/report/pages/forge.js';
 import { readReport, renderReport } from '../../src/report/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
 import { present } from '../../src/report/section.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { sha256 } from '../../src/base/files/digest.js';
 import type { BuildOutcome, ResolvedBuild } from '../../src/engines/builder/build.js';
 import { type IdentityDocument, identityDigest } from '../../src/engines/identity/identity.js';
-import type { Passport } from '../../src/engines/identity/passport-file.js';
+import type { Passport } from '../../src/engines/identity/passport.js';
 import { defaultRecipe, type Recipe } from '../../src/engines/identity/recipe.js';
 import { buildModel, GraphBuilder } from '../../src/formats/onnx/builder.js';
 import { writeModel } from '../../src/formats/onnx/write.js';

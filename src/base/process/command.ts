@@ -1,6 +1,6 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve as resolvePath } from 'node:path';
-import { systemErrorCode } from '../../errors.js';
+import { noMoreFiles, systemErrorCode } from '../../errors.js';
 
 /** What a short command did. A command that is absent or hangs is an outcome, not an error: the caller has another way or reports it. */
 export interface CommandOutcome {
@@ -39,6 +39,11 @@ export const runCommand: CommandRunner = (command, args, { timeoutMs, environmen
       env: environment ?? process.env,
       ...{ signal, killSignal: 'SIGKILL' },
     });
+    try {
+      withStreams(child);
+    } catch {
+      return resolve({ outcome: 'failed', exitCode: null, stdout: '', stderr: '' });
+    }
     // One that ends before it has read all of it is judged by how it ended.
     child.stdin.on('error', () => {});
     child.stdin.end(input);
@@ -66,6 +71,13 @@ export const runCommand: CommandRunner = (command, args, { timeoutMs, environmen
     });
     child.on('close', (exitCode) => finish(isLate ? 'timed-out' : 'ended', exitCode));
   });
+
+/** The child. Throws TF_FILE_UNREADABLE where the limit of open files left Node none for its pipes: it has no streams then, whatever its type says. */
+export function withStreams<C extends ChildProcess>(child: C): C {
+  if ((child.stdout as unknown) !== undefined) return child;
+  child.on('error', () => {});
+  throw noMoreFiles('EMFILE');
+}
 
 /** Reads a stream; then gives its text. */
 export function collectText(stream: NodeJS.ReadableStream): () => string {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { throwIfCancelled } from './cancel.js';
-import { type CommandOutcome, collectText } from './command.js';
+import { type CommandOutcome, collectText, withStreams } from './command.js';
 
 /** How long a program may take to end after it was asked to, before its whole process group is killed. */
 const GRACE_MS = 5000;
@@ -24,12 +24,14 @@ export function startGroup(
   args: readonly string[],
   options: { readonly environment: NodeJS.ProcessEnv; readonly folder?: string },
 ): ProcessGroup {
-  const child = spawn('/bin/sh', ['-c', WATCHED, program, ...args], {
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
-    env: options.environment,
-    cwd: options.folder,
-  });
+  const child = withStreams(
+    spawn('/bin/sh', ['-c', WATCHED, program, ...args], {
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+      env: options.environment,
+      cwd: options.folder,
+    }),
+  );
   const signal = (name: NodeJS.Signals) => {
     if (child.pid === undefined) return;
     try {

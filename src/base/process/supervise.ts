@@ -3,7 +3,7 @@ import { catalogue, type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { EventListener, WorkEvent } from '../../events.js';
 import { assertUnbundled } from '../files/own-files.js';
 import { cancelled } from './cancel.js';
-import { withLoaderPath } from './command.js';
+import { withLoaderPath, withStreams } from './command.js';
 
 /** How many of a dead child's last lines its error carries. */
 const LAST_LINES = 20;
@@ -39,8 +39,8 @@ export interface SuperviseOptions {
  */
 export function runSupervised(module: URL, request: unknown, options: SuperviseOptions): Promise<unknown> {
   if (options.signal?.aborted) return Promise.reject(cancelled(options));
-  const child = forkModule(module, options);
   return new Promise((resolve, reject) => {
+    const child = forkModule(module, options);
     const lines = lastLines(child, options.emit);
     let outcome: (() => void) | undefined;
     const stopWhenAborted = onAbort(child, options);
@@ -71,12 +71,14 @@ export function forkModule(module: URL, options: Pick<SuperviseOptions, 'env'>):
   assertUnbundled('a child process');
   // Node reads every certificate of such a file at its start, 0.1 s for a system's; no child opens a connection.
   const { NODE_EXTRA_CA_CERTS: _, ...env } = options.env ?? process.env;
-  return fork(module, [], {
-    serialization: 'advanced',
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: withLoaderPath(env),
-    execArgv: [],
-  });
+  return withStreams(
+    fork(module, [], {
+      serialization: 'advanced',
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: withLoaderPath(env),
+      execArgv: [],
+    }),
+  );
 }
 
 /** The error a child reported, as if thrown here: what ended because of the signal has its reason as the cause. */

@@ -2,18 +2,18 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
+import { buildResult, originText } from '../../engines/builder/build-result.js';
+import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
-import { buildResult, originText } from '../../engines/store/build-result.js';
-import type { ProfileOrigin } from '../../engines/store/build-result-schema.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
 import { buildOrLoad } from '../../quality/known-answer/at-build.js';
 import { missLines } from '../../report/sentences.js';
-import { buildPlan } from '../build-plan.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { flag, type OptionValues, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
+import { buildPlan } from '../options/build-plan.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
@@ -58,7 +58,7 @@ export const command = defineCommand({
   schema: async () => {
     const [{ z }, { buildResultSchema, profileOriginSchema }, { explainedIssueSchema }] = await Promise.all([
       import('zod'),
-      import('../../engines/store/build-result-schema.js'),
+      import('../../engines/builder/build-result-schema.js'),
       import('../../quality/explain/explained-issue.js'),
     ]);
     return buildResultSchema.extend({

@@ -1,8 +1,8 @@
 import type { CacheWhy } from '../../engines/store/cache-result.js';
 import { missLines } from '../../report/sentences.js';
-import { decidedBuild } from '../build-plan.js';
 import { defineCommand } from '../command.js';
 import { buildOptions, buildRequest } from '../options/build.js';
+import { decidedBuild } from '../options/build-plan.js';
 import { withProfileFrom } from '../options/profile-from.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 

@@ -6,7 +6,7 @@ import { inPhase } from '../../events.js';
 import { compareLayers } from '../../quality/study/layers/compare-layers.js';
 import { type LayerComparison, lossOf } from '../../quality/study/layers/result.js';
 import { judgingOptions, verifyOptions } from '../../quality/verify/request.js';
-import { layersReport } from '../../report/layers-page.js';
+import { layersReport } from '../../report/pages/layers.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';

@@ -10,7 +10,7 @@ import { judgingOptions } from '../../quality/verify/request.js';
 import type { Measure } from '../../quality/verify/result.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
-import { integer, } from '../values.js';
+import { integer } from '../values.js';
 
 const { preprocess, imgsz } = preparationOptions;
 

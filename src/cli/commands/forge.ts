@@ -1,7 +1,7 @@
 import { valuesOf } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
+import { originText } from '../../engines/builder/build-result.js';
 import { onlyLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
-import { originText } from '../../engines/store/build-result.js';
 import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
 import { type ForgeOptions, type SkippablePhase, skippablePhases } from '../../forge/options.js';
@@ -16,10 +16,10 @@ import {
   outcomeWord,
   speedSentence,
 } from '../../report/sentences.js';
-import { engineSteps, resolvedOf } from '../build-plan.js';
 import { type CommandContext, defineCommand, sectionsOfProducts, type TextOutput } from '../command.js';
 import { advanced, inConfig, type OptionValues, option, text } from '../option.js';
 import { builderOption, buildOptions, buildRequest, configOnly } from '../options/build.js';
+import { engineSteps, resolvedOf } from '../options/build-plan.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';

@@ -1,5 +1,5 @@
 import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../../base/text/quantity.js';
-import type { Passport } from '../../engines/identity/passport-file.js';
+import type { Passport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { targetText } from '../../engines/identity/target.js';
 import type { PlanFacts } from '../../engines/plan/facts.js';

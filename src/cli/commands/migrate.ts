@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { shellQuote } from '../../base/process/shell-quote.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { tools } from '../migrate/flag.js';
+import { tools } from '../foreign-flag.js';
 import { readLine, shellWords } from '../migrate/line.js';
 import { migrate } from '../migrate/migration.js';
 import { foreignFlags } from '../migrate/tables.js';

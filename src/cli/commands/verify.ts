@@ -4,14 +4,14 @@ import { guessLine } from '../../engines/run/guessed-run.js';
 import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
+import { verifyAndSearch } from '../../quality/study/bisect/after-failure.js';
 import { worstFirst } from '../../quality/verify/checks.js';
 import { blindSpots, checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import { judgingOptions, verifyOptions } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
-import { verifyModel } from '../../quality/verify/verify.js';
+import { verifyReport } from '../../report/pages/verify.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure, shortStatistics } from '../../report/sentences.js';
-import { verifyReport } from '../../report/verify-page.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { text } from '../option.js';
 import {
@@ -56,7 +56,7 @@ export const command = defineCommand({
       'verify',
       emit,
       () =>
-        verifyModel(
+        verifyAndSearch(
           { ...verifyRequestOf(candidate, options), errorMap: options.report !== undefined },
           { emit, signal, environment },
         ),

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
-import type { ForeignFlag, Tool } from './flag.js';
+import type { ForeignFlag, Tool } from '../foreign-flag.js';
 
 export interface ReadFlag {
   readonly flag: string;

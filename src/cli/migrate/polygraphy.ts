@@ -9,7 +9,7 @@ import {
   REMOVED,
   rowsOf,
   spelled,
-} from './flag.js';
+} from '../foreign-flag.js';
 
 const { bare, valued, listed, ranked, rest, builderFlag, setting, permitted, shapeFlags } =
   rowsOf('polygraphy');

@@ -6,7 +6,7 @@ import {
   formatIds,
   quantizedFormats,
 } from '../../formats/precision/formats/index.js';
-import { DLA, QUANTIZED } from './flag.js';
+import { DLA, QUANTIZED } from '../foreign-flag.js';
 import type { ForeignLine } from './line.js';
 import { profilesOf } from './profiles.js';
 

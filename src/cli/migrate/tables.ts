@@ -1,5 +1,5 @@
 import type { Product } from '../command.js';
-import { type ForeignFlag, rowsOf } from './flag.js';
+import { type ForeignFlag, rowsOf } from '../foreign-flag.js';
 import { polygraphyRows } from './polygraphy.js';
 import { trtexecRows } from './trtexec.js';
 

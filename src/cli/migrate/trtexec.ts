@@ -13,7 +13,7 @@ import {
   REMOVED,
   rowsOf,
   spelled,
-} from './flag.js';
+} from '../foreign-flag.js';
 
 const { bare, valued, builderFlag, setting, permitted, shapeFlags } = rowsOf('trtexec');
 

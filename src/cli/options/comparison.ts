@@ -1,6 +1,6 @@
 import { type OptionsOf, valuesOf } from '../../base/options/option.js';
+import { placeOptions as place } from '../../engines/runtime/back-end.js';
 import { providers } from '../../engines/runtime/open-session.js';
-import { placeOptions as place } from '../../engines/runtime/place-options.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
 import { judgingSampleOptions } from '../../formats/precision/options.js';
 import { MIN_AGREEMENT } from '../../quality/tasks/decisions.js';

@@ -1,7 +1,7 @@
 import { valuesOf } from '../../base/options/option.js';
 import { calibrationOf, calibrationOptions } from '../../engines/calibration/calibration.js';
 import { commonFiles } from '../../engines/calibration/read-samples.js';
-import type { PlaceOptions } from '../../engines/runtime/place-options.js';
+import type { PlaceOptions } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
 import { type FormatId, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';

@@ -1,8 +1,8 @@
 import type { BuildOptions } from '../../engines/builder/build.js';
+import { originText } from '../../engines/builder/build-result.js';
+import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
 import { profileText } from '../../engines/profiles/profile.js';
 import type { DerivedProfile, ProfileInputs, ProfileSource } from '../../engines/profiles/sample-profile.js';
-import { originText } from '../../engines/store/build-result.js';
-import type { ProfileOrigin } from '../../engines/store/build-result-schema.js';
 import { inPhase } from '../../events.js';
 import { type CommandContext, profileSourcesOfProducts } from '../command.js';
 import type { OptionValues } from '../option.js';

@@ -7,7 +7,7 @@ import type { FoundToolchain } from '../../tensorrt/toolchain/find.js';
 import type { Exporter } from '../exports/exporter.js';
 import type { EngineExtension } from '../identity/engine-name.js';
 import type { IdentityDocument } from '../identity/identity.js';
-import type { Passport } from '../identity/passport-file.js';
+import type { Passport } from '../identity/passport.js';
 import type { ModelContent } from '../identity/read-model.js';
 import type { Recipe } from '../identity/recipe.js';
 import type { TargetRequest } from '../identity/target.js';

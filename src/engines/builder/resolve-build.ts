@@ -24,11 +24,11 @@ import {
 } from '../../tensorrt/toolchain/find.js';
 import { releaseOf } from '../../tensorrt/toolchain/release.js';
 import { conversionRecipe } from '../identity/conversion.js';
+import { recipeSchema } from '../identity/identity-schema.js';
 import { machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';
 import type { ModelContent } from '../identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../identity/recipe.js';
-import { recipeSchema } from '../identity/recipe-schema.js';
 import { parseTarget, resolveTarget, type TargetRequest } from '../identity/target.js';
 import {
   type ProfileRequest,

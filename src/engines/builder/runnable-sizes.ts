@@ -12,7 +12,7 @@ import { inferShapes } from '../../formats/onnx/shapes/infer.js';
 import { isNumber } from '../../formats/onnx/shapes/size.js';
 import { shapeText } from '../../formats/tensor/shape-text.js';
 import { type IntegerDtype, integerTensor } from '../../formats/tensor/values.js';
-import type { Passport } from '../identity/passport-file.js';
+import type { Passport } from '../identity/passport.js';
 import { type Profile, type ProfileEnd, profileEnds } from '../profiles/profile.js';
 import type { SizeRange } from '../profiles/sizes.js';
 import { declaredOtherwise } from '../run/declared-sizes.js';

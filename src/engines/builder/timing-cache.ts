@@ -1,6 +1,5 @@
 import { join } from 'node:path';
-import { sha256 } from '../../base/files/digest.js';
-import { canonicalJson } from '../identity/canonical-json.js';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import type { MachineFacts } from '../identity/machine.js';
 import type { Target } from '../identity/target.js';
 import type { BuildOptions } from './build.js';

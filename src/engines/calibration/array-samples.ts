@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
 import { openFile } from '../../base/files/byte-source.js';
-import { sha256 } from '../../base/files/digest.js';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import { npyReader } from '../../formats/tensor/npy.js';
 import { openNpz } from '../../formats/tensor/npz.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
 import { loadedSlot, type TensorReader } from '../../formats/tensor/tensor-reader.js';
-import { canonicalJson } from '../identity/canonical-json.js';
 import type { Binding } from '../runtime/session.js';
 import { areInputs, type CalibrationSample, type SampleSource } from './sample-source.js';
 

@@ -1,11 +1,10 @@
-import { sha256, sha256OfFile } from '../../base/files/digest.js';
+import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { firstFrames, type LogMelOptions, logMel, nemoFrontEnd } from '../../formats/audio/log-mel.js';
 import { readAudio } from '../../formats/audio/read-audio.js';
 import { resample } from '../../formats/audio/resample.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { integerTensor, isIntegerDtype, tensorFrom } from '../../formats/tensor/values.js';
-import { canonicalJson } from '../identity/canonical-json.js';
 import type { Binding } from '../runtime/session.js';
 import { type CalibrationSample, isFound, type SampleSource } from './sample-source.js';
 

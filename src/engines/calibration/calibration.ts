@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, parse } from 'node:path';
-import { sha256, sha256OfFile } from '../../base/files/digest.js';
+import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js';
 import { noteInput } from '../../base/files/user-files.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
@@ -29,9 +29,8 @@ import {
 } from '../../formats/precision/calibrate/ranges.js';
 import { type Calibration, sampleFiles } from '../../formats/precision/options.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
-import { canonicalJson } from '../identity/canonical-json.js';
+import { type PlaceOptions, placeOptions } from '../runtime/back-end.js';
 import { isOrtProvider } from '../runtime/onnxruntime/ort-provider.js';
-import { type PlaceOptions, placeOptions } from '../runtime/place-options.js';
 import { readSamples } from './read-samples.js';
 import { partOf, type SamplePart } from './sample-part.js';
 import type { SampleSource } from './sample-source.js';

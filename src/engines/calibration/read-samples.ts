@@ -1,7 +1,7 @@
 import { existsSync, realpathSync, statSync } from 'node:fs';
 import { dirname, extname, join, resolve } from 'node:path';
 import { openFile } from '../../base/files/byte-source.js';
-import { sha256, sha256OfFile } from '../../base/files/digest.js';
+import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js';
 import { LARGEST_DOCUMENT, listFolder, readText } from '../../base/files/files.js';
 import { noteInput } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
@@ -10,7 +10,6 @@ import { compactIndex, isCompactReference } from '../../formats/reference/compac
 import { recordedInputs } from '../../formats/reference/jsonl.js';
 import { openReference } from '../../formats/reference/open.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
-import { canonicalJson } from '../identity/canonical-json.js';
 import { preparedImages, preprocessingOf } from '../run/image-inputs.js';
 import { type CutOptions, type NpyFile, npySamples, npzSamples } from './array-samples.js';
 import { audioSamples } from './audio-samples.js';

@@ -1,5 +1,4 @@
-import { sha256 } from '../../base/files/digest.js';
-import { canonicalJson } from '../identity/canonical-json.js';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import type { CalibrationSample, SampleSource } from './sample-source.js';
 
 /** Samples are divided into those that ranges are observed on and those that a result is judged by, so that no result is judged by what it was fitted to. */

@@ -2,8 +2,8 @@ import { parseSize } from '../../base/text/quantity.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
+import { recipeSchema } from './identity-schema.js';
 import { defaultRecipe, type Recipe } from './recipe.js';
-import { recipeSchema } from './recipe-schema.js';
 
 /** What `key=value` sets of a recipe: a field or a memory pool, and how its text is read. */
 interface Setting {

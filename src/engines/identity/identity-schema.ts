@@ -1,5 +1,86 @@
 import { z } from 'zod';
-import { recipeSchema } from './recipe-schema.js';
+import { formatIds, restIds } from '../../formats/precision/formats/index.js';
+
+const dims = z.array(z.int().nonnegative());
+
+/** min, opt and max of one input in one optimization profile: dimensions, or for a shape tensor its values. */
+export const profileRangeSchema = z.object({
+  min: dims,
+  opt: dims,
+  max: dims,
+  /** True when the numbers are the values of a shape tensor, not the dimensions of an execution tensor. */
+  values: z.boolean().default(false),
+});
+
+const bytesOrDefault = z.int().positive().nullable();
+
+/** Conversion options as plain data (`formats/precision/options.ts`), and the revision of the converter's rules, since another may write another model. */
+export const conversionSchema = z.strictObject({
+  /** `trtforge rules 1` (`CONVERSION_REVISION`) */
+  converter: z.string(),
+  ioTypes: z.enum(['keep', 'convert']),
+  /** Regular expressions over node names. */
+  keepNodes: z.array(z.string()),
+  keepOps: z.array(z.string()),
+  convertOps: z.array(z.string()),
+  initMax: z.number().positive(),
+  dataMax: z.number().positive(),
+  maxReductionDepth: z.int().positive().nullable(),
+  /** SHA-256 over the content of the calibration's samples; null without one. */
+  calibration: z.string().nullable(),
+  /** `MyNorm:fp16`, `Nms:[fp32,fp32]:[fp32,int32]`, sorted; absent without any. */
+  pluginTypes: z.array(z.string()).optional(),
+  /** Of a quantized precision: what everything else becomes, and how ranges are chosen (null where no activation is quantized). Absent otherwise. */
+  quantization: z
+    .strictObject({
+      rest: z.enum(restIds),
+      method: z.string().nullable(),
+      /** Regular expressions over the names of nodes that get no codes; absent without any. */
+      unquantizedNodes: z.array(z.string()).optional(),
+    })
+    .optional(),
+});
+
+/**
+ * All that decides a plan besides the model and the target, with every default resolved. `null` means "the library's own default":
+ * it is then the library version in the target that decides. Part of the identity as it stands, so it contains no path and no time.
+ */
+export const recipeSchema = z.strictObject({
+  /** What was asked for. `as-is` builds the graph's own types; a format is what the graph is converted to before the build. */
+  precision: z.enum(['as-is', 'fp32', ...formatIds]),
+  /** How the model is converted before the build; null when it is built as it is. */
+  conversion: conversionSchema.nullable(),
+  /** True: the graph's types decide (always so on TensorRT 11 and tensorrt-rtx). False: weakly typed, 8.6 and 10.x only. */
+  stronglyTyped: z.boolean(),
+  /** One record per optimization profile: input name to range. Empty for a model whose inputs are all static. */
+  profiles: z.array(z.record(z.string(), profileRangeSchema)),
+  /** Limits in bytes. */
+  memoryPools: z.strictObject({
+    workspace: bytesOrDefault,
+    tacticSharedMemory: bytesOrDefault,
+    dlaManagedSram: bytesOrDefault,
+    dlaLocalDram: bytesOrDefault,
+    dlaGlobalDram: bytesOrDefault,
+  }),
+  /** 0 (fastest build) to 5 (fastest engine). */
+  optimizationLevel: z.int().min(0).max(5).nullable(),
+  maxAuxStreams: z.int().nonnegative().nullable(),
+  /** Runs over which a tactic's time is averaged; null leaves it to the library. */
+  avgTimingIterations: z.int().positive().nullable(),
+  tilingOptimizationLevel: z.enum(['none', 'fast', 'moderate', 'full']).nullable(),
+  maxTactics: z.int().positive().nullable(),
+  l2LimitForTiling: bytesOrDefault,
+  profilingVerbosity: z.enum(['layer-names-only', 'none', 'detailed']),
+  hardwareCompatibility: z.enum(['none', 'ampere-plus', 'same-compute-capability']),
+  runtimePlatform: z.enum(['same-as-build', 'windows-amd64']),
+  engineCapability: z.enum(['standard', 'safety', 'dla-standalone']),
+  /** Names of `nvinfer1::BuilderFlag` in kebab-case without the k: `refit`, `version-compatible`, `sparse-weights`; sorted. TF32 is on unless `no-tf32` is here. */
+  flags: z.array(z.string()),
+  tacticSources: z.array(z.string()).nullable(),
+  previewFeatures: z.array(z.string()),
+  /** SHA-256 of each plug-in library, sorted; the paths travel beside the recipe. */
+  pluginDigests: z.array(z.string()),
+});
 
 /**
  * What an engine is for. How far it may travel beyond that (version-compatible, hardware-compatible) is asked for in the recipe.

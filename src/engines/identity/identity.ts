@@ -1,9 +1,28 @@
 import type { z } from 'zod';
-import { sha256 } from '../../base/files/digest.js';
-import { canonicalJson } from './canonical-json.js';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import type { identityDocumentSchema } from './identity-schema.js';
 
 export type IdentityDocument = z.infer<typeof identityDocumentSchema>;
 
 /** SHA-256 of the canonical JSON of the document, as 64 hex digits. */
 export const identityDigest = (document: IdentityDocument): string => sha256(canonicalJson(document));
+
+/** A field in which two documents differ: `recipe.profiles.0.x.max`. Undefined where a side has no such field. */
+export interface FieldDifference {
+  readonly field: string;
+  readonly a: unknown;
+  readonly b: unknown;
+}
+
+/** What differs between two documents, in the order of the paths. A list of plain values is one value, and so is an object where the other side has none. */
+export function* differencesOf(a: unknown, b: unknown, field = ''): Generator<FieldDifference> {
+  if (!isNested(a) || !isNested(b)) {
+    if (JSON.stringify(a) !== JSON.stringify(b)) yield { field, a, b };
+    return;
+  }
+  for (const key of [...new Set([...Object.keys(a), ...Object.keys(b)])].sort())
+    yield* differencesOf(a[key], b[key], field === '' ? key : `${field}.${key}`);
+}
+
+const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && (!Array.isArray(value) || value.some(isNested));

@@ -1,12 +1,113 @@
+import { z } from 'zod';
 import { readText } from '../../base/files/files.js';
 import { parseJson } from '../../base/files/json.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
+import { formatIds } from '../../formats/precision/formats/index.js';
+import { identitiesOf, passportPath } from './engine-name.js';
 import { identityDigest } from './identity.js';
-import { identitiesOf, type Passport, passportPath } from './passport-file.js';
-import { passportSchema } from './passport-schema.js';
+import { identityDocumentSchema, sha256Schema } from './identity-schema.js';
+import { knownAnswerSchema } from './known-answer-schema.js';
 
-export { type Passport, passportPath };
+const count = z.int().nonnegative();
+
+/** What the convolutions and matrix products of a quantized model compute in, by the program in their plan. */
+export const layerPrecisionsSchema = z.object({
+  /** `types`: nodes by the type they compute in; `unknown` for those that the program does not name. */
+  operators: z.array(z.object({ op: z.string(), nodes: count, types: z.record(z.string(), count) })),
+  /** Nodes that compute in floating point, those with quantized operands first; at most 100. */
+  floating: z.array(
+    z.object({
+      node: z.string(),
+      op: z.string(),
+      /** Type of the codes that it multiplies in the model; null where the model does not quantize it, or its weights alone. */
+      requested: z.string().nullable(),
+      computes: z.string(),
+      reason: z.string(),
+      /** The finding of `inspect` on it; null without one. */
+      finding: z.string().nullable(),
+    }),
+  ),
+  /** Those with quantized operands, those of them that are one kernel, and why the others are not, as far as it is known. */
+  attentions: z.object({ quantized: count, fused: count, reasons: z.array(z.string()) }),
+  /** Kernels that compute nothing but codes, values of codes, or another layout; of all profiles together. */
+  conversions: z.object({ quantize: count, dequantize: count, move: count }),
+});
+
+export type LayerPrecisions = z.infer<typeof layerPrecisionsSchema>;
+
+const networkTensorSchema = z.object({
+  name: z.string(),
+  dtype: z.string(),
+  /** null where nobody stated the rank. */
+  shape: z.array(z.int().nonnegative().nullable()).nullable(),
+  /** What the model calls each axis that it leaves open; null for the others. Absent: it names none, or the passport is older. */
+  symbols: z.array(z.string().nullable()).optional(),
+});
+
+/** The JSON beside a plan. Holds no path, no host and no user name: passports travel with engines. */
+export const passportSchema = z.object({
+  schema: z.literal('trtforge.passport/1'),
+  /** Identity in full; `digest` is the SHA-256 of `document` in canonical form. */
+  identity: z.object({ digest: sha256Schema, document: identityDocumentSchema }),
+  /** Readable name of the engine: a plain file name, since stores make links of it. */
+  name: z.string().regex(/^[A-Za-z0-9_+][A-Za-z0-9._+~-]{0,250}$/),
+  model: z.object({
+    name: z.string(),
+    /** What the user called this version of the model; null where none was passed. */
+    version: z.string().nullable(),
+    /** Bytes of the model file and its external files. */
+    bytes: z.int().nonnegative(),
+    /** Of a model that was built as it is: the formats among its types, the one with the widest tolerance first. Absent: FP32 alone. */
+    precisions: z.array(z.enum(formatIds)).optional(),
+    /** How the images of its calibration were prepared, by the name of `--preprocess`; whoever feeds the engine prepares them so. */
+    preprocess: z.string().optional(),
+  }),
+  plan: z.object({
+    sha256: sha256Schema,
+    bytes: z.int().positive(),
+    /** Layers of the network as the library parsed it; null where the builder did not state it. */
+    layers: z.int().nonnegative().nullable(),
+    inputs: z.array(networkTensorSchema),
+    outputs: z.array(networkTensorSchema),
+    /** Of engines of quantized models, where the plan holds a program that can be read. */
+    precisions: layerPrecisionsSchema.optional(),
+  }),
+  built: z.object({
+    /** `trtforge 0.1.0` */
+    by: z.string(),
+    /** Absent: the library itself, through the addon. */
+    builder: z.literal('trtexec').optional(),
+    /** Version the library itself reported. */
+    libraryVersion: z.string(),
+    /** How the toolchain was found, without its path. */
+    toolchain: z.string(),
+    /** UTC, ISO 8601. */
+    at: z.string(),
+    ms: z.number().nonnegative(),
+    /** Time of the conversion before it; null when the model was built as it is. */
+    conversionMs: z.number().nonnegative().nullable(),
+    peakMemoryBytes: z.int().nonnegative().nullable(),
+    timingCache: z.enum(['none', 'new', 'hit', 'rejected']),
+    os: z.string(),
+    node: z.string(),
+    /** Recorded, not keyed; null on a machine without. */
+    gpu: z.string().nullable(),
+    driver: z.string().nullable(),
+    /** Shapes that the model ran with on ONNX Runtime before the build, and those that it could not be run with, and why. Absent without profiles. */
+    sizes: z
+      .object({
+        ran: z.array(z.string()),
+        skipped: z.array(z.object({ sizes: z.string(), reason: z.string() })),
+      })
+      .optional(),
+  }),
+  /** Absent where no reference could be run, or none within its time. */
+  knownAnswer: knownAnswerSchema.optional(),
+  warnings: z.array(z.string()),
+});
+
+export interface Passport extends z.infer<typeof passportSchema> {}
 
 /** Real passports are a few KiB; one of hundreds of inputs and ten profiles has 1 MiB. What is wrong with a value takes ten times its memory. */
 const LARGEST_PASSPORT = 2 << 20;

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { conversionSchema, profileRangeSchema, recipeSchema } from './recipe-schema.js';
+import type { conversionSchema, profileRangeSchema, recipeSchema } from './identity-schema.js';
 
 export type ConversionRecipe = z.infer<typeof conversionSchema>;
 export interface Recipe extends z.infer<typeof recipeSchema> {}

@@ -5,7 +5,7 @@ import { runSupervised } from '../../base/process/supervise.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { catalogue, TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
-import type { Passport } from '../identity/passport-file.js';
+import type { Passport } from '../identity/passport.js';
 import { isEngineFile, planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
 import { loadOptions } from '../runtime/tensorrt/engine-options.js';

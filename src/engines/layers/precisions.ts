@@ -13,9 +13,9 @@ import {
   type QuantizedOperation,
 } from '../../formats/onnx/quantized-operations.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
+import type { LayerPrecisions } from '../identity/passport.js';
 import { readPlanHeader } from '../plan/header.js';
 import { multiplications, type PlanProgram, type ProgramKernel, readPlanProgram } from '../plan/program.js';
-import type { LayerPrecisions } from './precisions-schema.js';
 
 /** Why a conversion left a node in floating point. */
 type Decisions = NonNullable<ConversionResult['quantization']>['nodes'];

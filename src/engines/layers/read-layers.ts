@@ -3,7 +3,7 @@ import { parseJson } from '../../base/files/json.js';
 import { isRecord, type JsonRecord, parseLooseJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, packedBytes } from '../../formats/tensor/dtype.js';
-import { originOfLayer } from './names.js';
+import { originOfLayer } from '../plan/layer-names.js';
 import type { EngineBinding, EngineLayer, EngineLayers, LayerTensor } from './schema.js';
 import { bytesInFormat, dtypeOfFormat } from './tensor-format.js';
 

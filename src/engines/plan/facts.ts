@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { findingSchema } from '../../formats/onnx/model-facts.js';
-import { passportSchema } from '../identity/passport-schema.js';
+import { passportSchema } from '../identity/passport.js';
 
 /** What `engine inspect` reports of a plan file, from its bytes and what lies beside it; nothing is loaded. */
 export const planFactsSchema = z.strictObject({

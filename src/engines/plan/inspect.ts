@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { TrtforgeError } from '../../errors.js';
 import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
-import { type Passport, passportPath, readPassport } from '../identity/passport.js';
+import { passportPath } from '../identity/engine-name.js';
+import { type Passport, readPassport } from '../identity/passport.js';
 import type { PlanFacts } from './facts.js';
 import { foreignName, type PlanHeader, planDigest, readPlanHeader } from './header.js';
 import { loadsIn } from './loads.js';

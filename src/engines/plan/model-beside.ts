@@ -5,7 +5,7 @@ import { cacheFolder } from '../../base/files/folders.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents, type WorkContext } from '../../events.js';
 import { readModelContent } from '../identity/model-content.js';
-import type { Passport } from '../identity/passport-file.js';
+import type { Passport } from '../identity/passport.js';
 import { wrappedPlanIn } from './context-model.js';
 
 export interface ModelContext extends WorkContext {

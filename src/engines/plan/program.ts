@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
-import { nodesOfMetadata } from '../layers/names.js';
 import type { PlanHeader } from './header.js';
+import { nodesOfMetadata } from './layer-names.js';
 import { groupOf, parseProgramText, type TextGroup, type TextValue, wordOf } from './program-text.js';
 
 /** What TensorRT-RTX compiled a network to, as the plan holds it: no GPU and no library is needed to read it. */

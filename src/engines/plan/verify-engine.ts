@@ -1,7 +1,8 @@
 import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
 import { sha256InPieces, sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
-import { type Passport, passportPath, readPassport } from '../identity/passport.js';
+import { passportPath } from '../identity/engine-name.js';
+import { type Passport, readPassport } from '../identity/passport.js';
 import type { Target } from '../identity/target.js';
 import { planHeaderOf, versionText } from './header.js';
 import { loadsIn } from './loads.js';

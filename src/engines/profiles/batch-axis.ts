@@ -1,5 +1,5 @@
 import { isOtherThanBatch, openDimensions } from '../../formats/onnx/open-dimensions.js';
-import type { Passport } from '../identity/passport-file.js';
+import type { Passport } from '../identity/passport.js';
 import type { Profile } from './profile.js';
 
 interface Named {

@@ -1,6 +1,25 @@
 import { z } from 'zod';
-import { missSchema } from './build-result-schema.js';
 import { foreignSchema } from './foreign-schema.js';
+
+const differenceSchema = z.object({
+  /** `recipe.profiles.0.x.max`, `target.version`. */
+  field: z.string(),
+  /** As JSON values; absent where one side has no such field. */
+  wanted: z.unknown().optional(),
+  stored: z.unknown().optional(),
+});
+
+/** Why a source did not give the engine. */
+export const missSchema = z.object({
+  /** `local`, `layer` (a read-only store below it) or `remote`. */
+  from: z.string(),
+  /** null when the engine was simply not there; else what was wrong with the one that was. */
+  code: z.string().nullable(),
+  reason: z.string(),
+  /** The nearest engine of the same model; null where there is none of it. */
+  nearest: z.object({ identity: z.string(), name: z.string() }).nullable(),
+  differences: z.array(differenceSchema),
+});
 
 const problemSchema = z.object({ code: z.string(), reason: z.string() }).nullable();
 

@@ -1,7 +1,6 @@
+import { canonicalJson } from '../../base/files/digest.js';
 import { isAmperePlus } from '../../behaviour/gpus.js';
-import { canonicalJson } from '../identity/canonical-json.js';
-import { differencesOf, type FieldDifference } from '../identity/differences.js';
-import type { IdentityDocument } from '../identity/identity.js';
+import { differencesOf, type FieldDifference, type IdentityDocument } from '../identity/identity.js';
 import type { Target } from '../identity/target.js';
 import { loadsIn } from '../plan/loads.js';
 

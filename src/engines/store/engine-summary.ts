@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
-import type { Passport } from '../identity/passport-file.js';
+import type { Passport } from '../identity/passport.js';
 import { targetText } from '../identity/target.js';
 import type { EngineSignature } from './signature-schema.js';
 import type { EngineSummary } from './store.js';

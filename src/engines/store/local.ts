@@ -4,8 +4,9 @@ import { listFolder, removeIfThere, statIfThere } from '../../base/files/files.j
 import { cacheFolder, makeFolder, oddPart, pathBelow } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
+import { passportPath } from '../identity/engine-name.js';
 import type { IdentityDocument } from '../identity/identity.js';
-import { type Passport, passportPath } from '../identity/passport-file.js';
+import type { Passport } from '../identity/passport.js';
 import { LeaseFolder } from './claims/lease.js';
 import { isInUse, lastUsed, markInUse } from './claims/use-marks.js';
 import { mayServe, othersMayServe } from './compatibility.js';

@@ -1,11 +1,10 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../../errors.js';
 import { type EventListener, inPhase } from '../../events.js';
-import { differencesOf } from '../identity/differences.js';
 import { isNamedAfter } from '../identity/engine-name.js';
-import { type IdentityDocument, identityDigest } from '../identity/identity.js';
-import type { Passport } from '../identity/passport-file.js';
-import type { missSchema } from './build-result-schema.js';
+import { differencesOf, type IdentityDocument, identityDigest } from '../identity/identity.js';
+import type { Passport } from '../identity/passport.js';
+import type { missSchema } from './cache-result.js';
 import type { LocalStore } from './local.js';
 import type { EngineSource, EngineSummary, NotFound, StoredEngine, StoreHit } from './store.js';
 

@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
-import type { Passport } from '../identity/passport-file.js';
+import type { Passport } from '../identity/passport.js';
 import { verifyEngineInPieces } from '../plan/verify-engine.js';
 import type { CacheKeys, CacheSigning } from './cache-result.js';
 import { verifyRemote } from './cache-verify.js';

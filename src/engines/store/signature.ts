@@ -6,10 +6,9 @@ import {
   sign as signBytes,
   verify as verifyBytes,
 } from 'node:crypto';
-import { sha256 } from '../../base/files/digest.js';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { readText } from '../../base/files/files.js';
 import { TrtforgeError } from '../../errors.js';
-import { canonicalJson } from '../identity/canonical-json.js';
 import type { EngineSignature, Signable } from './signature-schema.js';
 
 /** Ahead of what is signed, so that a signature made for something else with the same key never fits a document of ours. */

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../errors.js';
 import type { IdentityDocument } from '../identity/identity.js';
-import type { Passport } from '../identity/passport-file.js';
+import type { Passport } from '../identity/passport.js';
 import type { EngineSignature } from './signature-schema.js';
 
 /** An engine where a store keeps it. */

@@ -1,6 +1,5 @@
 import { dirname } from 'node:path';
-import { sha256 } from '../../base/files/digest.js';
-import { canonicalJson } from '../../engines/identity/canonical-json.js';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';

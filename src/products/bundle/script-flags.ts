@@ -1,5 +1,5 @@
 import { shellQuote } from '../../base/process/shell-quote.js';
-import { type ForeignFlag, rowsOf } from '../../cli/migrate/flag.js';
+import { type ForeignFlag, rowsOf } from '../../cli/foreign-flag.js';
 import type { SizeRange } from '../../engines/profiles/sizes.js';
 
 const { valued } = rowsOf('bundle script');

@@ -7,7 +7,7 @@ import type { BuildOptions, PlanBuilder } from '../../engines/builder/build.js';
 import { chooseTarget, resolveBuild } from '../../engines/builder/resolve-build.js';
 import { measuresKernels } from '../../engines/builder/timing-cache.js';
 import { identityDigest } from '../../engines/identity/identity.js';
-import type { Passport } from '../../engines/identity/passport-file.js';
+import type { Passport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { openTrust, type Trust, verifyTrusted } from '../../engines/store/trust.js';

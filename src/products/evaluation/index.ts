@@ -24,7 +24,6 @@ export {
   compareBackEnds,
 } from './compare/compare-backends.js';
 export type { Comparison } from './compare/result.js';
-export type { Variant } from './compare/variant.js';
 export type { DetectorResult, DetectorRun } from './detection/detector-result.js';
 export { type EvaluateDetectorRequest, evaluateDetector } from './detection/evaluate-detector.js';
 export type { EmbeddingsResult } from './embeddings/embeddings-result.js';
@@ -44,6 +43,7 @@ export {
   imageSamples,
   preprocessingFor,
 } from './run/images.js';
+export type { Variant } from './run/variant.js';
 export { type EvaluateRecogniserRequest, evaluateRecogniser } from './speech/evaluate-recogniser.js';
 export type { RecogniserResult } from './speech/recogniser-result.js';
 export { scoreTranscripts, type WerRequest } from './wer/wer.js';

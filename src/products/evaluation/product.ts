@@ -63,11 +63,11 @@ export const evaluation: Product = {
   foreignFlags: async () => (await import('./script-flags.js')).scriptFlags,
   files: {
     'detector-metrics': async () => (await import('./detection/metrics-file.js')).detectorMetricsSchema,
-    'not-run': async () => (await import('./compare/variant.js')).notRunSchema,
+    'not-run': async () => (await import('./run/variant.js')).notRunSchema,
   },
   reports: async () => [
     (await import('./compare/page.js')).comparisonReport,
-    (await import('../../report/advise-page.js')).adviseReport,
+    (await import('../../report/pages/advise.js')).adviseReport,
   ],
   runRootSections: async () => (await import('./report/run-root.js')).evaluationSections,
 };

@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import { type ForeignFlag, rowsOf } from '../../cli/migrate/flag.js';
+import { type ForeignFlag, rowsOf } from '../../cli/foreign-flag.js';
 
 const { bare, valued } = rowsOf('detector script');
 const here = { verbs: ['eval detector'] };

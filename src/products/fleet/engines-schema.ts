@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseTarget } from '../../engines/identity/target.js';
 import { parsed } from './parsed.js';
-import { imageNeeded, whereSchema } from './where.js';
+import { kindOfWhere, schedulerAt, whereSchema } from './schedulers/where.js';
 
 const word = z.string().min(1);
 
@@ -28,9 +28,12 @@ export const targetEntrySchema = z
     where: whereSchema.default('local'),
   })
   .superRefine(({ target, where }, { addIssue }) => {
-    if (where === 'local' || where.kubernetes === undefined || where.kubernetes.image !== undefined) return;
-    const path = ['where', 'kubernetes', 'image'];
-    addIssue({ code: 'custom', path, message: imageNeeded(target) });
+    // One that is no place is told its own fault.
+    if (!whereSchema.safeParse(where).success) return;
+    const { by, as } = schedulerAt(where);
+    const [key, message] = by.lacks?.(as, target) ?? [];
+    if (key !== undefined && message !== undefined)
+      addIssue({ code: 'custom', path: ['where', kindOfWhere(where), key], message });
   });
 
 /** Beside these a model has options of `trtforge build`, by their long names. */

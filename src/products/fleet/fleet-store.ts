@@ -6,7 +6,7 @@ import { parseJson } from '../../base/files/json.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { faultText } from '../../base/text/schema-error.js';
 import type { IdentityDocument } from '../../engines/identity/identity.js';
-import type { Passport } from '../../engines/identity/passport-file.js';
+import type { Passport } from '../../engines/identity/passport.js';
 import { mayServe } from '../../engines/store/compatibility.js';
 import { type Miss, plainMiss, withNearest } from '../../engines/store/lookup.js';
 import { openStores, type StoreOptions } from '../../engines/store/open-stores.js';

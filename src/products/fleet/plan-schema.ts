@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { identityDocumentSchema, sha256Schema } from '../../engines/identity/identity-schema.js';
-import { missSchema } from '../../engines/store/build-result-schema.js';
+import { missSchema } from '../../engines/store/cache-result.js';
 import { engineSignatureSchema } from '../../engines/store/signature-schema.js';
 import { targetEntrySchema, targetNameSchema } from './engines-schema.js';
 

@@ -1,7 +1,6 @@
-import { sha256 } from '../../base/files/digest.js';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import type { CommandContext } from '../../cli/command.js';
 import { chooseTarget, resolveBuild } from '../../engines/builder/resolve-build.js';
-import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { engineNameOf, formatEngineName } from '../../engines/identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../../engines/identity/identity.js';
 import { parseTarget } from '../../engines/identity/target.js';

@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { onDevice, visibleGpus } from '../../addon/chosen-gpu.js';
 import type { CommandContext } from '../../cli/command.js';
 import type { ResolvedBuild } from '../../engines/builder/build.js';
+import { buildResult } from '../../engines/builder/build-result.js';
+import { passportPath } from '../../engines/identity/engine-name.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
-import { passportPath } from '../../engines/identity/passport-file.js';
-import { buildResult } from '../../engines/store/build-result.js';
 import type { StoredEngine } from '../../engines/store/store.js';
 import { benchEngine } from '../../quality/bench/bench-engine.js';
 import { benchCompare } from '../../quality/bench/compare.js';
@@ -13,10 +13,10 @@ import { defaultRequest } from '../../quality/bench/request.js';
 import { runGate } from '../../quality/gate/gate.js';
 import { matchesGlob } from '../../quality/gate/glob.js';
 import { loadPolicy } from '../../quality/gate/policy.js';
-import { observeEngine } from '../../quality/known-answer/check-engine.js';
+import { observeEngine } from '../../quality/known-answer/observe.js';
 import { proofOf, resultOf } from '../../quality/known-answer/proof.js';
 import type { EngineCheck } from '../../quality/known-answer/result.js';
-import { verifyModel } from '../../quality/verify/verify.js';
+import { verifyAndSearch } from '../../quality/study/bisect/after-failure.js';
 import type { FleetJob, WorkRecord } from './plan-schema.js';
 import type { FleetRequest } from './requests.js';
 
@@ -71,7 +71,7 @@ export function resultsOf({ engine, build, samples, before }: Subject, context: 
     ...(runs && {
       bench: () => benchEngine({ ...bench(planPath), toolchain }, within),
       verify: () =>
-        verifyModel(
+        verifyAndSearch(
           {
             reference: build.modelPath,
             candidate: planPath,

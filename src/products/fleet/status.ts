@@ -6,7 +6,7 @@ import { packageVersion } from '../../version.js';
 import type { Fleet } from './open-plan.js';
 import { AT_ONCE, documentOf, type LastWork, recordOf } from './plan.js';
 import type { FleetJob, FleetStatus, WorkRecord } from './plan-schema.js';
-import { type Scheduled, scheduledJobs } from './schedulers.js';
+import { type Scheduled, scheduledJobs } from './schedulers/where.js';
 
 type JobStatus = FleetStatus['jobs'][number];
 

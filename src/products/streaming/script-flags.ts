@@ -1,4 +1,4 @@
-import { type ForeignFlag, rowsOf } from '../../cli/migrate/flag.js';
+import { type ForeignFlag, rowsOf } from '../../cli/foreign-flag.js';
 
 const { bare, valued } = rowsOf('streaming script');
 

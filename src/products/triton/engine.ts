@@ -1,4 +1,4 @@
-import type { Passport } from '../../engines/identity/passport-file.js';
+import type { Passport } from '../../engines/identity/passport.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import { type ConfigTensor, dataTypes } from './model-config.js';
 

@@ -4,9 +4,9 @@ import { kindOf } from '../../base/files/user-files.js';
 import { plural } from '../../base/text/quantity.js';
 import type { RunRootSections } from '../../report/kind.js';
 import { badge, code, labelled, lines, numbers, type Section, table } from '../../report/section.js';
+import { ours } from './check/repository.js';
 import type { TritonCheck } from './check/result.js';
 import { backendOf, type ModelConfig, readModelConfig } from './model-config.js';
-import { ours } from './repository.js';
 import type { TritonTry } from './try/result-schema.js';
 
 /** What is shown of the results of `triton check` and `triton try`. */

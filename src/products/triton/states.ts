@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Passport } from '../../engines/identity/passport-file.js';
+import type { Passport } from '../../engines/identity/passport.js';
 import { pairByName } from '../../engines/run/state-names.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 

@@ -1,4 +1,4 @@
-import { resolveShapes } from '../../engines/run/input-shapes.js';
+import { resolveShapes } from '../../engines/run/inputs.js';
 import type { Binding } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import { type AxisPlace, openDimensions } from '../../formats/onnx/open-dimensions.js';

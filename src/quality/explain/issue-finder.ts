@@ -1,5 +1,5 @@
 import { versionOfCode } from '../../behaviour/versions.js';
-import { regionOf } from '../../engines/layers/names.js';
+import { regionOf } from '../../engines/plan/layer-names.js';
 import type { Finding } from '../../formats/onnx/model-facts.js';
 import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
 import { knownIssues } from './known-issues/index.js';

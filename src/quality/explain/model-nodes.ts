@@ -1,4 +1,4 @@
-import { originOfLayer } from '../../engines/layers/names.js';
+import { originOfLayer } from '../../engines/plan/layer-names.js';
 import { TrtforgeError } from '../../errors.js';
 import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import {

@@ -3,23 +3,22 @@ import { closing } from '../../base/files/byte-source.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { formatMs } from '../../base/text/quantity.js';
 import type { AnswerMaker, BuildContext, BuildOptions } from '../../engines/builder/build.js';
+import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-engine.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import { openSession } from '../../engines/runtime/open-session.js';
-import { type ObtainedEngine, obtainEngine } from '../../engines/store/obtain-engine.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents, inPhase } from '../../events.js';
 import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import type { KnownAnswer } from './answer.js';
-import { type CheckOptions, observeEngine } from './check-engine.js';
 import type { Observed } from './check-loaded.js';
 import { judgeCase } from './judge.js';
+import { type CheckOptions, observeEngine } from './observe.js';
 import { proofOf } from './proof.js';
 import { type AnswerContext, recordAnswer, withMeasured } from './record.js';
-import { type Checked, runChecks } from './run-checks.js';
-import { sessionRunner } from './runner.js';
+import { type Checked, runChecks, sessionRunner } from './run-checks.js';
 
 /** Of the build's time, which the reference may take where nobody asked for it. */
 const SHARE = 0.2;

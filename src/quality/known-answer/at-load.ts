@@ -14,10 +14,10 @@ import { isSignatureRequired } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
-import { type CheckOptions, checkEngine } from './check-engine.js';
 import { checkLoaded } from './check-loaded.js';
 import type { CheckMode } from './check-mode.js';
-import { type CheckedPlace, recallCheck, rememberCheck } from './checked.js';
+import { type CheckedPlace, checkAndRemember, recallCheck, rememberCheck } from './checked.js';
+import type { CheckOptions } from './observe.js';
 import { type Proof, proofOf, proofOfPlan, resultOf } from './proof.js';
 import type { EngineCheck } from './result.js';
 
@@ -60,7 +60,7 @@ export async function checkBeforeUse(file: string, check: CheckMode, options: Ch
   if (check === 'off' || !isEngineFile(file)) return;
   const { environment = process.env, emit = ignoreEvents } = options;
   const place = await placeFinder(options)(file);
-  const work = () => checkEngine(file, options);
+  const work = () => checkAndRemember(file, options);
   if (place === undefined) report(await work(), check, emit);
   else await known(place, check, { environment, emit }, work);
 }

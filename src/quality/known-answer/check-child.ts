@@ -1,7 +1,7 @@
 import { serve } from '../../base/process/supervised-child.js';
 import { loadEngine } from '../../engines/runtime/tensorrt/load-engine.js';
-import type { CheckRequest } from './check-engine.js';
 import { checkLoaded, type Observed } from './check-loaded.js';
+import type { CheckRequest } from './observe.js';
 
 serve(async (request, { emit, signal }): Promise<Observed> => {
   const { planPath, answer, repeat, ...options } = request as CheckRequest;

@@ -4,8 +4,7 @@ import type { LoadedEngine } from '../../engines/runtime/tensorrt/load-engine.js
 import { dtypes } from '../../formats/tensor/dtype.js';
 import type { KnownAnswer } from './answer.js';
 import { type MadeInput, ofEngine } from './made-inputs.js';
-import { type Checked, runChecks } from './run-checks.js';
-import { EngineRunner } from './runner.js';
+import { type Checked, EngineRunner, runChecks } from './run-checks.js';
 
 export interface LoadedCheckOptions {
   /** Undefined: an engine that has none is compared with itself alone. */

@@ -9,8 +9,8 @@ import { worst } from '../verify/outcome.js';
 import { outcomeSchema } from '../verify/result.js';
 import { hasAnswerBeside } from './answer.js';
 import { placeFinder } from './at-load.js';
-import { type CheckOptions, checkEngine } from './check-engine.js';
-import { type CheckedPlace, recallCheck } from './checked.js';
+import { type CheckedPlace, checkAndRemember, recallCheck } from './checked.js';
+import type { CheckOptions } from './observe.js';
 import { recordLine } from './proof.js';
 
 export const unansweredSchema = z.object({ name: z.string(), identity: z.string(), record: z.string() });
@@ -87,7 +87,7 @@ async function checkOne(
     return { ...row, isKnown: true, outcome: known.outcome, reason: known.reasons[0] ?? null };
   const started = performance.now();
   try {
-    const { outcome, reasons } = await checkEngine(planPath, { environment, device, emit, signal });
+    const { outcome, reasons } = await checkAndRemember(planPath, { environment, device, emit, signal });
     return { ...row, outcome, reason: reasons[0] ?? null, ms: performance.now() - started };
   } catch (error) {
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;

@@ -1,11 +1,12 @@
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { sha256 } from '../../base/files/digest.js';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { readJson } from '../../base/files/files.js';
 import { cacheFolder, isPrivate, makePrivate } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
-import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { TrtforgeError } from '../../errors.js';
+import { type CheckOptions, observeEngine } from './observe.js';
+import { proofOf, resultOf } from './proof.js';
 import { type EngineCheck, engineCheckSchema } from './result.js';
 
 /** By which a check is found again: another answer, GPU, driver or library may give another verdict. */
@@ -43,4 +44,13 @@ export function rememberCheck(result: EngineCheck, environment: NodeJS.ProcessEn
   } catch (error) {
     if (!(error instanceof TrtforgeError) && !(error instanceof Error && 'code' in error)) throw error;
   }
+}
+
+/** What `observeEngine` finds and what follows from it, remembered for this GPU, driver and library. Throws what that throws, TF_PASSPORT_INVALID. */
+export async function checkAndRemember(planPath: string, options: CheckOptions = {}): Promise<EngineCheck> {
+  const { environment = process.env } = options;
+  const proof = proofOf(planPath, environment);
+  const result = resultOf(proof, await observeEngine(proof, options));
+  rememberCheck(result, environment);
+  return result;
 }

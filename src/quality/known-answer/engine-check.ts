@@ -12,14 +12,14 @@ import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js'
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
-import { CandidateEngines } from '../study/engines.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import { writeAnswer } from './answer.js';
 import { measured, precisionOf } from './at-build.js';
-import { type CheckOptions, observeEngine } from './check-engine.js';
+import { CandidateEngines } from './candidate-engines.js';
 import type { Observed } from './check-loaded.js';
 import { rememberCheck } from './checked.js';
 import { judgeAnswer } from './judge.js';
+import { type CheckOptions, observeEngine } from './observe.js';
 import { type Proof, proofOf, recordLine, resultOf } from './proof.js';
 import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
-import { sha256 } from '../../base/files/digest.js';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { shellLine } from '../../base/process/shell-quote.js';
-import { canonicalJson } from '../../engines/identity/canonical-json.js';
-import { passportPath, readPassport } from '../../engines/identity/passport.js';
+import { passportPath } from '../../engines/identity/engine-name.js';
+import { readPassport } from '../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../engines/plan/header.js';
 import type { PlanFacts } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { isSignatureRequired } from '../../engines/store/trust.js';

@@ -3,7 +3,7 @@ import { convertModel } from '../../formats/precision/convert.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 import { exactly } from '../../formats/precision/requested.js';
-import type { Freedom } from './engines.js';
+import type { Freedom } from '../known-answer/candidate-engines.js';
 import { writeMarked } from './marked-model.js';
 
 /** How candidates are made. */

@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { sha256 } from '../../base/files/digest.js';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { readJson } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { packageVersion } from '../../version.js';
 
 /** How trials of one kind are kept. */

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { sha256 } from '../../base/files/digest.js';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { faultText } from '../../base/text/schema-error.js';
-import { canonicalJson } from '../../engines/identity/canonical-json.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';

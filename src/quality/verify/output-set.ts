@@ -1,10 +1,9 @@
 import { basename, join } from 'node:path';
 import { openFile } from '../../base/files/byte-source.js';
 import { listFolder, statIfThere } from '../../base/files/files.js';
-import { nameOfNpy } from '../../engines/run/npy-name.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
-import { npyReader } from '../../formats/tensor/npy.js';
+import { nameOfNpy, npyReader } from '../../formats/tensor/npy.js';
 import { openNpz } from '../../formats/tensor/npz.js';
 import { openPolygraphy } from '../../formats/tensor/polygraphy.js';
 import { openSafetensors } from '../../formats/tensor/safetensors.js';

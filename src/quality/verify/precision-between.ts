@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { readPassport } from '../../engines/identity/passport.js';
-import { type Passport, passportPath } from '../../engines/identity/passport-file.js';
+import { passportPath } from '../../engines/identity/engine-name.js';
+import { type Passport, readPassport } from '../../engines/identity/passport.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
 import {

@@ -5,8 +5,8 @@ import { typedSample } from '../../engines/calibration/prepared-samples.js';
 import { readSamples } from '../../engines/calibration/read-samples.js';
 import { FEWEST_SAMPLES, partOf } from '../../engines/calibration/sample-part.js';
 import type { CalibrationSample, SampleSource } from '../../engines/calibration/sample-source.js';
+import { passportPath } from '../../engines/identity/engine-name.js';
 import { readPassport } from '../../engines/identity/passport.js';
-import { passportPath } from '../../engines/identity/passport-file.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import {

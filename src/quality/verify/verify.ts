@@ -3,8 +3,6 @@ import { findUnreached } from '../../engines/run/unreached.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
-import { afterFailure } from '../study/bisect/after-failure.js';
-import { unrepeatable } from '../study/repeatable.js';
 import { worstErrorMap } from './error-map.js';
 import { verifyHeadline } from './headline.js';
 import { judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
@@ -13,8 +11,9 @@ import { worst } from './outcome.js';
 import { OwnNoises } from './own-noise.js';
 import { codesOfBoth, inArithmetic, precisionBetween } from './precision-between.js';
 import { reachingOutputs } from './reached-by.js';
+import { unrepeatable } from './repeatable.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
-import { measure, type VerifyResult } from './result.js';
+import { measure, type VerifyPrecision, type VerifyResult } from './result.js';
 import { leftOutOf, type SamplePlan, samplesFrom } from './sample-plan.js';
 import {
   headRoomOf,
@@ -26,6 +25,22 @@ import {
 } from './sample-runs.js';
 import { weightsCost } from './weights-cost.js';
 
+/** A comparison that failed in its numbers. */
+export interface FailedComparison {
+  readonly request: VerifyRequest;
+  /** Whose tolerances it failed. */
+  readonly precision: VerifyPrecision;
+  readonly reference: ReferenceRun;
+  readonly candidate: SideRun;
+  /** What it took. */
+  readonly ms: number;
+}
+
+/** What searches after a failure; default: nothing does. */
+interface Searched {
+  readonly afterFailure?: (failed: FailedComparison, context: VerifyContext) => Promise<VerifyResult['next']>;
+}
+
 /**
  * Compares a candidate, a model or an engine, with a reference model, output by output, on the same seeded inputs, one after the other. Models run on
  * ONNX Runtime on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see rounded-model.ts); engines on their GPU.
@@ -33,7 +48,7 @@ import { weightsCost } from './weights-cost.js';
  */
 export async function verifyModel(
   request: VerifyRequest,
-  context: VerifyContext = {},
+  { afterFailure, ...context }: VerifyContext & Searched = {},
 ): Promise<VerifyResult> {
   checkRules(request);
   const runs = new SampleRuns(request, context);
@@ -93,7 +108,9 @@ export async function verifyModel(
   const verdicts = outcomesOf(judgement, doubts);
   const isMiscomputed = verdicts.numeric === 'fail' && verdicts.contract === 'pass' && doubts.size === 0;
   const ms = performance.now() - started;
-  const next = isMiscomputed ? await afterFailure({ request, precision, ...sides, ms }, context) : undefined;
+  const next = isMiscomputed
+    ? await afterFailure?.({ request, precision, ...sides, ms }, context)
+    : undefined;
   const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
   const outputs = judged.map(({ output }) => output);
   const headRoom = verdicts.numeric === 'fail' ? undefined : tried;

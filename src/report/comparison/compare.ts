@@ -1,11 +1,10 @@
 import { shellLine, shellWords } from '../../base/process/shell-quote.js';
-import { differencesOf } from '../../engines/identity/differences.js';
+import { differencesOf } from '../../engines/identity/identity.js';
 import { isOfDecisions } from '../../quality/verify/decisions.js';
 import { onSamples } from '../../quality/verify/headline.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
-import type { ResultAt } from '../kind.js';
-import type { ForgeResult } from '../result.js';
+import type { ForgeResult, ResultAt } from '../result.js';
 import { comparedPart, differ, lacks, row } from './part.js';
 import type { ComparedPart, RunComparison } from './result.js';
 import { speedPart } from './speed.js';

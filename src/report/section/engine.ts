@@ -1,5 +1,5 @@
 import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../base/text/quantity.js';
-import { originText } from '../../engines/store/build-result.js';
+import { originText } from '../../engines/builder/build-result.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
 import { type Bar, barChart } from '../chart/bars.js';
 import { floatingNodes, layerSentences } from '../layer-sentences.js';

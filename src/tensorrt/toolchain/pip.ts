@@ -3,6 +3,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, resolve as resolvePath } from 'node:path';
 import { makeFolder } from '../../base/files/folders.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
+import { withStreams } from '../../base/process/command.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 
@@ -70,7 +71,7 @@ function runPip(
   { folder, bytes, emit, signal }: WheelRequest,
 ): Promise<PipOutcome> {
   return new Promise((resolve) => {
-    const child = spawn(python, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = withStreams(spawn(python, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] }));
     const lines: string[] = [];
     const take = (chunk: Buffer) => {
       for (const line of chunk

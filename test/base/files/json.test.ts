@@ -11,7 +11,7 @@ import { readCalibration } from '../../../src/formats/precision/calibrate/cache.
 import { openSafetensors } from '../../../src/formats/tensor/safetensors.js';
 import { readMeta } from '../../../src/products/bundle/meta.js';
 import { readContract } from '../../../src/products/streaming/contract/file.js';
-import { readRepository } from '../../../src/products/triton/repository.js';
+import { readRepository } from '../../../src/products/triton/check/repository.js';
 import { readBaseline } from '../../../src/quality/gate/baseline.js';
 import { readResults } from '../../../src/quality/gate/gate-input.js';
 import { readAnswer } from '../../../src/quality/known-answer/answer.js';

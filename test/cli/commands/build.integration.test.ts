@@ -6,13 +6,14 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
+import { buildResultSchema } from '../../../src/engines/builder/build-result-schema.js';
 import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
+import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { identityDigest } from '../../../src/engines/identity/identity.js';
-import { passportPath, readPassport } from '../../../src/engines/identity/passport.js';
+import { readPassport } from '../../../src/engines/identity/passport.js';
 import { planFactsSchema } from '../../../src/engines/plan/facts.js';
 import { readPlanHeader } from '../../../src/engines/plan/header.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { buildResultSchema } from '../../../src/engines/store/build-result-schema.js';
 import {
   cacheClearSchema,
   cacheListSchema,

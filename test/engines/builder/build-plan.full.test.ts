@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import type { BuildContext } from '../../../src/engines/builder/build.js';
 import { buildPlan } from '../../../src/engines/builder/build-plan.js';
-import { passportSchema } from '../../../src/engines/identity/passport-schema.js';
+import { passportSchema } from '../../../src/engines/identity/passport.js';
 import { defaultRecipe, type ProfileRange, type Recipe } from '../../../src/engines/identity/recipe.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents, type WorkEvent } from '../../../src/events.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { canonicalJson } from '../../../src/engines/identity/canonical-json.js';
+import { canonicalJson } from '../../../src/base/files/digest.js';
 import {
   engineNameOf,
   formatEngineName,

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import type { Passport } from '../../../src/engines/identity/passport-file.js';
+import type { Passport } from '../../../src/engines/identity/passport.js';
 import { checkLayersMatch, type LayersClaim, type PlanOfLayers } from '../../../src/engines/layers/match.js';
 import { readLayers } from '../../../src/engines/layers/read-layers.js';
 import { TrtforgeError } from '../../../src/errors.js';

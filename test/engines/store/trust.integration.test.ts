@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sha256 } from '../../../src/base/files/digest.js';
 import type { BuildOptions } from '../../../src/engines/builder/build.js';
-import { passportPath } from '../../../src/engines/identity/passport-file.js';
+import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import { verifyCache } from '../../../src/engines/store/cache-verify.js';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';

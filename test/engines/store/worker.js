@@ -18,7 +18,7 @@ if (task.dieAtRename !== undefined) {
 
 const { LocalStore } = await import('../../../dist/engines/store/local.js');
 const { noTrust } = await import('../../../dist/engines/store/trust.js');
-const { obtainEngine } = await import('../../../dist/engines/store/obtain-engine.js');
+const { obtainEngine } = await import('../../../dist/engines/builder/obtain-engine.js');
 const { writeFailed } = await import('../../../dist/base/files/publish.js');
 
 /** Stands in for the library: takes its time, writes the plan it was given, and notes in the log that it was asked. */

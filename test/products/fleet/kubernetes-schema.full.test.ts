@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { kubernetesManifest } from '../../../src/products/fleet/submit/kubernetes.js';
-import { whereSchema } from '../../../src/products/fleet/where.js';
+import { kubernetesManifest } from '../../../src/products/fleet/schedulers/kubernetes.js';
+import { whereSchema } from '../../../src/products/fleet/schedulers/where.js';
 import { describeWith } from '../../support/needs.js';
 import { submission } from './sample-plan.js';
 

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { kubernetesManifest } from '../../../src/products/fleet/submit/kubernetes.js';
-import { type KubernetesWhere, whereSchema } from '../../../src/products/fleet/where.js';
+import type { KubernetesWhere } from '../../../src/products/fleet/schedulers/kubernetes.js';
+import { kubernetesManifest } from '../../../src/products/fleet/schedulers/kubernetes.js';
+import { whereSchema } from '../../../src/products/fleet/schedulers/where.js';
 import { submission } from './sample-plan.js';
 
 const where = (kubernetes: Record<string, unknown> = {}): KubernetesWhere => {

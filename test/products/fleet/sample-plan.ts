@@ -4,7 +4,7 @@ import { identityDigest } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { planId } from '../../../src/products/fleet/plan.js';
 import { type FleetPlan, fleetPlanSchema } from '../../../src/products/fleet/plan-schema.js';
-import type { Submission } from '../../../src/products/fleet/submit/submission.js';
+import type { Submission } from '../../../src/products/fleet/schedulers/scheduler.js';
 import { sampleIdentity } from '../../support/sample-engine.js';
 
 /** Targets as an engines file has them, each with its number of jobs. */

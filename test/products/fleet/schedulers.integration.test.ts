@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { scheduledJobs } from '../../../src/products/fleet/schedulers.js';
+import { scheduledJobs } from '../../../src/products/fleet/schedulers/where.js';
 import { mutations } from '../../support/mutations.js';
 import { runs } from '../../support/runs.js';
 import { fakePrograms, samplePlan } from './sample-plan.js';

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { slurmScript } from '../../../src/products/fleet/submit/slurm.js';
-import { type SlurmWhere, whereSchema } from '../../../src/products/fleet/where.js';
+import type { SlurmWhere } from '../../../src/products/fleet/schedulers/slurm.js';
+import { slurmScript } from '../../../src/products/fleet/schedulers/slurm.js';
+import { whereSchema } from '../../../src/products/fleet/schedulers/where.js';
 import { codeOf } from '../../support/refusal.js';
 import { submission } from './sample-plan.js';
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { enginesFileSchema, targetEntrySchema } from '../../../src/products/fleet/engines-schema.js';
-import { whereSchema } from '../../../src/products/fleet/where.js';
+import { whereSchema } from '../../../src/products/fleet/schedulers/where.js';
 
 test.each([
   [{ slurm: { partitoin: 'gpu' } }],

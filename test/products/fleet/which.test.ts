@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { contextModel } from '../../../src/engines/exports/context-model.js';
-import type { Passport } from '../../../src/engines/identity/passport-file.js';
+import type { Passport } from '../../../src/engines/identity/passport.js';
 import { defaultRecipe, type Recipe } from '../../../src/engines/identity/recipe.js';
 import { parseGpu, parseTarget, type Target } from '../../../src/engines/identity/target.js';
 import { parseProfile } from '../../../src/engines/profiles/profile.js';

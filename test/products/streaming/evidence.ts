@@ -1,6 +1,6 @@
 import type { TensorParity } from '../../../src/products/streaming/compare/tensor-parity.js';
-import type { Evidence } from '../../../src/products/streaming/explain/signs.js';
 import type { ChunkOutcome, StreamOutcome } from '../../../src/products/streaming/verify/outcome.js';
+import type { Evidence } from '../../../src/products/streaming/verify/signs.js';
 
 /** An output `y` that was compared and passed. */
 export const parityOf = (more: Partial<TensorParity> = {}): TensorParity => ({

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Passport } from '../../../src/engines/identity/passport-file.js';
+import type { Passport } from '../../../src/engines/identity/passport.js';
 import { defaultRecipe, type Recipe } from '../../../src/engines/identity/recipe.js';
 import { planBytes } from '../../fakes/tensorrt/engine.js';
 import { sampleIdentity, samplePassport } from '../../support/sample-engine.js';

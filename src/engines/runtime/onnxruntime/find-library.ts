@@ -7,7 +7,7 @@ import { behaviour } from '../../../behaviour/facts.js';
 import { TrtforgeError } from '../../../errors.js';
 import { thisMachine } from '../../../tensorrt/toolchain/find.js';
 import { type Host, sitePackages } from '../../../tensorrt/toolchain/places.js';
-import { placeOptions } from '../place-options.js';
+import { placeOptions } from '../back-end.js';
 import type { OrtProvider } from './ort-provider.js';
 
 /** A build of ONNX Runtime: its core library, and beside it those of its providers. */

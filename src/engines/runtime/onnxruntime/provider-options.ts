@@ -2,7 +2,7 @@ import type { NativeOrtRequest, Setting } from '../../../addon/onnx-runtime.js';
 import { flagOf } from '../../../base/options/option.js';
 import { didYouMean } from '../../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../../errors.js';
-import { placeOptions } from '../place-options.js';
+import { placeOptions } from '../back-end.js';
 import type { OrtPlace, OrtProvider } from './ort-provider.js';
 
 /** The keys that a provider's library knows, but for pointers and what the options of trtforge decide. */

@@ -5,7 +5,8 @@ import { removeIfAllowed } from '../../../base/files/files.js';
 import { writeFailed } from '../../../base/files/publish.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
-import { identitiesOf, type Passport } from '../../identity/passport-file.js';
+import { identitiesOf } from '../../identity/engine-name.js';
+import type { Passport } from '../../identity/passport.js';
 import { foreignName, type PlanHeader, readPlanHeader } from '../../plan/header.js';
 import { type Trust, verifyTrusted } from '../../store/trust.js';
 

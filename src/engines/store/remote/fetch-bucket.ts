@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { closing } from '../../../base/files/byte-source.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
-import { passportPath } from '../../identity/passport-file.js';
+import { passportPath } from '../../identity/engine-name.js';
 import { signaturePath } from '../signature.js';
 import { remoteAddress } from './address.js';
 import { downloadFile } from './download.js';

@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
 import { type IdentityDocument, identityDigest } from '../../identity/identity.js';
-import type { Passport } from '../../identity/passport-file.js';
+import type { Passport } from '../../identity/passport.js';
 import { type Attempt, waitForTurn } from '../claims/lease.js';
 import { lookUp, type Miss, plainMiss } from '../lookup.js';
 import { forget } from '../partial.js';

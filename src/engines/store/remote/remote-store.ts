@@ -1,9 +1,9 @@
 import { parseJson } from '../../../base/files/json.js';
 import { isRecord } from '../../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../../errors.js';
+import { passportPath } from '../../identity/engine-name.js';
 import type { IdentityDocument } from '../../identity/identity.js';
-import { parsePassport } from '../../identity/passport.js';
-import { type Passport, passportPath } from '../../identity/passport-file.js';
+import { type Passport, parsePassport } from '../../identity/passport.js';
 import { checkPlanHeaderOf } from '../../plan/verify-engine.js';
 import { mayServe, othersMayServe } from '../compatibility.js';
 import { brokenSummary, summaryOf } from '../engine-summary.js';

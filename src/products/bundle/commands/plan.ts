@@ -1,5 +1,5 @@
 import { plural } from '../../../base/text/quantity.js';
-import { engineSteps, resolvedOf } from '../../../cli/build-plan.js';
+import { engineSteps, resolvedOf } from '../../../cli/options/build-plan.js';
 import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
 import { NO_MEASUREMENT } from '../../../engines/builder/timing-cache.js';
 import { chainCheckOf } from '../bundle-request.js';

@@ -5,7 +5,7 @@ import {
 } from '../../../report/comparison/compare.js';
 import { comparedPart, differ, lacks, row } from '../../../report/comparison/part.js';
 import type { ComparedPart, RunComparison } from '../../../report/comparison/result.js';
-import type { ResultAt } from '../../../report/kind.js';
+import type { ResultAt } from '../../../report/result.js';
 import { packageVersion } from '../../../version.js';
 import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';

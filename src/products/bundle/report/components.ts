@@ -1,5 +1,5 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import { modelSections } from '../../../report/forge-page.js';
+import { modelSections } from '../../../report/pages/forge.js';
 import {
   badge,
   code,

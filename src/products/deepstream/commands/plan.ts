@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { decidedBuild, engineSteps, resolvedOf } from '../../../cli/build-plan.js';
+import { decidedBuild, engineSteps, resolvedOf } from '../../../cli/options/build-plan.js';
 import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
 import { engineRequest } from '../builder.js';
 import { requestedBuild, type SetupContext, type StreamsSetup } from '../setup.js';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { metricSchema } from '../../../quality/tasks/task.js';
-import { variantSchema } from '../compare/variant.js';
 import { findingSchema } from '../findings.js';
 import { candidateSchema } from '../run/candidate.js';
 import { imageRunSchema } from '../run/images.js';
+import { variantSchema } from '../run/variant.js';
 
 /** What `trtforge eval classify` returns. */
 export const classificationResultSchema = z.object({

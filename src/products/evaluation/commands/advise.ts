@@ -21,7 +21,7 @@ import type { AdviseContext, AdviseRequest, Budget } from '../../../quality/stud
 import type { Advice } from '../../../quality/study/advise/result.js';
 import { engineTimer } from '../../../quality/study/advise/time-engine.js';
 import { judgingOptions } from '../../../quality/verify/request.js';
-import { adviseReport, budgetText, samplesText } from '../../../report/advise-page.js';
+import { adviseReport, budgetText, samplesText } from '../../../report/pages/advise.js';
 import { renderReport } from '../../../report/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { scorerFor } from '../advise-scorer.js';

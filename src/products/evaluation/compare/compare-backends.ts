@@ -7,6 +7,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import { renderReport } from '../../../report/read.js';
+import { type Variant, variantFolder } from '../run/variant.js';
 import { backEndNamed, openOptionsFor } from './back-end-names.js';
 import { comparedModels, type ModelChoice } from './compared-models.js';
 import { compareVariants, damagedError, errorOf } from './comparison.js';
@@ -16,7 +17,6 @@ import type { Comparison } from './result.js';
 import { readRunRoot, recordNotRun, recordRun } from './run-root.js';
 import { type CompareOpenOptions, type ConvertedFiles, runnableFile } from './runnable-file.js';
 import { type ComparedTask, type TaskRequest, taskFor } from './task.js';
-import { type Variant, variantFolder } from './variant.js';
 
 export interface CompareBackEndsRequest extends TaskRequest, ModelChoice {
   /** `ort-cpu`, `ort-cuda`, `trt`, … */

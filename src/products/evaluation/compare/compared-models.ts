@@ -2,7 +2,8 @@ import { basename, dirname, extname, join } from 'node:path';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
 import { cacheFolder } from '../../../base/files/folders.js';
-import { passportPath, readPassport } from '../../../engines/identity/passport.js';
+import { passportPath } from '../../../engines/identity/engine-name.js';
+import { readPassport } from '../../../engines/identity/passport.js';
 import { readModel } from '../../../engines/identity/read-model.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import type { OpenContext } from '../../../engines/runtime/back-end.js';
@@ -15,7 +16,7 @@ import {
   formatIds,
   quantizedFormatNamed,
 } from '../../../formats/precision/formats/index.js';
-import type { Variant } from './variant.js';
+import type { Variant } from '../run/variant.js';
 
 /** A model or an engine that is compared, on every back end that takes it. */
 export interface ComparedModel extends Pick<Variant, 'label' | 'role'> {

@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { defaultFormat } from '../../../formats/precision/formats/index.js';
 import { packageVersion } from '../../../version.js';
+import type { NotRun } from '../run/variant.js';
 import type { ComparedVariant, Comparison } from './result.js';
 import type { RecordedVariant } from './run-root.js';
-import type { NotRun } from './variant.js';
 
 /** What only the run knows. */
 export interface ComparisonFacts {

@@ -5,8 +5,8 @@ import { detectorResultSchema } from '../detection/detector-result.js';
 import { type DetectorMetrics, detectorMetricsSchema, metricsOf } from '../detection/metrics-file.js';
 import { type EmbeddingsResult, embeddingsResultSchema } from '../embeddings/embeddings-result.js';
 import { latencySchema } from '../run/evaluate.js';
+import type { ComparedTaskId, Variant } from '../run/variant.js';
 import { recogniserResultSchema } from '../speech/recogniser-result.js';
-import type { ComparedTaskId, Variant } from './variant.js';
 
 /** What a comparison shows of one variant, whatever the task. */
 export const figuresSchema = z.object({

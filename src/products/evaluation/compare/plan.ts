@@ -1,13 +1,12 @@
 import { cpus } from 'node:os';
 import { basename, join } from 'node:path';
-import { sha256 } from '../../../base/files/digest.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
+import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { machineFacts } from '../../../engines/identity/machine.js';
 import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
+import type { Variant } from '../run/variant.js';
 import { backEndName, openOptionsFor } from './back-end-names.js';
 import type { ComparedModel } from './compared-models.js';
 import type { ComparedTask } from './task.js';
-import type { Variant } from './variant.js';
 
 /** A variant and what it runs. */
 export interface Planned {

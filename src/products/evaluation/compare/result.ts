@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ExitCode } from '../../../errors.js';
+import { comparedTasks, notRunSchema, variantSchema } from '../run/variant.js';
 import { figuresSchema } from './figures.js';
-import { comparedTasks, notRunSchema, variantSchema } from './variant.js';
 
 /** What `trtforge compare-backends` and `compare-backends repair` return; `comparison.json` of a run root. */
 export const comparisonSchema = z.object({

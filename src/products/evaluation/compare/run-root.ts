@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { listFolder, readJson, removeIfThere, statIfThere } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
+import { comparedTasks, type NotRun, notRunSchema, type Variant, variantFolder } from '../run/variant.js';
 import { type Figures, figureReaders } from './figures.js';
-import { comparedTasks, type NotRun, notRunSchema, type Variant, variantFolder } from './variant.js';
 
 /** A variant as its folder states it: with figures, or with the reason why there are none. */
 export interface RecordedVariant {

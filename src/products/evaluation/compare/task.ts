@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import { openFile } from '../../../base/files/byte-source.js';
-import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
+import { canonicalJson, sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { statIfThere } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { isUnreadable } from '../../../engines/run/image-inputs.js';
 import type { OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -25,13 +24,13 @@ import {
 } from '../detection/evaluate-detector.js';
 import type { Findings } from '../findings.js';
 import type { ImageFile } from '../run/images.js';
+import type { ComparedTaskId, Variant } from '../run/variant.js';
 import {
   decideRecogniser,
   type EvaluateRecogniserRequest,
   evaluateRecogniser,
 } from '../speech/evaluate-recogniser.js';
 import { type Figures, figuresOfResult } from './figures.js';
-import type { ComparedTaskId, Variant } from './variant.js';
 
 /** Data and settings that every variant is evaluated with. */
 export interface TaskRequest

@@ -1,8 +1,8 @@
 import { dirname, isAbsolute, normalize, resolve, sep } from 'node:path';
 import { z } from 'zod';
 import { cocoResultSchema } from '../coco/result.js';
-import { type Variant, variantSchema } from '../compare/variant.js';
 import { candidateSchema } from '../run/candidate.js';
+import { type Variant, variantSchema } from '../run/variant.js';
 import { type DetectorResult, detectorRunSchema } from './detector-result.js';
 
 const run = detectorRunSchema.shape;

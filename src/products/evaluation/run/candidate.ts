@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { sha256OfFileInPieces } from '../../../base/files/digest.js';
-import { passportPath, readPassport } from '../../../engines/identity/passport.js';
+import { passportPath } from '../../../engines/identity/engine-name.js';
+import { readPassport } from '../../../engines/identity/passport.js';
 import type { OpenContext, OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { ortFactsSchema } from '../../../engines/runtime/onnxruntime/ort-facts.js';
 import { openSession } from '../../../engines/runtime/open-session.js';

@@ -17,8 +17,8 @@ import type {
   RecogniserFacts,
   RecogniserOptions,
 } from '../../../quality/tasks/recogniser.js';
-import type { Variant } from '../compare/variant.js';
 import { latencyOf } from '../run/evaluate.js';
+import type { Variant } from '../run/variant.js';
 import { readManifest, type Spoken, type Utterance } from '../wer/transcripts.js';
 import { scoreUtterances } from '../wer/wer.js';
 import type { RecogniserResult } from './recogniser-result.js';

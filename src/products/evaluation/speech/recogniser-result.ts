@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { variantSchema } from '../compare/variant.js';
 import { latencySchema } from '../run/evaluate.js';
+import { variantSchema } from '../run/variant.js';
 import { werResultSchema } from '../wer/wer-result.js';
 
 /** How transcripts were made. */

@@ -19,7 +19,7 @@ export const command = defineCommand({
   file: ([path = '']) => resolvedFile(readEnginesFile(path)),
   run: async ([path = ''], _, context): Promise<FleetPlan & { address: string }> => {
     const { withFleet } = await import('../open-plan.js');
-    const { unseenStore } = await import('../where.js');
+    const { unseenStore } = await import('../schedulers/where.js');
     return withFleet(path, context, { keep: true }, async ({ plan, address }) => {
       for (const message of unseenStore(plan.store, plan.targets))
         context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });

@@ -1,23 +1,22 @@
 import { shellQuote } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
-import { flag, type OptionValues, text } from '../../../cli/option.js';
+import { type OptionValues, text, type ValueOption } from '../../../cli/option.js';
 import { yesOption } from '../../../cli/plan.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { Scheduler } from '../schedulers/scheduler.js';
+import { schedulers, type WhereKind, whereSchema } from '../schedulers/where.js';
 import type { FleetSubmit } from '../submit/result-schema.js';
 import type { SubmitOptions } from '../submit/submit.js';
-import { whereSchema } from '../where.js';
+
 import { fleetArgument } from './status.js';
 
+const kindOptions = Object.fromEntries(
+  Object.entries(schedulers).map(([kind, { option }]) => [kind, option]),
+) as Readonly<Record<WhereKind, ValueOption<unknown>>>;
+
 const options = {
-  slurm: flag({ flags: '--slurm', describe: 'only the targets that Slurm builds' }),
-  kubernetes: flag({ flags: '--kubernetes', describe: 'only the targets that Kubernetes builds' }),
-  local: flag({ flags: '--local', describe: 'every target that this machine can build, here' }),
-  ssh: text({
-    flags: '--ssh <host>',
-    describe: 'every target, on that machine, which has trtforge',
-    trust: true,
-  }),
+  ...kindOptions,
   output: text({
     flags: '-o, --output <folder>',
     describe: 'write scripts and manifests there, and send nothing',
@@ -56,18 +55,14 @@ export const command = defineCommand({
 });
 
 /** Throws TF_USAGE for more than one place, and for what is not a host. */
-function chosen({ slurm, kubernetes, local, ssh, output, yes }: OptionValues<typeof options>): SubmitOptions {
-  const kinds = { slurm, kubernetes, local, ssh: ssh !== undefined };
-  const [kind = null, ...others] = (['slurm', 'kubernetes', 'local', 'ssh'] as const).filter(
-    (each) => kinds[each],
-  );
-  const where = ssh === undefined ? 'local' : whereSchema.safeParse({ ssh: { host: ssh } }).data;
-  if (others.length > 0 || where === undefined)
+function chosen({ output, yes, ...places }: OptionValues<typeof options>): SubmitOptions {
+  const [kind = null, ...others] = (Object.keys(schedulers) as WhereKind[]).filter((each) => places[each]);
+  const by: Scheduler<unknown> | null = kind && schedulers[kind];
+  const instead = by?.instead && whereSchema.safeParse(by.instead(String(places[kind!]))).data;
+  if (others.length > 0 || (by?.instead !== undefined && instead === undefined))
     throw new TrtforgeError(
       'TF_USAGE',
       'One place is expected: --slurm, --kubernetes, --local or --ssh HOST.',
     );
-  return local || ssh !== undefined
-    ? { kind: null, instead: where, output, yes }
-    : { kind, instead: null, output, yes };
+  return instead === undefined ? { kind, instead: null, output, yes } : { kind: null, instead, output, yes };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ExitCode } from '../../../errors.js';
 import { fleetStatusSchema } from '../plan-schema.js';
+import { kindSchema } from '../schedulers/where.js';
 
 /** What was handed to whom. */
 export const fleetSubmitSchema = z.object({
@@ -11,7 +12,7 @@ export const fleetSubmitSchema = z.object({
   targets: z.array(
     z.object({
       target: z.string(),
-      where: z.enum(['slurm', 'kubernetes', 'ssh', 'local']),
+      where: kindSchema,
       /** As the scheduler named it; null where none was asked or nothing was sent. */
       job: z.string().nullable(),
       /** Of the plan: what was sent, worked or written. */

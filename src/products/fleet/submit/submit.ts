@@ -1,10 +1,6 @@
 import { join, resolve } from 'node:path';
 import { sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
-import { throwIfCancelled } from '../../../base/process/cancel.js';
-import { runCommand } from '../../../base/process/command.js';
-import { startGroup } from '../../../base/process/group.js';
-import { lastLines } from '../../../base/process/supervise.js';
 import { withoutSecrets } from '../../../base/text/address-secrets.js';
 import { plural } from '../../../base/text/quantity.js';
 import type { CommandContext } from '../../../cli/command.js';
@@ -14,13 +10,18 @@ import { isRemoteAddress } from '../../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type Fleet, withFleet } from '../open-plan.js';
 import { workRecordSchema } from '../plan-schema.js';
-import { failureOf, type Scheduled, scheduledJobs } from '../schedulers.js';
-import { kindOfWhere, unseenStore, type Where, type WhereKind } from '../where.js';
+import type { Done, Script, Submission } from '../schedulers/scheduler.js';
+import {
+  kindOfWhere,
+  type Scheduled,
+  scheduledJobs,
+  schedulerAt,
+  unseenStore,
+  type Where,
+  type WhereKind,
+} from '../schedulers/where.js';
 import { assertVouched, resolvedHere, workOn, worst } from '../work.js';
-import { kubernetesManifest } from './kubernetes.js';
 import type { FleetSubmit, SubmittedTarget } from './result-schema.js';
-import { slurmScript } from './slurm.js';
-import { quoted, type Submission, workLine } from './submission.js';
 
 export interface SubmitOptions {
   /** The targets that are meant, null for all. */
@@ -48,16 +49,18 @@ export const submitFleet = (
         `Sending ${full.map(placeText).join('; ')}, as a plan states that no trusted key signed,`,
         { yes: options.yes, ask: context.ask },
       );
-    const done = output === undefined ? await send(full, fleet, context) : write(full, output);
+    const done = output === undefined ? await send(full, fleet, context) : new Map<string, Done>();
+    const written = output === undefined ? new Map<string, string>() : write(full, output);
     return {
       schema: 'trtforge.fleet-submit/1',
       plan: fleet.plan.id,
       address: withoutSecrets(fleet.address),
       targets: batches.map(({ target, where, jobs, skipped }) => {
-        const { job = null, manifest = null, did = null } = done.get(target) ?? {};
+        const { job = null, did = null } = done.get(target) ?? {};
+        const manifest = written.get(target) ?? null;
         return { target, where: kindOfWhere(where), job, indices: [...jobs], manifest, did, skipped };
       }),
-      schedulers: asked,
+      schedulers: [...asked],
       exitCode: worst([...done.values()].map(({ exitCode = ExitCode.pass }) => exitCode)),
     };
   });
@@ -79,8 +82,7 @@ export const submitPlan = (given: string, options: SubmitOptions, context: Comma
 interface Batch extends Submission {
   readonly where: Where;
   readonly skipped: SubmittedTarget['skipped'];
-  /** What a person can hand to the scheduler, or run, in the place of `fleet submit`. */
-  readonly manifest: { readonly ending: 'sbatch' | 'yaml' | 'sh'; readonly content: string };
+  readonly script: Script;
 }
 
 /** Where jobs go, with all that is asked there: host, image, account. */
@@ -120,7 +122,8 @@ async function decide(
     const where = instead ?? entry.where;
     const attempt = output === undefined ? Date.now().toString(36) : sha256(jobs.join(',')).slice(0, 8);
     const submission = { plan, address, target, builds: entry.target, jobs, attempt };
-    return { ...submission, where, skipped, manifest: manifestOf(submission, where) };
+    const { by, as } = schedulerAt(where);
+    return { ...submission, where, skipped, script: by.script(submission, as) };
   });
   // What tasks would reject, who read the plan by its address; elsewhere its folder may not be there.
   for (const { where, jobs } of decided)
@@ -154,95 +157,56 @@ async function isBuiltHere(
   }
 }
 
-function manifestOf(submission: Submission, where: Where): Batch['manifest'] {
-  if (where === 'local') return { ending: 'sh', content: `${workLine(submission)}\n` };
-  if (where.slurm !== undefined) return { ending: 'sbatch', content: slurmScript(submission, where.slurm) };
-  if (where.kubernetes !== undefined)
-    return { ending: 'yaml', content: kubernetesManifest(submission, where.kubernetes) };
-  const { host, folder } = where.ssh!;
-  // A password would be asked for where nobody looks.
-  const line = `exec ssh -o BatchMode=yes -- ${host} ${quoted('The line', workLine(submission, folder))}`;
-  return { ending: 'sh', content: `${line}\n` };
-}
-
-/** What became of a target. */
-type Done = Partial<Pick<SubmittedTarget, 'job' | 'manifest' | 'did'> & { readonly exitCode: ExitCode }>;
-
-function write(batches: readonly Batch[], folder: string): ReadonlyMap<string, Done> {
-  const done = new Map<string, Done>();
-  for (const { target, manifest } of batches) {
-    const path = join(folder, `${target}.${manifest.ending}`);
-    publishFile(path, manifest.content);
-    done.set(target, { manifest: path });
+/** The path of each target's script. */
+function write(batches: readonly Batch[], folder: string): ReadonlyMap<string, string> {
+  const written = new Map<string, string>();
+  for (const { target, script } of batches) {
+    const path = join(folder, `${target}.${script.ending}`);
+    publishFile(path, script.content);
+    written.set(target, path);
   }
-  return done;
+  return written;
 }
 
-/** Hands batches to their schedulers; then works those of machines, one after the other on each. Rejects once no work goes on. */
+/** Hands batches to queues; then works those of machines, one after the other on each. Rejects once no work goes on. */
 async function send(
   batches: readonly Batch[],
   fleet: Fleet,
   context: CommandContext,
 ): Promise<ReadonlyMap<string, Done>> {
   const done = new Map<string, Done>();
-  const queued = batches.filter(({ manifest }) => manifest.ending !== 'sh');
-  for (const batch of queued) done.set(batch.target, { job: await enqueue(batch, context) });
+  const submit = async (batch: Batch) => {
+    const handed = { ...batch, work: () => workHere(batch, fleet, context) };
+    done.set(batch.target, await schedulerAt(batch.where).by.submit(handed, context));
+  };
   const places = new Map<string, Promise<unknown>>();
-  for (const batch of batches.filter((each) => !queued.includes(each))) {
-    const place = batch.where === 'local' ? '' : batch.where.ssh!.host;
-    const work = async () => done.set(batch.target, await workAt(batch, fleet, context));
-    places.set(place, (places.get(place) ?? Promise.resolve()).then(work));
+  const worked: (readonly [place: string, batch: Batch])[] = [];
+  for (const batch of batches) {
+    const { by, as } = schedulerAt(batch.where);
+    const place = by.machine?.(as);
+    if (place === undefined) await submit(batch);
+    else worked.push([place, batch]);
   }
+  for (const [place, batch] of worked)
+    places.set(
+      place,
+      (places.get(place) ?? Promise.resolve()).then(() => submit(batch)),
+    );
   for (const end of await Promise.allSettled(places.values()))
     if (end.status === 'rejected') throw end.reason;
   return done;
 }
 
-async function enqueue(
-  { target, manifest }: Batch,
-  { environment, signal, emit }: CommandContext,
-): Promise<string> {
-  const [program = '', ...args] =
-    manifest.ending === 'sbatch'
-      ? ['sbatch', '--parsable']
-      : ['kubectl', 'apply', '--filename=-', '--output=name'];
-  throwIfCancelled(signal, `submitting ${target}`);
-  const ran = await runCommand(program, args, { timeoutMs: 60_000, environment, input: manifest.content });
-  const why = failureOf(ran);
-  if (why !== null) throw new TrtforgeError('TF_SCHEDULER_FAILED', `${program} ${why}`);
-  const job = ran.stdout.trim().split('\n').at(-1) ?? '';
-  emit({ type: 'log', source: 'trtforge', severity: 'info', message: `${target}: ${program} made ${job}` });
-  return job;
-}
-
-async function workAt(
-  { where, target, jobs, manifest }: Batch,
-  fleet: Fleet,
-  context: CommandContext,
-): Promise<Done> {
-  const { emit, environment, signal } = context;
-  if (where === 'local') {
-    const listed = fleet.plan.jobs.filter(({ index }) => jobs.includes(index));
-    const worked = await workOn(fleet, listed, context);
-    for (const { exitCode, name, did, reasons } of worked.jobs.filter((each) => each.exitCode !== 0)) {
-      const message = `${name} ${did}, exit code ${exitCode}: ${reasons.join(' ')}`;
-      emit({ type: 'log', source: 'trtforge', severity: 'error', message });
-    }
-    const count = (word: string) => worked.jobs.filter(({ did }) => did === word).length;
-    const sums = workRecordSchema.shape.did.options.flatMap((word) =>
-      count(word) === 0 ? [] : [`${count(word)} ${word}`],
-    );
-    return { exitCode: worked.exitCode, did: sums.join(', ') };
+async function workHere({ jobs }: Batch, fleet: Fleet, context: CommandContext): Promise<Done> {
+  const listed = fleet.plan.jobs.filter(({ index }) => jobs.includes(index));
+  const worked = await workOn(fleet, listed, context);
+  for (const { exitCode, name, did, reasons } of worked.jobs.filter((each) => each.exitCode !== 0)) {
+    const message = `${name} ${did}, exit code ${exitCode}: ${reasons.join(' ')}`;
+    context.emit({ type: 'log', source: 'trtforge', severity: 'error', message });
   }
-  throwIfCancelled(signal, `working on ${target}`);
-  const { child, stop } = startGroup('/bin/sh', ['-c', manifest.content], { environment });
-  const lines = lastLines(child, emit);
-  const onAbort = () => stop();
-  signal.addEventListener('abort', onAbort, { once: true });
-  const exitCode = await new Promise<number | null>((end) => child.on('close', end));
-  signal.removeEventListener('abort', onAbort);
-  throwIfCancelled(signal, `working on ${target}`);
-  if (exitCode !== null && exitCode <= ExitCode.internal) return { exitCode: exitCode as ExitCode };
-  const why = `ended with exit code ${exitCode}: ${lines.all().join('\n')}`;
-  throw new TrtforgeError('TF_SCHEDULER_FAILED', `ssh for ${target} ${why}`);
+  const count = (word: string) => worked.jobs.filter(({ did }) => did === word).length;
+  const sums = workRecordSchema.shape.did.options.flatMap((word) =>
+    count(word) === 0 ? [] : [`${count(word)} ${word}`],
+  );
+  return { exitCode: worked.exitCode, did: sums.join(', ') };
 }

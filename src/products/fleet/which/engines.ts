@@ -3,7 +3,7 @@ import { closing, openFile } from '../../../base/files/byte-source.js';
 import { cacheFolder } from '../../../base/files/folders.js';
 import type { CommandContext } from '../../../cli/command.js';
 import { readModelContent } from '../../../engines/identity/model-content.js';
-import type { Passport } from '../../../engines/identity/passport-file.js';
+import type { Passport } from '../../../engines/identity/passport.js';
 import { wrappedPlanIn } from '../../../engines/plan/context-model.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { inspectEngine } from '../../../engines/plan/inspect.js';

@@ -5,7 +5,7 @@ import { serves } from '../../../behaviour/gpus.js';
 import { operatorLists } from '../../../behaviour/operators.js';
 import { agree } from '../../../behaviour/versions.js';
 import { buildFaults } from '../../../engines/builder/buildable.js';
-import type { Passport } from '../../../engines/identity/passport-file.js';
+import type { Passport } from '../../../engines/identity/passport.js';
 import type { ModelContent } from '../../../engines/identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../../../engines/identity/recipe.js';
 import { isOfProduct, type Target } from '../../../engines/identity/target.js';

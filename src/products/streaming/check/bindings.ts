@@ -1,21 +1,8 @@
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { Contract, ContractBinding } from '../contract/contract.js';
+import type { ModelBinding, ModelBindings } from '../contract/draft.js';
 import type { ContractFinding } from './finding.js';
-
-/** Names, dtypes and shapes of a model, an engine or a session; a session is one as it is. */
-export interface ModelBindings {
-  readonly inputs: readonly ModelBinding[];
-  readonly outputs: readonly ModelBinding[];
-}
-
-export interface ModelBinding {
-  readonly name: string;
-  readonly dtype: Dtype | null;
-  readonly shape: ContractBinding['shape'];
-  /** Engines: dimensions per optimization profile; empty where any will do. */
-  readonly profiles?: readonly { readonly min: readonly number[]; readonly max: readonly number[] }[];
-}
 
 const sourceNames = { contract: 'the contract', data: 'the recorded data', model: 'the model' } as const;
 type Source = keyof typeof sourceNames;

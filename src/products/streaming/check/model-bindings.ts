@@ -1,7 +1,6 @@
 import { valuesOf } from '../../../base/options/option.js';
 import { digestModel } from '../../../engines/identity/model-digest.js';
-import { readPassport } from '../../../engines/identity/passport.js';
-import type { Passport } from '../../../engines/identity/passport-file.js';
+import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { axesOf } from '../../../engines/profiles/batch-axis.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { type EngineLoadOptions, engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
@@ -11,7 +10,7 @@ import { editModel } from '../../../formats/onnx/model.js';
 import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
-import type { ModelBinding, ModelBindings } from './bindings.js';
+import type { ModelBinding, ModelBindings } from '../contract/draft.js';
 
 /** The bindings of a model or an engine, known without running it. */
 export interface KnownModel extends ModelBindings {

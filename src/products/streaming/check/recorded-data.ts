@@ -1,8 +1,9 @@
 import { recordedAs } from '../../../formats/reference/meta.js';
 import { simulateLengths } from '../contract/cache-length.js';
 import type { CacheLengthRule, Contract } from '../contract/contract.js';
+import type { ModelBindings } from '../contract/draft.js';
 import { stepsOf } from '../fastconformer.js';
-import { type ModelBindings, remedies } from './bindings.js';
+import { remedies } from './bindings.js';
 import type { ContractFinding } from './finding.js';
 import { rangeText } from './own-numbers.js';
 import type { RecordedLengths } from './recorded-lengths.js';

@@ -1,6 +1,7 @@
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
 import type { Contract } from '../contract/contract.js';
-import { type ModelBindings, remedies } from './bindings.js';
+import type { ModelBindings } from '../contract/draft.js';
+import { remedies } from './bindings.js';
 import type { ContractFinding } from './finding.js';
 import { rangeText, sizesOutside } from './own-numbers.js';
 

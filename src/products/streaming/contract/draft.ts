@@ -1,7 +1,21 @@
-import type { ModelBindings } from '../check/bindings.js';
-import type { Contract } from './contract.js';
+import type { Dtype } from '../../../formats/tensor/dtype.js';
+import type { Contract, ContractBinding } from './contract.js';
 import { resolveContract } from './resolve.js';
 import { openAxis } from './roles.js';
+
+/** Names, dtypes and shapes of a model, an engine or a session; a session is one as it is. */
+export interface ModelBindings {
+  readonly inputs: readonly ModelBinding[];
+  readonly outputs: readonly ModelBinding[];
+}
+
+export interface ModelBinding {
+  readonly name: string;
+  readonly dtype: Dtype | null;
+  readonly shape: ContractBinding['shape'];
+  /** Engines: dimensions per optimization profile; empty where any will do. */
+  readonly profiles?: readonly { readonly min: readonly number[]; readonly max: readonly number[] }[];
+}
 
 /**
  * Drafts a contract from the names of a model or session: inputs and outputs as they are, state by names (`cache` and `cache_out`, `h_in` and `h_out`,

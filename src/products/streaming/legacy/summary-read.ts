@@ -1,8 +1,8 @@
 import { openFile } from '../../../base/files/byte-source.js';
 import { pythonJson } from '../../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { RunNumbers } from '../explain/runs.js';
 import type { ParityResult } from '../verify/result.js';
+import type { RunNumbers } from '../verify/runs.js';
 
 /** One run over a stream, read from our result or from a summary that the encoder's own harness wrote in any of its versions. */
 export interface ParitySummary {

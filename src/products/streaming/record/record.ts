@@ -1,10 +1,9 @@
 import { basename } from 'node:path';
-import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
+import { canonicalJson, sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { valuesOf } from '../../../base/options/option.js';
 import { medianOf } from '../../../base/statistics.js';
 import { assertWithin } from '../../../base/text/number-range.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import { isBatchAxis } from '../../../engines/profiles/batch-axis.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';

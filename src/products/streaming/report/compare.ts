@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { comparedPart, differ, fileSide, lacks, row } from '../../../report/comparison/part.js';
 import type { ComparedPart, RunComparison } from '../../../report/comparison/result.js';
-import type { ResultAt } from '../../../report/kind.js';
+import type { ResultAt } from '../../../report/result.js';
 import { packageVersion } from '../../../version.js';
 import type { ParityResult } from '../verify/result.js';
 import { parityHeadline } from './sentences.js';

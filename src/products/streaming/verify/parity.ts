@@ -6,8 +6,8 @@ import { type Drift, type DriftCheck, driftOf, judgeDrift, policyFor } from '../
 import type { TensorParity } from '../compare/tensor-parity.js';
 import type { CacheLengthRule, Immutable } from '../contract/contract.js';
 import { uncheckedSentences } from '../contract/sentences.js';
-import { explain } from '../explain/causes.js';
 import type { ChunkRunner, OpenCandidate } from './candidate.js';
+import { explain } from './causes.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
 import type { ParityRequest } from './plan.js';
 import { fedBackPairs, mainOutput, type StreamPlan } from './plan.js';

@@ -11,9 +11,9 @@ import { openTask, type Task, type TaskContext, type TaskKind } from '../../../q
 import type { VerifyOutcome } from '../../../quality/verify/outcome.js';
 import type { Measure } from '../../../quality/verify/result.js';
 import { python } from '../compare/tensor-parity.js';
-import { explainSwap } from '../explain/runs.js';
 import { mainOutput, type ParityRequest, type StreamPlan, usualTolerance } from './plan.js';
 import type { Explanation, JudgedTask, StreamTask } from './result.js';
+import { explainSwap } from './runs.js';
 
 /**
  * Opens the task that a request asks for: with `decoder` the outputs are decoded by the kind `tokens`, with `taskOutput` alone they are class scores

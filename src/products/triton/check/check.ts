@@ -9,17 +9,11 @@ import { changedModel, type ModelContext } from '../../../engines/plan/model-bes
 import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import { profilesOf } from '../engine.js';
 import { backendOf, platforms } from '../model-config.js';
-import {
-  type ModelFolder,
-  readPlan,
-  readRepository,
-  type ServedPlan,
-  servedVersions,
-} from '../repository.js';
 import { knownStates, statesByName } from '../states.js';
 import { checkCoreRules } from './core-rules.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
+import { type ModelFolder, readPlan, readRepository, type ServedPlan, servedVersions } from './repository.js';
 import {
   checkLabels,
   checkPairs,

@@ -1,5 +1,5 @@
 import { agree, type ConfigTensor, innerDims, type ModelConfig, shapeOf } from '../model-config.js';
-import { type ModelFolder, servedVersions } from '../repository.js';
+import { type ModelFolder, servedVersions } from './repository.js';
 import type { Model } from './tensors.js';
 
 /** A tensor of an ensemble as one side of it states it: a model's configuration, or the ensemble's own. */

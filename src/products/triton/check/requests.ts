@@ -3,8 +3,8 @@ import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/fil
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import { isTaken } from '../engine.js';
 import { agree, type ConfigState, dtypeOf, isBatched } from '../model-config.js';
-import { ours } from '../repository.js';
 import { fedByOrder } from '../states.js';
+import { ours } from './repository.js';
 import { checkDims, compareTensor, type Engine, type Model, servedProfiles } from './tensors.js';
 
 /** Why a raw file is not the data of a tensor of a batch of one; null where it is, or its size is open. */

@@ -9,9 +9,9 @@ import {
   type ModelConfig,
   shapeOf,
 } from '../model-config.js';
-import type { ModelFolder } from '../repository.js';
 import type { StatePair } from '../states.js';
 import type { FindingCode, Report } from './findings.js';
+import type { ModelFolder } from './repository.js';
 
 /** A model whose configuration was read; `report` names a field of it. */
 export interface Model extends ModelFolder {

@@ -1,5 +1,5 @@
+import { canonicalJson } from '../../../base/files/digest.js';
 import type { ExportedFile, Exporter } from '../../../engines/exports/exporter.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { configTensor, type EngineTensor, isShapeTensor } from '../engine.js';
 import { type ConfigTensor, type ModelConfig, printModelConfig } from '../model-config.js';

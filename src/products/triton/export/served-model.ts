@@ -1,6 +1,6 @@
+import { canonicalJson } from '../../../base/files/digest.js';
 import { gpuArchitectures, isAmperePlus } from '../../../behaviour/gpus.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
-import type { Passport } from '../../../engines/identity/passport-file.js';
+import type { Passport } from '../../../engines/identity/passport.js';
 import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import type { ModelFolder } from '../check/repository.js';
 import { backendOf, configText, innerDims, type ModelConfig, printModelConfig } from '../model-config.js';
-import type { ModelFolder } from '../repository.js';
 
 /** In the order of Triton's numbers. */
 const TYPES =

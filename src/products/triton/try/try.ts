@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { listFolder, removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
-import { type Passport, passportPath, readPassport } from '../../../engines/identity/passport.js';
+import { passportPath } from '../../../engines/identity/engine-name.js';
+import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
@@ -11,9 +12,9 @@ import { inTypesOf, madeInputs, ofEngine } from '../../../quality/known-answer/m
 import { runChecks } from '../../../quality/known-answer/run-checks.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
 import { checkRepository } from '../check/check.js';
+import { type ModelFolder, readRepository } from '../check/repository.js';
 import { filled } from '../export/tensor-files.js';
 import { backendOf, dtypeOf, innerDims, isBatched, type ModelConfig } from '../model-config.js';
-import { type ModelFolder, readRepository } from '../repository.js';
 import { TritonClient } from './client.js';
 import type { TriedModel, TritonTry } from './result-schema.js';
 import { findTriton, startTriton, type TritonServer, type TryContext } from './server.js';

@@ -1,4 +1,4 @@
-import type { Passport } from '../../../engines/identity/passport-file.js';
+import type { Passport } from '../../../engines/identity/passport.js';
 import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { notStreamed } from '../../../engines/runtime/tensorrt/weight-budget.js';
 import { TrtforgeError } from '../../../errors.js';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { sha256 } from '../../../base/files/digest.js';
+import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
 import { calibrationOf } from '../../../engines/calibration/calibration.js';
@@ -11,7 +11,6 @@ import {
   PART_RULE,
   partOf,
 } from '../../../engines/calibration/sample-part.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { conversionRecipe } from '../../../engines/identity/conversion.js';
 import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import { createPending, sweepPending } from '../../../engines/store/pending.js';

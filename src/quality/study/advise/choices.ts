@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
 import { z } from 'zod';
-import { sha256 } from '../../../base/files/digest.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
+import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { TrtforgeError } from '../../../errors.js';
 import { viewModel } from '../../../formats/onnx/model.js';
 import { measure } from '../../verify/result.js';

@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import { TrtforgeError } from '../../../errors.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { numbersOf } from '../../../formats/tensor/values.js';
+import { assertRepeats } from '../../verify/repeatable.js';
 import { knownSamples } from '../../verify/sample-plan.js';
 import { SampleRuns } from '../../verify/sample-runs.js';
 import { type Accuracy, AccuracySums } from '../accuracy.js';
 import { writeMarked } from '../marked-model.js';
-import { assertRepeats } from '../repeatable.js';
 import { runSamples, type StudyPlace } from '../run-samples.js';
 import type { JudgedTensors } from './judged-tensors.js';
 

@@ -9,8 +9,9 @@ import { resolveConversion } from '../../../formats/precision/options.js';
 import { exactly } from '../../../formats/precision/requested.js';
 import { computesInFp32 } from '../../verify/precision-between.js';
 import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
-import type { VerifyPrecision, VerifyResult } from '../../verify/result.js';
-import { type ReferenceRun, SampleRuns, type SideRun } from '../../verify/sample-runs.js';
+import type { VerifyResult } from '../../verify/result.js';
+import { SampleRuns } from '../../verify/sample-runs.js';
+import { type FailedComparison, verifyModel } from '../../verify/verify.js';
 import type { Conversion } from '../conversion.js';
 import { adviseLine, bisectLine, convertLine } from '../lines.js';
 import { withNodeNames } from '../model-nodes.js';
@@ -23,19 +24,6 @@ import { suspectsOf } from './suspects.js';
 /** A search after a failure tries at most so many conversions, and ends after the limit. */
 const MOST_TRIALS = 16;
 const LIMIT_MS = 15_000;
-
-/** A comparison that failed in its numbers. */
-export interface FailedComparison {
-  readonly request: VerifyRequest;
-  /** Whose tolerances it failed. */
-  readonly precision: VerifyPrecision;
-  readonly reference: ReferenceRun;
-  readonly candidate: SideRun;
-  /** What it took. */
-  readonly ms: number;
-  /** What judges conversions; default: the same comparison. */
-  readonly judge?: Judge['judge'];
-}
 
 type Next = NonNullable<VerifyResult['next']>;
 
@@ -50,20 +38,26 @@ const noRepair: Next = {
 
 const DRAWN = 'The samples were drawn: --inputs SAMPLES judges by real ones.';
 
+export interface JudgedFailure extends FailedComparison {
+  /** What judges conversions; default: the same comparison. */
+  readonly judge?: Judge['judge'];
+}
+
+/** `verifyModel`, and where the candidate fails what `afterFailure` finds. */
+export const verifyAndSearch = (request: VerifyRequest, context: VerifyContext = {}): Promise<VerifyResult> =>
+  verifyModel(request, { ...context, afterFailure });
+
 /**
  * The command line that goes on after a failed comparison: `convert advise` of a quantized candidate and the samples it was judged by, else `bisect`; and, of a
  * model that is converted and compared within seconds, what a search finds until the limit. Undefined where nothing goes on. Throws TF_CANCELLED.
  */
-export async function afterFailure(
-  failed: FailedComparison,
-  context: VerifyContext,
-): Promise<Next | undefined> {
+export async function afterFailure(failed: JudgedFailure, context: VerifyContext): Promise<Next | undefined> {
   const isDrawn = !failed.reference.samples.some(({ kind }) => kind === 'data');
   const next = await nextStep(failed, context);
   return next && isDrawn ? { ...next, message: `${next.message} ${DRAWN}`.trim() } : next;
 }
 
-async function nextStep(failed: FailedComparison, context: VerifyContext): Promise<Next | undefined> {
+async function nextStep(failed: JudgedFailure, context: VerifyContext): Promise<Next | undefined> {
   const { request, reference, candidate, ms } = failed;
   const codes = quantizedFormatNamed(failed.precision)?.id;
   if (codes !== undefined && computesInFp32(request)) {
@@ -103,7 +97,7 @@ async function decided(
 }
 
 async function search(
-  { request, reference, judge }: FailedComparison,
+  { request, reference, judge }: JudgedFailure,
   { precision, options }: { readonly precision: FormatId } & Pick<Conversion, 'options'>,
   context: VerifyContext,
 ): Promise<Next> {

@@ -1,15 +1,19 @@
 import { join } from 'node:path';
 import { z } from 'zod';
-import { sha256 } from '../../../base/files/digest.js';
+import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { meanOf } from '../../../base/statistics.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
-import { canonicalJson } from '../../../engines/identity/canonical-json.js';
 import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import type { PlanProgram } from '../../../engines/plan/program.js';
 import { catalogue, type ErrorCode, ExitCode, TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
+import {
+  type CandidateEngines,
+  type Freedom,
+  programKey,
+  programOf,
+} from '../../known-answer/candidate-engines.js';
 import { type Change, type Conversion, writeChange } from '../conversion.js';
-import { type CandidateEngines, type Freedom, programKey, programOf } from '../engines.js';
 import type { Outcome } from '../search.js';
 import { Trials } from '../trials.js';
 import type { Judge, Judgement } from './judge.js';

@@ -13,9 +13,9 @@ import { writeModel } from '../../../formats/onnx/write.js';
 import { type Dtype, dtypes, elementCount } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values } from '../../../formats/tensor/values.js';
+import type { CandidateEngines } from '../../known-answer/candidate-engines.js';
 import { fits } from '../../verify/sample-plan.js';
 import type { ReferenceRun } from '../../verify/sample-runs.js';
-import type { CandidateEngines } from '../engines.js';
 import { writeMarked } from '../marked-model.js';
 import type { BisectContext, BisectRequest } from './request.js';
 

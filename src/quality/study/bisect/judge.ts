@@ -4,11 +4,11 @@ import { failedOutputs, judgeRuns, outcomesOf } from '../../verify/judge-runs.js
 import { OwnNoises } from '../../verify/own-noise.js';
 import { codesOfBoth } from '../../verify/precision-between.js';
 import { reachingOutputs } from '../../verify/reached-by.js';
+import { assertDecides, assertRepeats, reasonsOf, unrepeatable } from '../../verify/repeatable.js';
 import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
 import type { VerifyPrecision } from '../../verify/result.js';
 import { mostSamples, type ReferenceRun, SampleRuns } from '../../verify/sample-runs.js';
 import { weightsCost } from '../../verify/weights-cost.js';
-import { assertDecides, assertRepeats, reasonsOf, unrepeatable } from '../repeatable.js';
 import type { Outcome } from '../search.js';
 import { checkLine, hasPlace, type JudgedFiles } from './check-line.js';
 import type { BisectContext, BisectRequest } from './request.js';

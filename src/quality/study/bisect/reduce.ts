@@ -8,10 +8,10 @@ import { editModel, type OnnxModel, viewModel } from '../../../formats/onnx/mode
 import { writeModel } from '../../../formats/onnx/write.js';
 import { writeNpz } from '../../../formats/tensor/npz.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import type { Freedom } from '../../known-answer/candidate-engines.js';
 import { failedOutputs, judgeRuns } from '../../verify/judge-runs.js';
 import type { VerifyPrecision } from '../../verify/result.js';
 import type { Change } from '../conversion.js';
-import type { Freedom } from '../engines.js';
 import { whyUnresolved } from './candidates.js';
 import { checkLine } from './check-line.js';
 import { type Cut, type Cutting, cutOut } from './cut.js';

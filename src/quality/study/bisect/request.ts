@@ -1,5 +1,5 @@
+import type { CandidateBuild } from '../../known-answer/candidate-engines.js';
 import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
-import type { CandidateBuild } from '../engines.js';
 
 /** What `bisectModel` searches, and what judges a candidate. `conversion` is how the candidate was converted, where no passport states it. */
 export interface BisectRequest extends VerifyRequest {

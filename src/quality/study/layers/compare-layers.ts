@@ -8,20 +8,20 @@ import { describedInput } from '../../../engines/run/inputs.js';
 import { TrtforgeError } from '../../../errors.js';
 import { tensorReader } from '../../../formats/tensor/tensor-reader.js';
 import { packageVersion } from '../../../version.js';
+import { CandidateEngines, programOf } from '../../known-answer/candidate-engines.js';
 import { errorMap } from '../../verify/error-map.js';
 import { failedOutputs, judgeRuns, type RunsJudgement } from '../../verify/judge-runs.js';
 import { checkRules } from '../../verify/judged.js';
 import { precisionBetween } from '../../verify/precision-between.js';
+import { unrepeatable } from '../../verify/repeatable.js';
 import type { VerifyContext, VerifyRequest } from '../../verify/request.js';
 import type { ErrorMap, VerifiedOutput } from '../../verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../verify/sample-runs.js';
 import { writeChange } from '../conversion.js';
-import { CandidateEngines, programOf } from '../engines.js';
 import { fusionGroups, innerTensors } from '../fusions.js';
 import { inGroups } from '../groups.js';
 import { type MadeTensor, madeTensors } from '../made-tensors.js';
 import { writeMarked } from '../marked-model.js';
-import { unrepeatable } from '../repeatable.js';
 import { type ComparedTensor, type LayerComparison, lossOf } from './result.js';
 
 /**

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { CreateBucketCommand, ListMultipartUploadsCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Passport } from '../../../../src/engines/identity/passport-file.js';
+import type { Passport } from '../../../../src/engines/identity/passport.js';
 import { listCache } from '../../../../src/engines/store/cache-listing.js';
 import { importEngines } from '../../../../src/engines/store/import-engines.js';
 import { LocalStore } from '../../../../src/engines/store/local.js';

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { bundleReport } from '../../../../src/products/bundle/report/page.js';
-import { forgeReport } from '../../../../src/report/forge-page.js';
+import { forgeReport } from '../../../../src/report/pages/forge.js';
 import { readReport, renderReport } from '../../../../src/report/read.js';
 import { failedSample } from '../../../report/sample.js';
 import { sampleBundle } from './sample.js';

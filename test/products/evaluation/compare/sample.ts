@@ -1,6 +1,6 @@
 import type { Figures } from '../../../../src/products/evaluation/compare/figures.js';
 import type { RecordedVariant } from '../../../../src/products/evaluation/compare/run-root.js';
-import type { Variant } from '../../../../src/products/evaluation/compare/variant.js';
+import type { Variant } from '../../../../src/products/evaluation/run/variant.js';
 
 interface Shape {
   readonly label: string;

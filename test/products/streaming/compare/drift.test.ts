@@ -9,7 +9,7 @@ import {
   judgeDrift,
   policyFor,
 } from '../../../../src/products/streaming/compare/drift.js';
-import { explain } from '../../../../src/products/streaming/explain/causes.js';
+import { explain } from '../../../../src/products/streaming/verify/causes.js';
 import type { ParityMode } from '../../../../src/products/streaming/verify/plan.js';
 import { evidenceOf, outcomeOf, parityOf } from '../evidence.js';
 

@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { pythonJson } from '../../../../src/base/text/lenient-json.js';
 import { TrtforgeError } from '../../../../src/errors.js';
-import { besideRuns } from '../../../../src/products/streaming/explain/runs.js';
 import { legacySummaryText } from '../../../../src/products/streaming/legacy/summary.js';
 import { parseSummary, runNumbers } from '../../../../src/products/streaming/legacy/summary-read.js';
+import { besideRuns } from '../../../../src/products/streaming/verify/runs.js';
 import { mutations } from '../../../support/mutations.js';
 
 const trt = `{"mode":"closed_loop","engine":"e.plan","ref":"r.jsonl","zero_feed_cache":false,"total_chunks":2,"passed":1,"failed":1,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { sha256 } from '../../../../src/base/files/digest.js';
 import { identityDigest } from '../../../../src/engines/identity/identity.js';
-import type { Passport } from '../../../../src/engines/identity/passport-file.js';
+import type { Passport } from '../../../../src/engines/identity/passport.js';
 import { defaultRecipe } from '../../../../src/engines/identity/recipe.js';
 import { LeaseFolder } from '../../../../src/engines/store/claims/lease.js';
 import type { TrtforgeError } from '../../../../src/errors.js';

@@ -13,7 +13,7 @@ import { advise } from '../../../../src/quality/study/advise/advise.js';
 import type { AdviseContext, AdviseRequest, Scorer } from '../../../../src/quality/study/advise/request.js';
 import { type Advice, adviceSchema } from '../../../../src/quality/study/advise/result.js';
 import type { VerifyResult } from '../../../../src/quality/verify/result.js';
-import { adviseReport } from '../../../../src/report/advise-page.js';
+import { adviseReport } from '../../../../src/report/pages/advise.js';
 import { renderReport } from '../../../../src/report/read.js';
 import { floats, freshPath, noise, written } from '../../../formats/precision/judge.js';
 import { leftByKilledRun } from '../../../support/killed-run.js';

@@ -6,10 +6,13 @@ import { TrtforgeError } from '../../../../src/errors.js';
 import { forge } from '../../../../src/forge/forge.js';
 import { factsOfModel } from '../../../../src/formats/onnx/facts-of-model.js';
 import { attribute, GraphBuilder } from '../../../../src/formats/onnx/index.js';
-import { afterFailure, type FailedComparison } from '../../../../src/quality/study/bisect/after-failure.js';
+import {
+  afterFailure,
+  type JudgedFailure,
+  verifyAndSearch,
+} from '../../../../src/quality/study/bisect/after-failure.js';
 import { verifyResultSchema } from '../../../../src/quality/verify/result.js';
 import { SampleRuns } from '../../../../src/quality/verify/sample-runs.js';
-import { verifyModel } from '../../../../src/quality/verify/verify.js';
 import { forgeResultSchema } from '../../../../src/report/result.js';
 import { floats, modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { converted, noise } from '../../../formats/precision/judge.js';
@@ -98,13 +101,13 @@ const inBody = (fault: 'product' | 'weight') =>
 
 const failing = async (reference: string, externalData: 'never' | 'always' = 'never') => {
   const { output } = await converted(reference, { externalData });
-  return verifyModel({ reference, candidate: output, samples: 1, threads: 1 });
+  return verifyAndSearch({ reference, candidate: output, samples: 1, threads: 1 });
 };
 
 /** The verdict on the conversion that a repair proposes. */
 const repaired = async (reference: string, { keepNodes }: { keepNodes: string[] }) => {
   const { output } = await converted(reference, { keepNodes: keepNodes.map((source) => new RegExp(source)) });
-  return (await verifyModel({ reference, candidate: output, samples: 1, threads: 1 })).outcome;
+  return (await verifyAndSearch({ reference, candidate: output, samples: 1, threads: 1 })).outcome;
 };
 
 describe('the repair of a failed conversion', () => {
@@ -160,7 +163,7 @@ describe('the repair of a failed conversion', () => {
     });
     const { output } = await converted(reference, { convertOps: new Set(['Exp']) });
     const ranges = [{ name: null, low: 2, high: 4 }];
-    const { next } = await verifyModel({ reference, candidate: output, samples: 1, threads: 1, ranges });
+    const { next } = await verifyAndSearch({ reference, candidate: output, samples: 1, threads: 1, ranges });
     expect(next).toMatchObject({ passes: true, tried: 1, keepNodes: [] });
     expect(next?.bisect).toContain("--val-range '[2,4]'");
   });
@@ -168,7 +171,7 @@ describe('the repair of a failed conversion', () => {
   it('is a conversion of the reference where the candidate is that of another model', async () => {
     const reference = await overflowing({ seed: 9 });
     const { output } = await converted(await overflowing({ thirdly: true }));
-    const { outcome, next } = await verifyModel({ reference, candidate: output, samples: 1, threads: 1 });
+    const { outcome, next } = await verifyAndSearch({ reference, candidate: output, samples: 1, threads: 1 });
     expect([outcome, next?.bisect]).toEqual(['fail', expect.stringContaining('trtforge bisect')]);
   });
 
@@ -176,15 +179,15 @@ describe('the repair of a failed conversion', () => {
     const reference = await overflowing();
     const fine = await converted(reference, { keepNodes: [/planted/] });
     const request = { reference, samples: 1, threads: 1 };
-    expect((await verifyModel({ ...request, candidate: fine.output })).next).toBeUndefined();
+    expect((await verifyAndSearch({ ...request, candidate: fine.output })).next).toBeUndefined();
     const other = await overflowing({ seed: 9 });
-    const far = await verifyModel({ ...request, candidate: other });
+    const far = await verifyAndSearch({ ...request, candidate: other });
     expect([far.outcome, far.next]).toEqual(['fail', undefined]);
   });
 });
 
 describe('the search for a repair ends', () => {
-  const search = async (more: Partial<FailedComparison>, reference?: string, signal?: AbortSignal) => {
+  const search = async (more: Partial<JudgedFailure>, reference?: string, signal?: AbortSignal) => {
     const path = reference ?? (await overflowing());
     const { output } = await converted(path);
     const request = { reference: path, candidate: output, samples: 1, threads: 1 };
@@ -197,12 +200,12 @@ describe('the search for a repair ends', () => {
     );
   };
   const judging =
-    (passes: (path: string) => boolean): FailedComparison['judge'] =>
+    (passes: (path: string) => boolean): JudgedFailure['judge'] =>
     async ({ model }) => ({
       ...{ outcome: passes(model) ? 'pass' : 'fail', reasons: [], backend: null, sample: 0, inputs: [] },
     });
 
-  it.each<[string, Partial<FailedComparison>, number]>([
+  it.each<[string, Partial<JudgedFailure>, number]>([
     ['where none of the nodes is the cause', { judge: judging(() => false) }, 2],
     ['before the first, where the comparison alone took longer than a search may', { ms: 150_000 }, 0],
     [

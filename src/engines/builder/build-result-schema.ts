@@ -1,0 +1,88 @@
+import { z } from 'zod';
+import { layerPrecisionsSchema, passportSchema } from '../identity/passport.js';
+import { missSchema } from '../store/cache-result.js';
+
+const timingsSchema = z.object({
+  /** Asking the sources. */
+  lookupMs: z.number(),
+  /** Waiting for another process that built the same. */
+  waitMs: z.number(),
+  /** Asking the remote store, waiting for another machine that built the same, and downloading. */
+  remoteMs: z.number(),
+  /** Conversion, build and check, as a whole; 0 for a hit. */
+  buildMs: z.number(),
+  /** Putting the engine into the store and where the user requested it. */
+  keepMs: z.number(),
+  /** Uploading what was built to the remote store. */
+  uploadMs: z.number(),
+});
+
+/** An engine and where it came from, as the stores and the builder returned it. */
+export const obtainedEngineSchema = z.object({
+  /** Path of the plan. */
+  engine: z.string(),
+  passportPath: z.string(),
+  passport: passportSchema,
+  /** Why it has no known answer; null where it has one. Absent in results of versions before. */
+  unanswered: z.string().nullish(),
+  identity: z.string(),
+  /** The readable name of `engine` in the store; null without one, and for an engine that was put elsewhere. */
+  readablePath: z.string().nullable(),
+  source: z.enum(['built', 'local', 'remote']),
+  /** `exact`, or the rule of `engines/store/compatibility.ts` by which an engine of another identity serves. */
+  rule: z.string(),
+  /** Why earlier sources did not serve; empty for a hit in the first. */
+  why: z.array(missSchema),
+  timings: timingsSchema,
+  /** What the user should know: the store could not keep the engine, … */
+  warnings: z.array(z.string()),
+});
+
+/** A profile that `--profile-from` made. */
+export const profileOriginSchema = z.object({
+  from: z.string(),
+  /** null where the file states the profile. */
+  samples: z.int().nullable(),
+  /** As --profile takes it; empty where no dimension is dynamic. */
+  profile: z.string(),
+});
+export type ProfileOrigin = z.infer<typeof profileOriginSchema>;
+
+/** What `trtforge build` gives. */
+export const buildResultSchema = z.object({
+  schema: z.literal('trtforge.build/1'),
+  /** Path of the plan. */
+  engine: z.string(),
+  /** Path of its passport. */
+  passport: z.string(),
+  /** Why it has no known answer to prove itself by; null where it has one. */
+  unanswered: z.string().nullable(),
+  identity: z.string(),
+  source: z.enum(['built', 'local', 'remote']),
+  /** `exact`, or the rule by which an engine of another identity serves: `version-compatible`, `hardware-compatible`, `several-gpus`, … */
+  rule: z.string(),
+  /** How long the library took to build the plan, now or when it was built. */
+  buildMs: z.number().nonnegative(),
+  /** Size of the plan. */
+  bytes: z.int().positive(),
+  /** Layers of the network as the library parsed it, before it fuses them; null where the builder did not state it (trtexec). */
+  layers: z.int().nonnegative().nullable(),
+  sha256: z.string(),
+  name: z.string(),
+  /** The readable name in the store; null without one. */
+  readablePath: z.string().nullable(),
+  target: z.string(),
+  /** `tensorrt-rtx 1.7.1.116` */
+  library: z.string(),
+  precision: z.string(),
+  profiles: z.int().nonnegative(),
+  /** What of them ran on ONNX Runtime before the build; null for engines without profiles, or from before this was kept. */
+  sizes: passportSchema.shape.built.shape.sizes.unwrap().nullable(),
+  /** What a quantized model's layers compute in; null for other models, and where the plan does not state it. */
+  precisions: layerPrecisionsSchema.nullable(),
+  /** Why earlier sources did not serve. */
+  why: z.array(missSchema),
+  /** Of this run, in milliseconds. */
+  timings: timingsSchema,
+  warnings: z.array(z.string()),
+});

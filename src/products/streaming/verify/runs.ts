@@ -1,0 +1,226 @@
+import { formatStatistic as short } from '../../../base/text/quantity.js';
+import { providerInBackend } from '../../../engines/runtime/onnxruntime/ort-provider.js';
+import type { Explanation, ParityResult } from './result.js';
+
+/** What two runs over one reference are compared by; see `ParitySummary` for where it is read from. */
+export interface RunNumbers {
+  /** What ran: a provider, an engine. */
+  readonly label: string;
+  /** Largest error of the main output in each chunk; of failing chunks only where the file has no others. */
+  readonly errors: readonly number[];
+  /** Sentences about each failure, numbers included. */
+  readonly failures: readonly string[];
+  /** What an engine was built from; null for models, and where it is not known. */
+  readonly built: ParityResult['built'];
+}
+
+/** What follows from runs over one reference, two by two: that they are one under two names, whether TF32 causes their error, how an engine stands beside ONNX Runtime. */
+export function besideRuns(run: RunNumbers, others: readonly RunNumbers[]): readonly Explanation[] {
+  const all = [run, ...others];
+  return all.flatMap((one, at) =>
+    all
+      .slice(at + 1)
+      .flatMap(
+        (other) => sameProvider(one, other) ?? tf32Between(one, other) ?? besideOnnxRuntime(one, other) ?? [],
+      ),
+  );
+}
+
+/** Fewer numbers may agree by chance or because they are all zero. */
+const FEWEST_NUMBERS = 3;
+
+/**
+ * Two providers that have the same errors to the last digit are one provider: ONNX Runtime falls back to the CPU without an error where it cannot load
+ * CUDA, and a summary then names the provider that was requested.
+ */
+function sameProvider(one: RunNumbers, other: RunNumbers): Explanation | null {
+  if (providerOf(one.label) === providerOf(other.label) || !isSame(one.errors, other.errors)) return null;
+  // Errors of every chunk are proof enough; the sentences about failures differ by program.
+  const errors = new Set(one.errors);
+  const distinct = errors.size >= FEWEST_NUMBERS ? errors : new Set([...errors, ...one.failures]);
+  if (distinct !== errors && !isSame(one.failures, other.failures)) return null;
+  if (distinct.size < FEWEST_NUMBERS || one.errors.every((error) => error === 0)) return null;
+  return {
+    id: 'same-provider-twice',
+    severity: 'error',
+    sentence: `${one.label} and ${other.label} have the same errors to the last digit, so both ran on the same provider.`,
+    remedy:
+      'Print the active providers of the session (session.get_providers() in Python) and install what the missing one needs; the agreement of the two proves nothing.',
+    evidence: { labels: [one.label, other.label], numbers: distinct.size },
+  };
+}
+
+/** `ONNX Runtime 1.30.0 (CPU)` and `CPUExecutionProvider` are one name. */
+const providerOf = (label: string): string =>
+  providerInBackend(label) ?? /^(\w+?)ExecutionProvider/.exec(label)?.[1] ?? label;
+
+const isSame = <T>(one: readonly T[], other: readonly T[]): boolean =>
+  one.length === other.length && one.every((each, at) => Object.is(each, other[at]));
+
+const OTHER_CAUSE =
+  'Look for another cause: other weights, a state of the wrong length, a reference of its own precision.';
+
+/** By how many times less the largest error is without TF32: the first that is reached. */
+const tf32Causes = [
+  {
+    from: 20,
+    id: 'tf32-is-the-cause',
+    severity: 'note',
+    sentence: (times: string) => `${times} times less: the error is TF32's rounding and nothing else.`,
+    remedy:
+      'Build with --builder-config flags=no-tf32 where the accuracy is needed; it costs speed on matrix products.',
+  },
+  {
+    from: 2,
+    id: 'tf32-is-part',
+    severity: 'warning',
+    sentence: (times: string) => `${times} times less: TF32 is only part of it.`,
+    remedy: OTHER_CAUSE,
+  },
+  {
+    from: 0,
+    id: 'tf32-is-not-the-cause',
+    severity: 'error',
+    sentence: () => 'about the same: TF32 does not cause it.',
+    remedy: OTHER_CAUSE,
+  },
+] as const;
+
+/** The error of two engines of one model and precision, of which one may round to TF32; null for any other two. */
+function tf32Between(one: RunNumbers, other: RunNumbers): Explanation | null {
+  const [a, b] = [one.built, other.built];
+  if (a === null || b === null || a.tf32 === b.tf32) return null;
+  if (a.model !== b.model || a.precision !== b.precision) return null;
+  if (one.errors.length === 0 || one.errors.length !== other.errors.length) return null;
+  const [on, off] = (a.tf32 ? [one, other] : [other, one]).map(({ errors }) => Math.max(...errors));
+  const ratio = off === 0 ? Number.POSITIVE_INFINITY : on! / off!;
+  const { id, severity, sentence, remedy } =
+    tf32Causes.find(({ from }) => ratio >= from) ?? tf32Causes[tf32Causes.length - 1]!;
+  return {
+    ...{ id, severity, remedy },
+    sentence: `The largest error is ${short(on!)} with TF32 and ${short(off!)} without, ${sentence(short(ratio))}`,
+    evidence: { maxWithTf32: on, maxWithout: off, ratio },
+  };
+}
+
+/** From here on the larger of two errors is not the same kind of error. */
+const NOTABLY_WORSE = 2;
+
+/** The error of an engine beside that of ONNX Runtime: what both have in common is the reference's. null for any other two, and where ONNX Runtime has none. */
+function besideOnnxRuntime(one: RunNumbers, other: RunNumbers): Explanation | null {
+  if (isOnnxRuntime(one) === isOnnxRuntime(other) || one.errors.length !== other.errors.length) return null;
+  const [engine, baseline] = isOnnxRuntime(one) ? [other, one] : [one, other];
+  const [max, baselineMax] = [Math.max(...engine.errors), Math.max(...baseline.errors)];
+  const ratio = max / baselineMax;
+  if (!Number.isFinite(ratio)) return null;
+  const isWorse = ratio > NOTABLY_WORSE;
+  return {
+    id: isWorse ? 'worse-than-onnxruntime' : 'like-onnxruntime',
+    severity: isWorse ? 'warning' : 'note',
+    sentence: `The largest error is ${short(max)} with ${engine.label} and ${short(baselineMax)} with ${baseline.label}: ${short(ratio)} times as much.`,
+    remedy: isWorse
+      ? 'The engine adds to the error: look at its precision and TF32 first (`trtforge stream verify --beside MODEL`, `trtforge bisect`).'
+      : 'There is nothing to do about the engine: what is left comes from the model or the reference.',
+    evidence: { max, baselineMax, ratio },
+  };
+}
+
+const isOnnxRuntime = ({ label }: RunNumbers): boolean =>
+  providerInBackend(label) !== undefined || /ExecutionProvider/.test(label);
+
+/** Errors of the four ways to put the first and the second component of two implementations together. */
+export interface SwapErrors {
+  /** Both components of the reference: how far it is from itself, usually 0. */
+  readonly referenceReference: number;
+  readonly referenceCandidate: number;
+  readonly candidateReference: number;
+  readonly candidateCandidate: number;
+}
+
+/** Which of the four are beyond the limit. */
+type Beyond = { readonly [Way in keyof SwapErrors]: boolean };
+
+/** Which of two chained components an error comes from: the first row that holds. */
+const swapCauses: readonly {
+  readonly id: string;
+  readonly severity: Explanation['severity'];
+  readonly holds: (beyond: Beyond) => boolean;
+  readonly sentence: (first: string, second: string, error: string) => string;
+  readonly remedy: (first: string, second: string) => string;
+}[] = [
+  {
+    id: 'swap-reference-unstable',
+    severity: 'error',
+    holds: ({ referenceReference }) => referenceReference,
+    sentence: (_first, _second, error) =>
+      `The reference is ${error} off itself, so nothing follows from swapping.`,
+    remedy: () => 'Make the reference repeatable first: a fixed seed, no dropout, one thread.',
+  },
+  {
+    id: 'swap-errors-cancel',
+    severity: 'warning',
+    holds: (beyond) => !beyond.candidateCandidate && (beyond.candidateReference || beyond.referenceCandidate),
+    sentence: (first, second) =>
+      `Together the ${first} and the ${second} agree, apart they do not: their errors cancel, as when both changed the same convention.`,
+    remedy: () => 'Look at what passes between them: order of axes, scale, normalisation.',
+  },
+  {
+    id: 'swap-agrees',
+    severity: 'note',
+    holds: (beyond) => !beyond.candidateCandidate,
+    sentence: (first, second) =>
+      `The ${first} and the ${second} agree with the reference in every combination.`,
+    remedy: () => 'There is nothing to do.',
+  },
+  {
+    id: 'swap-both',
+    severity: 'error',
+    holds: (beyond) => beyond.candidateReference && beyond.referenceCandidate,
+    sentence: (first, second) => `Both the ${first} and the ${second} are off by themselves.`,
+    remedy: (first) => `Begin with the ${first}: it comes first.`,
+  },
+  {
+    id: 'swap-first',
+    severity: 'error',
+    holds: ({ candidateReference }) => candidateReference,
+    sentence: (first) => `The error comes from the ${first}: with the reference's own it is gone.`,
+    remedy: (first) => `Compare the ${first} alone.`,
+  },
+  {
+    id: 'swap-second',
+    severity: 'error',
+    holds: ({ referenceCandidate }) => referenceCandidate,
+    sentence: (_first, second) => `The error comes from the ${second}: with the reference's own it is gone.`,
+    remedy: (_first, second) => `Compare the ${second} alone.`,
+  },
+  {
+    id: 'swap-interaction',
+    severity: 'warning',
+    holds: () => true,
+    sentence: (first, second) =>
+      `Neither the ${first} nor the ${second} is off by itself, only both together are.`,
+    remedy: () =>
+      'Small errors of the first change a decision of the second: report its margin (the distance between best and second best).',
+  },
+];
+
+/** Which of two chained components an error comes from: each takes the other's place. Errors are compared with `limit`. */
+export function explainSwap(
+  errors: SwapErrors,
+  [first, second]: readonly [string, string],
+  limit: number,
+): Explanation {
+  const beyond: Beyond = {
+    referenceReference: errors.referenceReference > limit,
+    referenceCandidate: errors.referenceCandidate > limit,
+    candidateReference: errors.candidateReference > limit,
+    candidateCandidate: errors.candidateCandidate > limit,
+  };
+  const { id, severity, sentence, remedy } = swapCauses.find(({ holds }) => holds(beyond))!;
+  return {
+    ...{ id, severity },
+    sentence: sentence(first, second, short(errors.referenceReference)),
+    remedy: remedy(first, second),
+    evidence: { ...errors, limit },
+  };
+}

@@ -1,0 +1,292 @@
+import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
+import { type Advice, adviceSchema, type Choice } from '../../quality/study/advise/result.js';
+import type { Chart } from '../chart/frame.js';
+import { plotChart } from '../chart/plot.js';
+import { linearScale } from '../chart/scale.js';
+import { defineReport } from '../kind.js';
+import {
+  badge,
+  charts,
+  code,
+  command,
+  facts,
+  fold,
+  numbers,
+  type Section,
+  type Text,
+  table,
+} from '../section.js';
+import { formatMeasure, nameOfFile } from '../sentences.js';
+
+/** What `trtforge convert advise` finds. */
+export const adviseReport = defineReport<Advice>({
+  source: 'convert advise',
+  file: 'advice.json',
+  result: adviceSchema,
+  page: (result) => ({
+    name: nameOfFile(result.model),
+    subtitle: `in ${result.precision.toUpperCase()}, the rest in ${result.rest.toUpperCase()}`,
+    kind: 'Quantization',
+    version: result.version,
+    startedAt: result.startedAt,
+    verdict: {
+      outcome: 'pass',
+      word: 'Found',
+      headline: result.headline,
+      reasons: [`The budget: ${budgetText(result)}. ${samplesText(result)}`],
+      remedies: [],
+    },
+    figures: [
+      {
+        text: `${quantizedOf(result)} / ${result.units.length}`,
+        name: `in ${result.precision.toUpperCase()}`,
+      },
+      { text: `${formatMeasure(chosenOf(result).sqnrDb)} dB`, name: 'signal to noise' },
+      { text: formatBytes(chosenOf(result).bytes), name: 'model' },
+    ],
+    sections: [choiceSection(result), unitSection(result), latencySection(result), trialSection(result)],
+    dataFile: 'advice.json',
+  }),
+});
+
+const quantizedOf = ({ units }: Advice): number => units.filter(({ quantized }) => quantized).length;
+
+const choiceOf = ({ choices }: Advice, id: number): Choice => choices.find((choice) => choice.id === id)!;
+const chosenOf = (result: Advice): Choice => choiceOf(result, result.chosen);
+
+export const budgetText = ({ budget, task }: Pick<Advice, 'budget' | 'task'>): string =>
+  budget.kind === 'sqnr'
+    ? `at least ${budget.db} dB`
+    : `${task?.metric.name} at most ${budget.drop} worse than FP32's`;
+
+export const samplesText = ({ samples, judged }: Advice): string =>
+  `Signal to noise of ${judged.join(', ')} over ${plural(samples.heldOut, 'held-out sample')}: ${samples.rule}.`;
+
+const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
+
+const metricText = (value: number | null): string => (value === null ? '' : value.toFixed(4));
+
+function choiceSection(result: Advice): Section {
+  const { task, latency } = result;
+  const fp32 = result.choices.find(({ role }) => role === 'fp32');
+  const named: readonly (readonly [string, Choice | undefined])[] = [
+    ['FP32', fp32],
+    [`all in ${result.rest.toUpperCase()}`, choiceOf(result, result.without)],
+    [`all in ${result.precision.toUpperCase()}`, choiceOf(result, result.all)],
+    ['advised', chosenOf(result)],
+  ];
+  const timeOf = ({ id }: Choice) => latency?.choices.find((each) => each.id === id)?.medianMs;
+  return {
+    id: 'choice',
+    title: 'What is advised',
+    lead: result.headline,
+    blocks: [
+      table(
+        'Before and after',
+        [
+          'model',
+          ...numbers('SQNR in dB', 'cosine, least'),
+          ...(task === null ? [] : numbers(task.metric.name)),
+          ...numbers('size', 'multiply-adds', 'weights'),
+          ...(latency === null ? [] : numbers('median')),
+        ],
+        named.flatMap(([name, choice]) =>
+          choice === undefined
+            ? []
+            : [
+                [
+                  name,
+                  formatMeasure(choice.sqnrDb),
+                  formatMeasure(choice.cosineMin),
+                  ...(task === null ? [] : [metricText(choice.metric)]),
+                  formatBytes(choice.bytes),
+                  percent(choice.macsShare),
+                  percent(choice.weightsShare),
+                  ...(latency === null ? [] : [timeText(timeOf(choice))]),
+                ],
+              ],
+        ),
+      ),
+      charts(
+        ...[sizeChart(result), latencyChart(result)].flatMap((chart) =>
+          chart === null
+            ? []
+            : [
+                {
+                  chart,
+                  caption:
+                    'Green: advised. Blue: no other choice is as small (fast) and as close. Grey: the others.',
+                },
+              ],
+        ),
+      ),
+      facts([
+        ['model', code(result.output)],
+        ['ranges', code(result.calibration)],
+        [
+          'what is estimated',
+          'Shares of multiply-adds and weights in the low type estimate the gain; latency needs a GPU.',
+        ],
+      ]),
+      command(result.convert),
+    ],
+  };
+}
+
+const timeText = (ms: number | undefined): string => (ms === undefined ? '' : formatMs(ms));
+
+/** Higher is better: decibels, or the metric of the task. */
+const closenessOf = ({ task }: Advice, choice: Choice): number =>
+  task === null ? Number(choice.sqnrDb) : (choice.metric ?? Number.NaN);
+
+function sizeChart(result: Advice): Chart | null {
+  return paretoChart(result, 'size', formatBytes, (choice) => choice.bytes);
+}
+
+function latencyChart(result: Advice): Chart | null {
+  const { latency } = result;
+  return latency === null
+    ? null
+    : paretoChart(
+        result,
+        'median latency',
+        formatMs,
+        ({ id }) => latency.choices.find((each) => each.id === id)?.medianMs,
+      );
+}
+
+function paretoChart(
+  result: Advice,
+  what: string,
+  format: (amount: number) => string,
+  amountOf: (choice: Choice) => number | undefined,
+): Chart | null {
+  const metric = result.task?.metric.name ?? 'SQNR in dB';
+  const points = result.choices
+    .filter(({ role }) => role !== 'fp32')
+    .flatMap((choice) => {
+      const [x, y] = [amountOf(choice), closenessOf(result, choice)];
+      if (x === undefined || !Number.isFinite(y)) return [];
+      const isChosen = choice.id === result.chosen;
+      const isFront = result.front.includes(choice.id);
+      const tone = isChosen ? ('good' as const) : isFront ? ('accent' as const) : ('quiet' as const);
+      return [{ x, y, tone, name: `${choice.what}: ${y.toPrecision(4)}, ${format(x)}` }];
+    })
+    .sort((a, b) => a.x - b.x);
+  if (points.length < 2) return null;
+  const { budget } = result;
+  const limits = budget.kind === 'sqnr' ? [{ y: budget.db, label: 'budget' }] : [];
+  const [xs, ys] = [points.map(({ x }) => x), [...points, ...limits].map(({ y }) => y)];
+  const room = Math.max(1e-6, (Math.max(...ys) - Math.min(...ys)) / 10);
+  return plotChart({
+    title: `${metric} against ${what}`,
+    description: `${plural(points.length, 'choice')}; advised: ${points.find(({ tone }) => tone === 'good')?.name ?? ''}.`,
+    x: { title: what, scale: linearScale(0.95 * Math.min(...xs), 1.05 * Math.max(...xs), 4, format) },
+    y: {
+      title: metric,
+      scale: linearScale(Math.min(...ys) - room, Math.max(...ys) + room, 5, (value) => String(value)),
+    },
+    points,
+    limits,
+  });
+}
+
+function unitSection(result: Advice): Section {
+  const { units, ruledOut, task, precision } = result;
+  const worstFirst = [...units].sort((a, b) => Number(b.alone.noise) - Number(a.alone.noise));
+  const kept = units.filter(({ quantized }) => !quantized);
+  return {
+    id: 'units',
+    title: 'Sensitivity',
+    lead:
+      kept.length === 0
+        ? `Everything that can be quantized is in ${precision.toUpperCase()}.`
+        : `${plural(kept.length, 'unit')} of ${units.length} left out; ${worstFirst[0]?.name} alone makes the largest error.`,
+    blocks: [
+      table(
+        'Each alone in the low type, the most sensitive first',
+        [
+          'unit',
+          'operator',
+          ...numbers('SQNR in dB', 'cosine, least'),
+          ...(task === null ? [] : numbers(task.metric.name)),
+          ...numbers('multiply-adds', 'weights'),
+          'type',
+          'why',
+        ],
+        worstFirst.map(({ name, op, alone, macsShare, weightsShare, quantized, why }): readonly Text[] => [
+          code(name),
+          op,
+          formatMeasure(alone.sqnrDb),
+          formatMeasure(alone.cosineMin),
+          ...(task === null ? [] : [metricText(alone.metric)]),
+          percent(macsShare),
+          percent(weightsShare),
+          quantized ? badge(precision.toUpperCase(), 'good') : badge(result.rest.toUpperCase(), 'quiet'),
+          why,
+        ]),
+      ),
+      ruledOut.length === 0
+        ? null
+        : fold(
+            `${plural(ruledOut.length, 'node')} that the placement rules keep out`,
+            table(
+              'Kept out by rules',
+              ['node', 'operator', 'rule', 'why'],
+              ruledOut.map(({ node, op, rule, reason }) => [code(node), op, rule, reason]),
+            ),
+          ),
+    ],
+  };
+}
+
+function latencySection({ latency, precision }: Advice): Section | null {
+  if (latency === null) return null;
+  const rows = (all: typeof latency.slower) =>
+    all.map(({ unit, ms, layers }) => [
+      unit === null ? 'conversions of no unit' : code(unit),
+      formatMs(ms.before),
+      formatMs(ms.after),
+      layers.join('; '),
+    ]);
+  const columns = ['unit', ...numbers('without', precision.toUpperCase()), 'layers'];
+  return {
+    id: 'latency',
+    title: 'Latency',
+    lead: `${latency.speedup.toFixed(2)} times as fast as the model that is not quantized.${latency.isSlower ? ` Before anything was undone, ${precision.toUpperCase()} was slower.` : ''}`,
+    blocks: [
+      table('Undone: not at least 1.02 times as fast', columns, rows(latency.undone)),
+      table('Layers that take longer in the low type', columns, rows(latency.slower)),
+    ],
+  };
+}
+
+const trialSection = (result: Advice): Section => ({
+  id: 'trials',
+  title: 'What was tried',
+  lead: `${plural(result.choices.length, 'choice')}, of which this run tried ${result.tried}.`,
+  blocks: [
+    fold(
+      'All choices',
+      table(
+        'Choices',
+        [
+          ...numbers('no.'),
+          'what',
+          ...numbers('SQNR in dB', 'cosine, least', 'size', 'convert', 'run', 'score'),
+        ],
+        result.choices.map(({ id, what, sqnrDb, cosineMin, bytes, ms }) => [
+          String(id),
+          what,
+          formatMeasure(sqnrDb),
+          formatMeasure(cosineMin),
+          formatBytes(bytes),
+          formatMs(ms.convert),
+          formatMs(ms.run),
+          formatMs(ms.score),
+        ]),
+      ),
+    ),
+    result.repeat === null ? null : command(result.repeat),
+  ],
+});

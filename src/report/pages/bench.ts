@@ -1,0 +1,98 @@
+import { formatBytes, formatCount, formatMs, formatShare } from '../../base/text/quantity.js';
+import { type BenchResult, benchResultSchema } from '../../quality/bench/result.js';
+import { packageVersion } from '../../version.js';
+import { comparedPart, fileSide, row } from '../comparison/part.js';
+import type { RunComparison } from '../comparison/result.js';
+import { speedPart } from '../comparison/speed.js';
+import { defineReport } from '../kind.js';
+import type { ResultAt } from '../result.js';
+import { speedSection } from '../section/speed.js';
+import { code, numbers, type Section, table } from '../section.js';
+import { nameOfFile, speedSentence } from '../sentences.js';
+
+/** What `trtforge bench` and `bench model` print with `--json`. */
+export const benchReport = defineReport<BenchResult>({
+  source: 'bench',
+  file: 'bench.json',
+  result: benchResultSchema,
+  page: (result) => {
+    const { subject, backend, gpu, runs, gpuMs, endToEndMs, itemsPerSecond } = result;
+    const isSteady = runs.every(({ doubts }) => doubts.length === 0);
+    const spread = gpuMs ?? endToEndMs;
+    return {
+      name: subject.name ?? nameOfFile(subject.path),
+      subtitle: `${subject.path}, ${backend}${gpu === null ? '' : ` on ${gpu.name}`}`,
+      kind: 'bench',
+      version: packageVersion(),
+      verdict: {
+        outcome: isSteady ? 'pass' : 'inconclusive',
+        word: isSteady ? 'Measured' : 'Unreliable',
+        headline: speedSentence(result),
+        reasons: [],
+        remedies: [],
+      },
+      figures: [
+        ...(spread === null
+          ? []
+          : [
+              { text: formatMs(spread.median), name: 'median' },
+              { text: formatMs(spread.p99), name: 'p99' },
+            ]),
+        { text: formatCount(Math.round(itemsPerSecond)), name: 'items a second' },
+        { text: formatBytes(subject.bytes), name: 'file' },
+      ],
+      sections: [speedSection({ bench: result }), layersSection(result)],
+    };
+  },
+  compare: compareBenches,
+});
+
+function layersSection({ layers }: BenchResult): Section | null {
+  if (layers === null) return null;
+  const slowest = layers.layers.toSorted((a, b) => b.ms - a.ms);
+  return {
+    id: 'layers',
+    title: 'Layers',
+    lead: `${formatCount(layers.layers.length)} layers take ${formatMs(layers.totalMs)} together; profiling makes them slower than the measured time.`,
+    blocks: [
+      table(
+        'Every layer, the slowest first',
+        ['layer', 'type', 'precision', ...numbers('time', 'share')],
+        slowest.map(({ name, type, precision, ms, share }) => [
+          code(name),
+          type ?? '–',
+          precision ?? '–',
+          formatMs(ms),
+          formatShare(share),
+        ]),
+      ),
+    ],
+  };
+}
+
+/** Two measurements side by side: times, and what the engine takes. */
+function compareBenches(a: ResultAt<BenchResult>, b: ResultAt<BenchResult>): RunComparison {
+  const [one, other] = [a.result.subject, b.result.subject];
+  const sizes = comparedPart('engine', [
+    row('size of the file', 'bytes', one.bytes, other.bytes),
+    row('layers', 'count', one.layers, other.layers),
+    row('activations of one context', 'bytes', one.contextBytes, other.contextBytes),
+    row('GPU memory that loading took', 'bytes', one.loadedBytes, other.loadedBytes),
+    row('time of loading', 'ms', one.loadMs, other.loadMs),
+  ]);
+  return {
+    schema: 'trtforge.run-comparison/1',
+    version: packageVersion(),
+    kind: 'bench',
+    ...{ a: sideOf(a), b: sideOf(b) },
+    identity: null,
+    environment: [],
+    parts: [sizes, speedPart(a.result, b.result)].filter((part) => part !== null),
+  };
+}
+
+const sideOf = ({ path, result }: ResultAt<BenchResult>) => ({
+  ...fileSide(path, result.subject.path),
+  headline: speedSentence(result),
+  identity: result.subject.identity,
+});
