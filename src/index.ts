@@ -61,7 +61,7 @@ const options =
   <const S extends string, G extends Group = None>(names: All<O, S, G>, group?: () => Promise<G>): Taken =>
   async () => {
     const { optionsNamed } = await import('./base/options/words.js');
-    return { ...optionsNamed(names, nested), ...(await group?.()) };
+    return { ...optionsNamed(names), ...(await group?.()) };
   };
 
 /** One value, by its name in a text. */
@@ -89,22 +89,13 @@ const lazy = <F extends (...args: never[]) => unknown>(
 
 /** How a file is opened, of engines alone and of both. */
 const loading = async () => (await import('./engines/runtime/tensorrt/engine-options.js')).loadOptions;
-const engineOptions = async () =>
-  (await import('./engines/runtime/tensorrt/engine-options.js')).engineOptions;
 const opening = async () => (await import('./engines/runtime/back-end.js')).openOptions;
-const build =
-  'model! target toolchain precision conversion weaklyTyped profiles batch dims settings plugins modelName modelVersion extension device timingCache builder verbose logFolder forceRebuild knownAnswer store layers remote maxBytes requireSignature trustKeys signKey';
 const file = value('file!');
 const work = options<WorkContext>()('emit signal');
 const context = options<OpenContext>()('emit signal environment');
 const benchContext = options<import('./quality/bench/request.js').BenchContext>()(
   'emit signal environment trtexecLog',
 );
-
-/** The names in options that are objects themselves. */
-const nested = {
-  keepCalls: 'count bytes',
-};
 
 /**
  * From an ONNX file to a named, checked engine and its report, in a run root.
@@ -121,10 +112,7 @@ export const forge = lazy(
       return unlessCancelled(result, result.error, context?.signal);
     };
   },
-  options<import('./forge/options.js').ForgeOptions>()(
-    `${build} runRoot skip verify`,
-    async () => (await import('./engines/runtime/tensorrt/engine-options.js')).onlyLoadOptions,
-  ),
+  async () => (await import('./forge/options.js')).forgeOptions,
   options<import('./forge/options.js').ForgeContext>()(
     `emit signal environment commandLine profileFrom build machine sections`,
   ),
@@ -139,7 +127,7 @@ export const forge = lazy(
  */
 export const buildOrLoad = lazy(
   async () => (await import('./quality/known-answer/at-build.js')).buildOrLoad,
-  options<import('./engines/builder/build.js').BuildOptions>()(`${build} output`),
+  async () => (await import('./engines/builder/build.js')).buildOptions,
   options<import('./engines/builder/build.js').BuildContext>()(
     `emit signal environment graceMs build areSizesKnown answer exporter`,
   ),
@@ -226,8 +214,8 @@ export const openEngineSession = lazy(
   async () => (await import('./quality/known-answer/at-load.js')).openCheckedSession,
   file,
   options<import('./quality/known-answer/at-load.js').CheckedSessionOptions>()(
-    'device requirePassport contexts keepCalls requireSignature trustKeys check emit signal environment',
-    engineOptions,
+    'check emit signal environment',
+    async () => (await import('./engines/runtime/tensorrt/engine-interface.js')).engineSessionOptions,
   ),
 );
 /**

@@ -1,9 +1,10 @@
-import type { OptionsOf } from '../base/options/option.js';
-import type { BuildOptions, PlanBuilder } from '../engines/builder/build.js';
+import * as is from '../base/options/kinds.js';
+import { type OptionsOf, optional } from '../base/options/option.js';
+import { buildOptions, type PlanBuilder } from '../engines/builder/build.js';
 import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
-import type { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
+import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { WorkContext } from '../events.js';
-import type { judgingOptions } from '../quality/verify/request.js';
+import { judgingOptions } from '../quality/verify/request.js';
 import type { RunRootSections } from '../report/kind.js';
 import type { Machine } from './environment.js';
 
@@ -13,14 +14,24 @@ export type SkippablePhase = (typeof skippablePhases)[number];
 
 export type ComparisonOptions = OptionsOf<typeof judgingOptions>;
 
+const { output: _, ...engineBuildOptions } = buildOptions;
+
 /** What a user wants forged; all but the model has a default. */
-export interface ForgeOptions extends Omit<BuildOptions, 'output'>, OptionsOf<typeof onlyLoadOptions> {
+export const forgeOptions = {
+  ...engineBuildOptions,
+  ...onlyLoadOptions,
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
-  readonly runRoot?: string;
-  readonly skip?: readonly SkippablePhase[];
+  runRoot: optional(is.text, {
+    flags: '--run-root <folder>',
+    describe: 'where report, engine, typed model and logs go (default: runs/MODEL-PRECISION)',
+    writes: true,
+  }),
+  skip: optional(is.list<SkippablePhase>()),
   /** How the typed model is compared with the original. */
-  readonly verify?: ComparisonOptions;
-}
+  verify: optional(is.object<ComparisonOptions>(judgingOptions)),
+};
+
+export interface ForgeOptions extends OptionsOf<typeof forgeOptions> {}
 
 /** A run that is aborted ends the children of the phase at work, and its report is still written. */
 export interface ForgeContext extends WorkContext {

@@ -58,9 +58,11 @@ export type OptionsOf<G extends DeclaredGroup> = {
 type Typed<L> = OptionSpec<unknown> & { readonly default?: L };
 
 /** Its value: undefined where nobody passes it, but for those that have a value all the same. */
-type TypedValue<L, W, S> = S extends { repeat: true } | { make: unknown }
-  ? L
-  : Unless<S, S extends { parse: (text: string) => infer P } ? P : W>;
+type TypedValue<L, W, S> = S extends { make: (read: never) => infer M }
+  ? M
+  : S extends { repeat: true }
+    ? L
+    : Unless<S, S extends { parse: (text: string) => infer P } ? P : W>;
 type Unless<S, V> = S extends { default: unknown } | { required: string }
   ? V
   : [V] extends [boolean]

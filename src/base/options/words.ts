@@ -40,25 +40,19 @@ const kinds: readonly (readonly [is.Kind<unknown>, names: string])[] = [
   ],
 ];
 
-/** Names of the options in objects, by the name of these: `mode`, `candidate:bench`. */
-type Nested = Readonly<Record<string, string>>;
-
 /** The options that a text names; `!` is behind those that are needed. */
-export const optionsNamed = (names: string, nested: Nested = {}): is.Group =>
-  Object.fromEntries(names.split(' ').map((word) => [valueNamed(word).name, valueNamed(word, nested)]));
+export const optionsNamed = (names: string): is.Group =>
+  Object.fromEntries(names.split(' ').map((word) => [valueNamed(word).name, valueNamed(word)]));
 
-export function valueNamed(text: string, nested: Nested = {}) {
+export function valueNamed(text: string) {
   const word = text.replace('!', '');
-  const named = { name: word.replace(/:.*/, ''), kind: kindOf(word, nested) };
+  const named = { name: word.replace(/:.*/, ''), kind: kindOf(word) };
   return text.endsWith('!') ? { ...named, needed: true as const } : named;
 }
 
-function kindOf(word: string, nested: Nested): is.Kind<unknown> {
+function kindOf(word: string): is.Kind<unknown> {
   const range = (numberRanges as Readonly<Record<string, (typeof numberRanges)['seed']>>)[word];
   const numbers = range === undefined ? [] : [(range.whole ? is.whole : is.decimal)(range.from, range.to)];
   const others = kinds.filter(([, names]) => names.split(' ').includes(word)).map(([kind]) => kind);
-  const forms = [...numbers, ...others].flatMap((kind) => kind.forms);
-  const inside = nested[word];
-  const options = inside === undefined ? undefined : optionsNamed(inside, nested);
-  return { forms: options === undefined ? forms : forms.map((form) => ({ ...form, options })) };
+  return { forms: [...numbers, ...others].flatMap((kind) => kind.forms) };
 }

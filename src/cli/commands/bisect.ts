@@ -15,7 +15,7 @@ import { bisectReport } from '../../report/pages/bisect.js';
 import { renderReport } from '../../report/read.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, inConfig, type OptionValues, option, text } from '../option.js';
-import { buildOptions, configOnly, dimsOf } from '../options/build.js';
+import { buildOptions, configOnly } from '../options/build.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../options/conversion.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
@@ -31,7 +31,7 @@ const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tens
 type BuildValues = OptionValues<
   Pick<
     typeof buildOptions,
-    'target' | 'profile' | 'batch' | 'dim' | 'builderConfig' | 'toolchain' | 'device' | 'plugin'
+    'target' | 'profiles' | 'batch' | 'dims' | 'builderConfig' | 'toolchain' | 'device' | 'plugins'
   > &
     typeof storeOptions
 >;
@@ -74,16 +74,16 @@ const commandOptions = {
   target: {
     ...buildOptions.target,
     describe: `build the candidate, a model, and search engines: ${targets}`,
-  } as typeof buildOptions.target,
-  profile: buildOptions.profile,
+  },
+  profiles: buildOptions.profiles,
   batch: buildOptions.batch,
-  dim: buildOptions.dim,
+  dims: buildOptions.dims,
   builderConfig: buildOptions.builderConfig,
   ...advanced(conversion),
   ...configOnly({
     toolchain: buildOptions.toolchain,
     device: buildOptions.device,
-    plugin: buildOptions.plugin,
+    plugins: buildOptions.plugins,
     pluginTypes,
     ...storeOptions,
   }),
@@ -163,13 +163,13 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
 
 /** How candidates are built: for an engine, whose passport states what is built, and with --target. Throws TF_USAGE for options that would have no effect. */
 function buildOf(candidate: string, options: BuildValues): CandidateBuild | undefined {
-  const { target, profile, batch, dim, builderConfig, device, plugin, toolchain } = options;
+  const { target, profiles, batch, dims, builderConfig, device, plugins, toolchain } = options;
   const isEngine = isEngineFile(candidate);
   const passed = {
     '--target': isEngine ? target : undefined,
-    '--profile': profile[0],
+    '--profile': profiles[0],
     '--batch': batch,
-    '--dim': dim[0],
+    '--dim': Object.keys(dims)[0],
     '--builder-config': builderConfig[0],
   };
   const [useless] = Object.entries(passed).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
@@ -186,12 +186,12 @@ function buildOf(candidate: string, options: BuildValues): CandidateBuild | unde
       },
     );
   if (!isEngine && target === undefined) return undefined;
-  const build = { ...storeOptionsOf(options), device, plugins: plugin, toolchain };
+  const build = { ...storeOptionsOf(options), device, plugins, toolchain };
   return isEngine
     ? build
     : {
         ...build,
-        ...{ target, profiles: profile, batch, dims: dimsOf(dim) },
+        ...{ target, profiles, batch, dims },
         settings: parseBuilderConfig(builderConfig),
       };
 }

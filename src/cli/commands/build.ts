@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
-import type { BuildOptions } from '../../engines/builder/build.js';
+import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/build.js';
 import { buildResult, originText } from '../../engines/builder/build-result.js';
 import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
@@ -11,7 +11,7 @@ import { explaining } from '../../quality/explain/failure.js';
 import { buildOrLoad } from '../../quality/known-answer/at-build.js';
 import { missLines } from '../../report/sentences.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
-import { flag, type OptionValues, text } from '../option.js';
+import type { OptionValues } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { buildPlan } from '../options/build-plan.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
@@ -27,20 +27,11 @@ export type BuildReport = ReturnType<typeof buildResult> & {
 };
 
 const commandOptions = {
-  output: text({
-    flags: '-o, --output <file>',
-    describe: 'put the engine there, its passport beside it (default: it stays in the store)',
-    writes: ['a TensorRT plan'],
-  }),
+  output: requestOptions.output,
   ...buildOptions,
   ...storeOptions,
   ...builderOption,
-  knownAnswer: flag({
-    flags: '--known-answer',
-    describe:
-      'put a known answer into the passport however long the FP32 model runs, also of an engine that is found (default: in a fifth of the time of the build)',
-    advanced: true,
-  }),
+  knownAnswer: requestOptions.knownAnswer,
   ...timeoutOption,
 };
 
@@ -99,7 +90,7 @@ function requestOf(
     ...storeOptionsOf(options),
     output,
     builder,
-    knownAnswer: options.knownAnswer || undefined,
+    knownAnswer: options.knownAnswer,
     verbose: context.verbose ?? false,
   };
   return withProfileFrom(request, options, context);

@@ -4,7 +4,12 @@ import { originText } from '../../engines/builder/build-result.js';
 import { onlyLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
-import { type ForgeOptions, type SkippablePhase, skippablePhases } from '../../forge/options.js';
+import {
+  type ForgeOptions,
+  forgeOptions as requestOptions,
+  type SkippablePhase,
+  skippablePhases,
+} from '../../forge/options.js';
 import { type ForgePlan, planForge } from '../../forge/plan.js';
 import { verifyHeadline } from '../../quality/verify/headline.js';
 import type { ForgeResult } from '../../report/result.js';
@@ -17,7 +22,7 @@ import {
   speedSentence,
 } from '../../report/sentences.js';
 import { type CommandContext, defineCommand, sectionsOfProducts, type TextOutput } from '../command.js';
-import { advanced, inConfig, type OptionValues, option, text } from '../option.js';
+import { advanced, inConfig, type OptionValues, option } from '../option.js';
 import { builderOption, buildOptions, buildRequest, configOnly } from '../options/build.js';
 import { engineSteps, resolvedOf } from '../options/build-plan.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
@@ -28,11 +33,7 @@ import { type Plan, step } from '../plan.js';
 import { messageLines, renderWarnings } from '../text.js';
 
 export const forgeOptions = {
-  runRoot: text({
-    flags: '--run-root <folder>',
-    describe: 'where report, engine, typed model and logs go (default: runs/MODEL-PRECISION)',
-    writes: true,
-  }),
+  runRoot: requestOptions.runRoot,
   ...buildOptions,
   weaklyTyped: inConfig(buildOptions.weaklyTyped),
   skip: option({

@@ -1,13 +1,7 @@
 import { valuesOf } from '../../../base/options/option.js';
 import { splitAtCommas } from '../../../base/options/readers.js';
 import { flag, type OptionValues, option, text } from '../../../cli/option.js';
-import {
-  builderOption,
-  buildOptions,
-  dimsOf,
-  recipeOptions,
-  recipeRequest,
-} from '../../../cli/options/build.js';
+import { builderOption, buildOptions, recipeOptions, recipeRequest } from '../../../cli/options/build.js';
 import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
 import { parseSize } from '../../../cli/values.js';
@@ -23,11 +17,8 @@ export const bundleOptions = {
     writes: true,
   }),
   ...recipeOptions,
-  batch: {
-    ...buildOptions.batch,
-    describe: 'batch of every component: 8, or MIN/OPT/MAX as 1/8/64',
-  } as typeof buildOptions.batch,
-  dim: buildOptions.dim,
+  batch: { ...buildOptions.batch, describe: 'batch of every component: 8, or MIN/OPT/MAX as 1/8/64' },
+  dims: buildOptions.dims,
   profiles: text({
     flags: '--profiles <file>',
     describe: 'YAML with the components and the ranges of their open dimensions',
@@ -85,7 +76,7 @@ export function bundleRequest(
     only: only.flat(),
     profilesFile: options.profiles,
     batch,
-    dims: dimsOf(options.dim),
+    dims: options.dims,
     stage,
     keepTemp,
     memoryBudget,

@@ -1,6 +1,6 @@
 import { splitAtCommas } from '../../../base/options/readers.js';
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
-import { builderOption, buildOptions, dimsOf } from '../../../cli/options/build.js';
+import { builderOption, buildOptions } from '../../../cli/options/build.js';
 import { storeOptions } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
 import { integer, number, numberNamed } from '../../../cli/values.js';
@@ -96,7 +96,7 @@ export const sizeOptions = {
     describe: 'where the model leaves it open',
     parse: integer(1),
   }),
-  dim: buildOptions.dim,
+  dims: buildOptions.dims,
   with: choice({
     flags: '--with <tool>',
     describe: 'what measures: trtforge itself, or the trtexec of the toolchain',
@@ -138,10 +138,10 @@ export const sizeOptions = {
   weaklyTyped: buildOptions.weaklyTyped,
   workspace: buildOptions.workspace,
   builderConfig: buildOptions.builderConfig,
-  plugin: buildOptions.plugin,
+  plugins: buildOptions.plugins,
   ...builderOption,
   ...timeoutOption,
-  cacheDir: storeOptions.cacheDir,
+  store: storeOptions.store,
   noCache: storeOptions.noCache,
 };
 
@@ -160,7 +160,7 @@ export function streamsRequest(model: string, options: SizeOptionValues): Stream
   return {
     model,
     names: { name, root },
-    input: { input, height, width, dims: dimsOf(options.dim) },
+    input: { input, height, width, dims: options.dims },
     limits: {
       fps: options.fps ?? defaultLimits.fps,
       firstMaxBatch: options.maxBatch,
@@ -174,7 +174,7 @@ export function streamsRequest(model: string, options: SizeOptionValues): Stream
 }
 
 export function streamsSetup(model: string, options: SizeOptionValues): StreamsSetup {
-  const { target, toolchain, precision, weaklyTyped, workspace, plugin } = options;
+  const { target, toolchain, precision, weaklyTyped, workspace, plugins } = options;
   const settings = parseBuilderConfig(options.builderConfig);
   return {
     build: {
@@ -187,8 +187,8 @@ export function streamsSetup(model: string, options: SizeOptionValues): StreamsS
         ...settings,
         memoryPools: { ...settings.memoryPools, ...(workspace === undefined ? {} : { workspace }) },
       },
-      plugins: plugin,
-      store: options.noCache ? false : options.cacheDir,
+      plugins,
+      store: options.noCache ? false : options.store,
       forceRebuild: options.fresh && !options.noCache,
     },
     builder: options.builder,

@@ -10,8 +10,8 @@ import {
 import { advanced, choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
-import { cacheDir } from '../../../cli/options/store.js';
 import { integer } from '../../../cli/values.js';
+import { storeOptions as stores } from '../../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
 import { quantizedFormats } from '../../../formats/precision/formats/index.js';
@@ -101,7 +101,7 @@ const commandOptions = {
     trust: true,
     describe: '--latency: which TensorRT builds, a name or a folder (default: the newest that can)',
   }),
-  cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
+  ...advanced({ store: stores.store }),
   threads: judgingOptions.threads,
   ...advanced(conversion),
 };
@@ -158,7 +158,7 @@ async function contextOf(
   options: OptionValues<typeof commandOptions>,
   { emit, signal, environment, products }: CommandContext,
 ): Promise<AdviseContext> {
-  const { data, device, toolchain, cacheDir: store } = options;
+  const { data, device, toolchain, store } = options;
   const recognisers = await recognisersOfProducts(products);
   const scored = {
     ...options,

@@ -7,11 +7,19 @@ import {
   recognisersOfProducts,
   type TextOutput,
 } from '../../../cli/command.js';
-import { choice, inConfig, type OptionTable, type OptionValues, option, text } from '../../../cli/option.js';
+import {
+  advanced,
+  choice,
+  inConfig,
+  type OptionTable,
+  type OptionValues,
+  option,
+  text,
+} from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { cacheDir } from '../../../cli/options/store.js';
 import { messageLines } from '../../../cli/text.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { storeOptions as stores } from '../../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type FormatId, formatNamed } from '../../../formats/precision/formats/index.js';
 import { backEndNames } from '../compare/back-end-names.js';
@@ -62,7 +70,7 @@ const commandOptions = {
   preNmsTopk: inConfig(detectionOptions.preNmsTopk),
   ...onnxRuntimeOptions,
   ...loadOptions,
-  cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
+  ...advanced({ store: stores.store }),
 };
 
 export const command = defineCommand({
@@ -87,7 +95,6 @@ const requestOf = (model: string, options: OptionValues<typeof commandOptions>):
   precisions: options.precision.flat(),
   backEnds: options.backends,
   imagesDir: options.images,
-  store: options.cacheDir,
   open: {
     ...valuesOf(loadOptions, options),
     toolchain: options.toolchain,

@@ -1,6 +1,7 @@
+import { valuesOf } from '../../../base/options/option.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
-import { searchOptions, searchOptionsOf } from '../../../cli/options/store.js';
+import { searchOptions } from '../../../cli/options/store.js';
 import { parseGpu } from '../../../engines/identity/target.js';
 import { openStores } from '../../../engines/store/open-stores.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
@@ -43,7 +44,7 @@ export const command = defineCommand({
         remedy: 'Add --on inventory.yaml, --triton 24.05-py3 or --deepstream 9.0.',
       });
     if (on !== undefined) machines.unshift(...readInventory(on));
-    const { close, ...stores } = await openStores(searchOptionsOf(options), context.environment);
+    const { close, ...stores } = await openStores(valuesOf(searchOptions, options), context.environment);
     try {
       const result = whichEngines(await findEngines(query, stores, context), machines);
       return { ...result, exitCode: outcomeExitCodes[result.outcome] };

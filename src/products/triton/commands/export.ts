@@ -3,10 +3,9 @@ import { readJson } from '../../../base/files/files.js';
 import { isRecord } from '../../../base/text/lenient-json.js';
 import { defineCommand } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
-import { cacheDir, trustOptions } from '../../../cli/options/store.js';
 import { integer } from '../../../cli/values.js';
-import { openLocalStore } from '../../../engines/store/open-stores.js';
-import { openTrust } from '../../../engines/store/trust.js';
+import { openLocalStore, storeOptions as stores } from '../../../engines/store/open-stores.js';
+import { openTrust, trustOptions } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { TritonExport } from '../export/export-models.js';
 
@@ -68,13 +67,13 @@ export const command = defineCommand({
       flags: '--labels <file>',
       describe: 'names of classes (default: id2label of the config.json beside the engine)',
     }),
-    cacheDir,
+    store: stores.store,
     ...trustOptions,
   },
   schema: async () => (await import('../export/export-models.js')).tritonExportSchema,
   run: async (engines, options, { environment, force = false }): Promise<TritonExport> => {
     const { exportModels } = await import('../export/export-models.js');
-    const { requireSignature, trustKey: trustKeys, cacheDir: folder, ...rest } = options;
+    const { requireSignature, trustKeys, store: folder, ...rest } = options;
     const trust = openTrust({ requireSignature: requireSignature || undefined, trustKeys }, environment);
     const labels = options.labels ?? labelsBeside(engines);
     return exportModels(engines, openLocalStore(folder, environment, trust), { ...rest, labels, force });
