@@ -12,11 +12,9 @@
  * stop it. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
  */
 
-import type { Argument } from './base/options/check.js';
+import type { PlainArgument } from './base/options/check.js';
 import type { Group } from './base/options/kinds.js';
-import type { OpenContext } from './engines/runtime/back-end.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
-import type { WorkContext } from './events.js';
 
 export { type ErrorCode, ExitCode, TrtforgeError };
 
@@ -36,66 +34,48 @@ type Passed<T> = T extends object
     : Plain<T>
   : T;
 
-/** A function whose module is loaded when it is called. */
-type Lazy<F> = F extends (...args: infer A) => infer R
-  ? (...args: { [I in keyof A]: Passed<A[I]> }) => Promise<Awaited<R>>
-  : never;
+/** What an argument P may be, loaded with the first call: one value, or all options by their names. */
+type Taken<P> = () => Promise<
+  PlainArgument | ([P] extends [object] ? Readonly<Record<Exclude<keyof P, 'addon'>, Group[string]>> : never)
+>;
 
-/** The names in a text; `!` is behind those that are needed, and a kind behind those that are of another in other functions. */
-type Words<S extends string> = S extends `${infer A} ${infer B}` ? Words<A> | Words<B> : Name<S>;
-type Name<S extends string> = S extends `${infer N}!` ? Name<N> : S extends `${infer N}:${string}` ? N : S;
-
-/** What an argument may be, loaded with the first call. */
-type Taken = () => Promise<Argument>;
-
-type None = Readonly<Record<never, never>>;
-type All<O, S extends string, G = None> = [keyof O] extends [Words<S> | keyof G]
-  ? [Words<S> | keyof G] extends [keyof O]
-    ? S
-    : never
-  : never;
-
-/** All options O: their names in a text, and whole groups of them. */
-const options =
-  <O>() =>
-  <const S extends string, G extends Group = None>(names: All<O, S, G>, group?: () => Promise<G>): Taken =>
-  async () => {
-    const { optionsNamed } = await import('./base/options/words.js');
-    return { ...optionsNamed(names), ...(await group?.()) };
-  };
-
-/** One value, by its name in a text. */
-const value =
-  (word: string): Taken =>
-  async () =>
-    (await import('./base/options/words.js')).valueNamed(word);
-
-/** `taken` are its arguments in turn. A signal that is aborted already ends the call before its work is loaded. */
-const lazy = <F extends (...args: never[]) => unknown>(
-  load: () => Promise<F>,
-  ...taken: readonly Taken[]
-): Lazy<F> =>
-  (async (...passed: unknown[]) => {
+/** A function whose module is loaded when it is called. `taken` are its arguments in turn. A signal that is aborted already ends the call before its work is loaded. */
+const lazy =
+  <A extends unknown[], R>(
+    load: () => Promise<(...args: A) => R | Promise<R>>,
+    ...taken: { readonly [I in keyof A]?: Taken<NonNullable<A[I]>> }
+  ): ((...args: { [I in keyof A]: Passed<A[I]> }) => Promise<R>) =>
+  async (...passed) => {
     const [{ checkArguments }, { throwIfCancelled }, ...declared] = await Promise.all([
       import('./base/options/check.js'),
       import('./base/process/cancel.js'),
-      ...taken.map((each) => each()),
+      ...(taken as readonly Taken<unknown>[]).map((each) => each()),
     ]);
     const args = checkArguments(passed, declared);
     for (const argument of args as readonly { readonly signal?: AbortSignal }[])
       throwIfCancelled(argument?.signal, 'starting');
-    return (await load())(...(args as Parameters<F>));
-  }) as Lazy<F>;
+    return await (await load())(...(args as A));
+  };
 
-/** How a file is opened, of engines alone and of both. */
-const loading = async () => (await import('./engines/runtime/tensorrt/engine-options.js')).loadOptions;
+/** One value. */
+const value =
+  (name: string, kind: 'text' | 'list' | 'function' | 'object' | 'layers', isOptional?: 'optional') =>
+  async (): Promise<PlainArgument> => {
+    const is = await import('./base/options/kinds.js');
+    const kinds = {
+      text: is.text,
+      list: is.list(),
+      function: is.callback(),
+      object: is.object(),
+      layers: is.layers,
+    };
+    return { name, kind: kinds[kind], ...(isOptional ? {} : { needed: true }) };
+  };
+const file = value('file', 'text');
+const work = async () => (await import('./base/options/context.js')).workOptions;
+const context = async () => (await import('./base/options/context.js')).contextOptions;
 const opening = async () => (await import('./engines/runtime/back-end.js')).openOptions;
-const file = value('file!');
-const work = options<WorkContext>()('emit signal');
-const context = options<OpenContext>()('emit signal environment');
-const benchContext = options<import('./quality/bench/request.js').BenchContext>()(
-  'emit signal environment trtexecLog',
-);
+const benchContext = async () => (await import('./quality/bench/request.js')).benchContextOptions;
 
 /**
  * From an ONNX file to a named, checked engine and its report, in a run root.
@@ -113,9 +93,7 @@ export const forge = lazy(
     };
   },
   async () => (await import('./forge/options.js')).forgeOptions,
-  options<import('./forge/options.js').ForgeContext>()(
-    `emit signal environment commandLine profileFrom build machine sections`,
-  ),
+  async () => (await import('./forge/options.js')).forgeContextOptions,
 );
 /**
  * Builds an engine, or finds it in the store.
@@ -128,9 +106,7 @@ export const forge = lazy(
 export const buildOrLoad = lazy(
   async () => (await import('./quality/known-answer/at-build.js')).buildOrLoad,
   async () => (await import('./engines/builder/build.js')).buildOptions,
-  options<import('./engines/builder/build.js').BuildContext>()(
-    `emit signal environment graceMs build areSizesKnown answer exporter`,
-  ),
+  async () => (await import('./engines/builder/build.js')).buildContextOptions,
 );
 /**
  * What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
@@ -143,7 +119,7 @@ export const buildOrLoad = lazy(
 export const inspectModel = lazy(
   async () => (await import('./formats/onnx/inspect.js')).inspectModel,
   file,
-  options<import('./formats/onnx/inspect.js').InspectOptions>()('shapes nodes weights checkWeights'),
+  async () => (await import('./formats/onnx/inspect.js')).inspectOptions,
   work,
 );
 /**
@@ -157,7 +133,7 @@ export const inspectModel = lazy(
 export const convertModel = lazy(
   async () => (await import('./formats/precision/convert.js')).convertModel,
   file,
-  value('output!'),
+  value('output', 'text'),
   async () => (await import('./formats/precision/convert.js')).convertOptions,
   work,
 );
@@ -184,7 +160,7 @@ export const calibrationOf = lazy(
 export const runFile = lazy(
   async () => (await import('./engines/run/run-file.js')).runFile,
   async () => (await import('./engines/run/run-request.js')).runOptions,
-  options<import('./quality/verify/request.js').VerifyContext>()('emit signal environment backEnds'),
+  async () => (await import('./engines/run/run-file.js')).runContextOptions,
 );
 /**
  * Opens an engine or a model, in a process of its own: what crashes there is an error here.
@@ -213,10 +189,7 @@ export const openSession = lazy(
 export const openEngineSession = lazy(
   async () => (await import('./quality/known-answer/at-load.js')).openCheckedSession,
   file,
-  options<import('./quality/known-answer/at-load.js').CheckedSessionOptions>()(
-    'check emit signal environment',
-    async () => (await import('./engines/runtime/tensorrt/engine-interface.js')).engineSessionOptions,
-  ),
+  async () => (await import('./quality/known-answer/at-load.js')).checkedSessionOptions,
 );
 /**
  * Compares an engine or a model with a model on the same inputs.
@@ -229,7 +202,7 @@ export const openEngineSession = lazy(
 export const verifyModel = lazy(
   async () => (await import('./quality/study/bisect/after-failure.js')).verifyAndSearch,
   async () => (await import('./quality/verify/request.js')).verifyOptions,
-  options<import('./quality/verify/request.js').VerifyContext>()('emit signal environment backEnds'),
+  async () => (await import('./quality/verify/request.js')).verifyContextOptions,
 );
 /**
  * What differs between two ONNX models: interface, weights, nodes.
@@ -241,7 +214,7 @@ export const verifyModel = lazy(
  */
 export const compareModels = lazy(
   async () => (await import('./quality/models/compare-models.js')).compareModels,
-  options<Parameters<typeof import('./quality/models/compare-models.js').compareModels>[0]>()('a! b!'),
+  async () => (await import('./quality/models/compare-models.js')).comparedModels,
   work,
 );
 /**
@@ -268,7 +241,7 @@ export const compareOutputs = lazy(
  */
 export const benchWith = lazy(
   async () => (await import('./quality/bench/bench-with.js')).benchWith,
-  value('tool!'),
+  value('tool', 'text'),
   async () => (await import('./quality/bench/request.js')).benchOptions,
   benchContext,
 );
@@ -308,7 +281,7 @@ export const defaultRequest = lazy(
  */
 export const runGate = lazy(
   async () => (await import('./quality/gate/gate.js')).runGate,
-  options<import('./quality/gate/gate.js').GateRequest>()('policy! results! baseline updateBaseline day!'),
+  async () => (await import('./quality/gate/gate.js')).gateOptions,
 );
 /**
  * A policy whose limits are what results measured.
@@ -320,7 +293,7 @@ export const runGate = lazy(
  */
 export const draftPolicy = lazy(
   async () => (await import('./quality/gate/draft-policy.js')).draftPolicy,
-  value('results!'),
+  value('results', 'list'),
 );
 /**
  * What the log of a build or a run means, by the known issues.
@@ -333,7 +306,7 @@ export const draftPolicy = lazy(
 export const explainLog = lazy(
   async () => (await import('./quality/explain/explain.js')).explainLog,
   file,
-  options<import('./quality/explain/log-reading.js').ExplainMeans>()('model:nodes knownIssues'),
+  async () => (await import('./quality/explain/log-reading.js')).explainOptions,
 );
 /**
  * Does work that calls TensorRT; a failure names the known issues in its log.
@@ -345,10 +318,8 @@ export const explainLog = lazy(
  */
 export const explaining = lazy(
   async () => (await import('./quality/explain/failure.js')).explaining,
-  value('work!'),
-  options<import('./quality/explain/failure.js').ExplainingOptions>()(
-    'emit! model version knownIssues:load built',
-  ),
+  value('work', 'function'),
+  async () => (await import('./quality/explain/failure.js')).explainingOptions,
 ) as typeof import('./quality/explain/failure.js').explaining;
 /**
  * Every TensorRT on this machine.
@@ -360,7 +331,7 @@ export const explaining = lazy(
  */
 export const findToolchains = lazy(
   async () => (await import('./tensorrt/toolchain/find.js')).findToolchains,
-  value('environment'),
+  value('environment', 'object', 'optional'),
 );
 /**
  * Installs tensorrt-rtx.
@@ -372,12 +343,8 @@ export const findToolchains = lazy(
  */
 export const installToolchain = lazy(
   async () => (await import('./tensorrt/toolchain/install.js')).installToolchain,
-  options<import('./tensorrt/toolchain/install.js').InstallRequest>()(
-    'version acceptLicense! wheel folder command',
-  ),
-  options<import('./tensorrt/toolchain/install.js').InstallEnvironment>()(
-    `platform architecture wheels now emit signal`,
-  ),
+  async () => (await import('./tensorrt/toolchain/install.js')).installOptions,
+  async () => (await import('./tensorrt/toolchain/install.js')).installEnvironment,
 );
 /**
  * The passport beside an engine.
@@ -402,10 +369,7 @@ export const readPassport = lazy(
 export const layersOf = lazy(
   async () => (await import('./engines/layers/engine-layers.js')).layersOf,
   file,
-  options<import('./engines/layers/engine-layers.js').LayersOptions & { readonly from?: string }>()(
-    'emit signal environment device from',
-    loading,
-  ),
+  async () => (await import('./engines/layers/engine-layers.js')).layersOptions,
 );
 /**
  * Compares the layers of two engines.
@@ -417,8 +381,8 @@ export const layersOf = lazy(
  */
 export const diffEngines = lazy(
   async () => (await import('./engines/layers/diff.js')).diffEngines,
-  value('a:layers!'),
-  value('b:layers!'),
+  value('a', 'layers'),
+  value('b', 'layers'),
 );
 
 export type { BuildContext, BuildOptions } from './engines/builder/build.js';

@@ -1,9 +1,9 @@
+import { contextOptions } from '../base/options/context.js';
 import * as is from '../base/options/kinds.js';
 import { type OptionsOf, optional } from '../base/options/option.js';
 import { buildOptions, type PlanBuilder } from '../engines/builder/build.js';
 import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
 import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
-import type { WorkContext } from '../events.js';
 import { judgingOptions } from '../quality/verify/request.js';
 import type { RunRootSections } from '../report/kind.js';
 import type { Machine } from './environment.js';
@@ -34,16 +34,18 @@ export const forgeOptions = {
 export interface ForgeOptions extends OptionsOf<typeof forgeOptions> {}
 
 /** A run that is aborted ends the children of the phase at work, and its report is still written. */
-export interface ForgeContext extends WorkContext {
-  readonly environment?: NodeJS.ProcessEnv;
+export const forgeContextOptions = {
+  ...contextOptions,
   /** The command line of this run, for its result and report; none where a program calls the library. */
-  readonly commandLine?: string;
+  commandLine: optional(is.text),
   /** Where profiles of the options came from, for the result; default: nowhere. */
-  readonly profileFrom?: readonly ProfileOrigin[];
+  profileFrom: optional(is.list<ProfileOrigin>()),
   /** Who builds plans; default: the library, in a child process. */
-  readonly build?: PlanBuilder;
+  build: optional(is.callback<PlanBuilder>()),
   /** Default: the machine this runs on. */
-  readonly machine?: Machine;
+  machine: optional(is.object<Machine>()),
   /** What the report shows of other results in the run root; default nothing. */
-  readonly sections?: RunRootSections;
-}
+  sections: optional(is.callback<RunRootSections>()),
+};
+
+export interface ForgeContext extends OptionsOf<typeof forgeContextOptions> {}

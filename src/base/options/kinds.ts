@@ -31,7 +31,7 @@ export type Group = Readonly<
 >;
 
 /** What a test knows, in the words of errors. */
-export const like = <T>(is: string, test: Form['test'], make?: Form['make']): Kind<T> => ({
+const like = <T>(is: string, test: Form['test'], make?: Form['make']): Kind<T> => ({
   forms: [make === undefined ? { is, test } : { is, test, make }],
 });
 
@@ -112,6 +112,11 @@ export const pattern: Kind<RegExp> = {
 export const callback = <F>(): Kind<F> => like('a function', (value) => typeof value === 'function');
 
 export const signal: Kind<AbortSignal> = like('an AbortSignal', (value) => value instanceof AbortSignal);
+
+export const layers = like(
+  'what layersOf returns',
+  (value) => isRecord(value) && Array.isArray(value.layers),
+);
 
 /** A value of one kind or another; the first of them reads the command line. */
 export const either = <A, B>(a: Kind<A>, b: Kind<B>): Kind<A | B, A> => ({

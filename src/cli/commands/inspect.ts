@@ -1,14 +1,12 @@
-import { pattern } from '../../base/options/readers.js';
 import { parseTarget, type TargetRequest, targetText } from '../../engines/identity/target.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import { drawOptions } from '../../engines/run/run-request.js';
 import { TrtforgeError } from '../../errors.js';
-import { inspectModel } from '../../formats/onnx/inspect.js';
+import { inspectModel, inspectOptions } from '../../formats/onnx/inspect.js';
 import { byVersion } from '../../formats/onnx/lint/findings.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { Finding, ModelFacts } from '../../formats/onnx/model-facts.js';
 import { type CommandContext, defineCommand } from '../command.js';
-import { flag, option } from '../option.js';
+import { option } from '../option.js';
 import { renderModel } from './inspect-text.js';
 
 export const command = defineCommand({
@@ -22,25 +20,7 @@ export const command = defineCommand({
   ],
   arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
   options: {
-    shapes: {
-      ...drawOptions.shapes,
-      describe: 'shapes of inputs that FLOPs and memory are for, as x:1x3x224x224 (default: as declared)',
-    },
-    nodes: option({
-      flags: '--nodes <regex>',
-      describe:
-        'list the nodes whose name or operator matches, with attributes, output shapes and FLOPs; . for all',
-      parse: pattern,
-    }),
-    weights: option({
-      flags: '--weights <regex>',
-      describe: 'list the weights whose name matches, with range, zeros and 2:4 sparsity; . for all',
-      parse: pattern,
-    }),
-    checkWeights: flag({
-      flags: '--check-weights',
-      describe: 'read every weight and report NaN, infinities and values outside FP16',
-    }),
+    ...inspectOptions,
     target: option({
       flags: '--target <target>',
       describe:

@@ -8,11 +8,10 @@ import type { RunResult } from '../../engines/run/run-result.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { inputOptions } from '../../quality/bench/request.js';
-import { checkBeforeUse } from '../../quality/known-answer/at-load.js';
+import { checkBeforeUse, checkedSessionOptions } from '../../quality/known-answer/at-load.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { option } from '../option.js';
 import { placeOptions } from '../options/comparison.js';
-import { checkOption } from '../options/engine.js';
 
 export const command = defineCommand({
   arguments: [
@@ -53,7 +52,7 @@ export const command = defineCommand({
     iterations: runOptions.iterations,
     profile: runOptions.profile,
     cudaGraph: runOptions.cudaGraph,
-    check: checkOption,
+    check: checkedSessionOptions.check,
     ...loadOptions,
     ...placeOptions,
     threads: runOptions.threads,

@@ -1,3 +1,4 @@
+import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
@@ -213,21 +214,22 @@ export interface BuildFiles {
 }
 
 /** What a build reports to, what stops it, and where it runs. */
-export interface BuildContext {
-  readonly emit: EventListener;
-  readonly signal?: AbortSignal;
-  /** Default: that of this process. */
-  readonly environment?: NodeJS.ProcessEnv;
+export const buildContextOptions = {
+  ...contextOptions,
   /** How long a cancelled build may take to stop by itself before its process is killed. */
-  readonly graceMs?: number;
+  graceMs: optional(is.decimal(0)),
   /** What writes plans; default: the builder that the build names. */
-  readonly build?: PlanBuilder;
+  build: optional(is.callback<PlanBuilder>()),
   /** Whether the model is made of one whose sizes ran: they are not run again. */
-  readonly areSizesKnown?: boolean;
+  areSizesKnown: optional(is.flag),
   /** Makes what an engine proves itself by where it is loaded; default: passports have none. */
-  readonly answer?: AnswerMaker;
+  answer: optional(is.callback<AnswerMaker>()),
   /** The layout in which the engine is written below `output`; default: `output` is the path of the plan. */
-  readonly exporter?: Exporter;
+  exporter: optional(is.object<Exporter>()),
+};
+
+export interface BuildContext extends OptionsOf<typeof buildContextOptions> {
+  readonly emit: EventListener;
 }
 
 /** Writes the plan of a build whose model is converted already. */

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { parseJson } from '../../base/files/json.js';
-import { type OptionsOf, valuesOf } from '../../base/options/option.js';
+import { contextOptions } from '../../base/options/context.js';
+import * as is from '../../base/options/kinds.js';
+import { type OptionsOf, optional, valuesOf } from '../../base/options/option.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { catalogue, TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents } from '../../events.js';
+import { ignoreEvents } from '../../events.js';
 import type { Passport } from '../identity/passport.js';
 import { isEngineFile, planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
@@ -16,13 +18,16 @@ import { type LayersResult, type LoadedFacts, layersResultSchema } from './resul
 import type { EngineLayers } from './schema.js';
 import { layerFindings, summarizeLayers } from './summary.js';
 
-export interface LayersOptions extends OptionsOf<typeof loadOptions> {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-  readonly environment?: NodeJS.ProcessEnv;
+export const layersOptions = {
+  ...contextOptions,
   /** Ordinal among the visible GPUs; default 0. */
-  readonly device?: number;
-}
+  device: optional(is.whole(0)),
+  /** A file that has the layers of the engine, which is then not loaded. */
+  from: optional(is.text),
+  ...loadOptions,
+};
+
+export interface LayersOptions extends OptionsOf<typeof layersOptions> {}
 
 /**
  * The layers of an engine, which is loaded, or in a file of layers (`.json`). `from` names the file that has those of the engine, which is then not loaded.
@@ -30,7 +35,7 @@ export interface LayersOptions extends OptionsOf<typeof loadOptions> {
  */
 export async function layersOf(
   file: string,
-  { from, ...options }: LayersOptions & { readonly from?: string } = {},
+  { from, ...options }: LayersOptions = {},
 ): Promise<LayersResult> {
   if (file.toLowerCase().endsWith('.json')) {
     if (from === undefined) return layersOfFile(file);

@@ -1,3 +1,4 @@
+import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { defaultsOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { parseNamedFile, parseValueRange, splitAtCommas } from '../../base/options/readers.js';
@@ -163,6 +164,8 @@ function parseSamplesPath(path: string): string {
     remedy: 'Write samples.npz or samples.json.',
   });
 }
+
+export const benchContextOptions = { ...contextOptions, trtexecLog: optional(is.text) };
 
 export interface BenchContext {
   readonly emit: EventListener;

@@ -1,7 +1,10 @@
 import type { GpuList } from '../../addon/addon.js';
 import { visibleGpus } from '../../addon/chosen-gpu.js';
+import { contextOptions } from '../../base/options/context.js';
+import * as is from '../../base/options/kinds.js';
+import { type OptionsOf, optional } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import type { EngineSession, EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { type EngineSession, engineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { sessionOf } from '../../engines/runtime/tensorrt/engine-session.js';
 import {
   checkComputeCapability,
@@ -15,16 +18,27 @@ import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { checkLoaded } from './check-loaded.js';
-import type { CheckMode } from './check-mode.js';
+import { type CheckMode, checkModes } from './check-mode.js';
 import { type CheckedPlace, checkAndRemember, recallCheck, rememberCheck } from './checked.js';
 import type { CheckOptions } from './observe.js';
 import { type Proof, proofOf, proofOfPlan, resultOf } from './proof.js';
 import type { EngineCheck } from './result.js';
 
-export interface CheckedSessionOptions extends EngineSessionOptions {
+export const checkedSessionOptions = {
   /** Default `off`. */
-  readonly check?: CheckMode;
-}
+  check: optional(is.words(...checkModes), {
+    flags: '--check <when>',
+    group: 'Engine loading',
+    advanced: true,
+    describe:
+      'engines with a known answer: refuse one that gives another, or warn of it; once for each GPU, driver and library',
+    default: 'off',
+  }),
+  ...contextOptions,
+  ...engineSessionOptions,
+};
+
+export interface CheckedSessionOptions extends OptionsOf<typeof checkedSessionOptions> {}
 
 /**
  * Loads an engine onto a GPU, in this process, as `openEngineSession` of `engines/runtime` does, and lets it prove itself first where `check` asks for it. What was

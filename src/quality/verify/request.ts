@@ -1,3 +1,4 @@
+import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { splitAtCommas, splitNames } from '../../base/options/readers.js';
@@ -90,12 +91,13 @@ export const verifyOptions = {
 /** What `verifyModel` compares and how; place and loading are the candidate's: the reference runs on the CPU. */
 export interface VerifyRequest extends OptionsOf<typeof verifyOptions> {}
 
-export interface VerifyContext extends WorkContext {
-  /** Where TensorRT is looked for, when the candidate is an engine; default: this process's. */
-  readonly environment?: NodeJS.ProcessEnv;
+export const verifyContextOptions = {
+  ...contextOptions,
   /** Default: every back end there is. */
-  readonly backEnds?: readonly BackEnd[];
-}
+  backEnds: optional(is.list<BackEnd>()),
+};
+
+export interface VerifyContext extends OptionsOf<typeof verifyContextOptions> {}
 
 /** How recorded outputs are compared. */
 export const comparingOptions = {

@@ -6,8 +6,11 @@ import { sha256OfRange } from '../../base/files/digest.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
+import { workOptions } from '../../base/options/context.js';
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
+import { ignoreEvents, inPhase } from '../../events.js';
 import { unknownVersion } from './find.js';
 import { readManifest, removeToolchain, type ToolchainManifest } from './manifest.js';
 import { pipWheelSource, type WheelSource } from './pip.js';
@@ -15,26 +18,29 @@ import { MANIFEST_NAME, toolchainsFolder } from './places.js';
 import { type Release, releaseOf, tensorrtRtxLicense } from './release.js';
 import { openWheel, unpackWheel, type Wheel } from './wheel.js';
 
-export interface InstallRequest {
+export const installOptions = {
   /** Version of tensorrt-rtx; the newest that trtforge knows when absent. */
-  readonly version?: string;
-  readonly acceptLicense: boolean;
+  version: optional(is.text),
+  acceptLicense: needed(is.flag),
   /** A wheel already at hand, instead of a download. */
-  readonly wheel?: string;
+  wheel: optional(is.text),
   /** The folder of toolchains, in which the new one becomes a folder; trtforge's own by default. */
-  readonly folder?: string;
+  folder: optional(is.text),
   /** What the user typed, so that the licence error can give the exact command. */
-  readonly command?: string;
-}
+  command: optional(is.text),
+};
 
-export interface InstallEnvironment {
-  readonly platform: string;
-  readonly architecture: string;
-  readonly wheels: WheelSource;
-  readonly now: () => Date;
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
-}
+export interface InstallRequest extends OptionsOf<typeof installOptions> {}
+
+export const installEnvironment = {
+  platform: optional(is.text),
+  architecture: optional(is.text),
+  wheels: optional(is.object<WheelSource>()),
+  now: optional(is.callback<() => Date>()),
+  ...workOptions,
+};
+
+export interface InstallEnvironment extends Required<OptionsOf<typeof installEnvironment>> {}
 
 export interface InstalledToolchain {
   readonly folder: string;

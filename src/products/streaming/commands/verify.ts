@@ -3,10 +3,9 @@ import { valuesOf } from '../../../base/options/option.js';
 import { type CommandContext, defineCommand, tasksOfProducts } from '../../../cli/command.js';
 import type { OptionValues } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { checkOption } from '../../../cli/options/engine.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
-import { checkBeforeUse } from '../../../quality/known-answer/at-load.js';
+import { checkBeforeUse, checkedSessionOptions } from '../../../quality/known-answer/at-load.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { renderReport } from '../../../report/read.js';
 import { readContract } from '../contract/file.js';
@@ -26,7 +25,7 @@ export const command = defineCommand({
     'trtforge stream verify encoder.engine --reference ref/ --mode functional --report parity.html',
     'trtforge stream verify encoder.fp16.onnx --reference reference.jsonl --decoder bundle/model_meta.json',
   ],
-  options: { ...referenceOptions, ...engineOptions, check: checkOption },
+  options: { ...referenceOptions, ...engineOptions, check: checkedSessionOptions.check },
   schema: async () => (await import('../verify/result.js')).parityResultSchema,
   run: async ([candidate = ''], options, context) => {
     const { emit, signal, environment } = context;
