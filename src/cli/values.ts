@@ -1,5 +1,4 @@
 import * as is from '../base/options/kinds.js';
-import { numberRanges, type RangedName } from '../base/text/number-range.js';
 import { parseSize } from '../base/text/quantity.js';
 import { isVersion } from '../behaviour/versions.js';
 import { TrtforgeError } from '../errors.js';
@@ -11,12 +10,6 @@ export const integer = (from: number, to?: number) => is.whole(from, to).parse;
 
 /** A reader of decimal numbers within bounds, both included. */
 export const number = (from?: number, to?: number) => is.decimal(from, to).parse;
-
-/** A reader of the numbers that the library accepts under this name. */
-export const numberNamed = (name: RangedName) => {
-  const { whole, from, to } = numberRanges[name];
-  return (whole ? is.whole : is.decimal)(from, to).parse;
-};
 
 /** Reads a version of TensorRT as far as it is known. */
 export function parseVersion(text: string): string {

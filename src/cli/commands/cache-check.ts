@@ -1,3 +1,4 @@
+import * as is from '../../base/options/kinds.js';
 import { formatMs, plural } from '../../base/text/quantity.js';
 import { openLocalStore, storeOptions as stores } from '../../engines/store/open-stores.js';
 import { openTrust } from '../../engines/store/trust.js';
@@ -5,7 +6,7 @@ import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { type CacheCheck, checkStore } from '../../quality/known-answer/check-store.js';
 import { defineCommand } from '../command.js';
 import { option } from '../option.js';
-import { numberNamed } from '../values.js';
+
 import { enginesArgument } from './cache-store.js';
 
 export const command = defineCommand({
@@ -16,7 +17,7 @@ export const command = defineCommand({
     device: option({
       flags: '--device <number>',
       describe: 'which visible GPU runs the engines (default: 0)',
-      parse: numberNamed('device'),
+      parse: is.whole(0).parse,
     }),
   },
   schema: async () => (await import('../../quality/known-answer/check-store.js')).cacheCheckSchema,

@@ -1,3 +1,4 @@
+import * as is from '../../base/options/kinds.js';
 import { formatMs } from '../../base/text/quantity.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
@@ -6,7 +7,6 @@ import type { EngineCheck } from '../../quality/known-answer/result.js';
 import { verifyPrecisions } from '../../quality/verify/result.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, flag, option, text } from '../option.js';
-import { numberNamed } from '../values.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'ENGINE', describe: 'a TensorRT engine, which its GPU runs' }],
@@ -20,7 +20,7 @@ export const command = defineCommand({
     repeat: option({
       flags: '--repeat <count>',
       describe: 'how often the same inputs run',
-      parse: numberNamed('repeat'),
+      parse: is.whole(2, 10_000).parse,
       default: 3,
     }),
     record: flag({
@@ -42,7 +42,7 @@ export const command = defineCommand({
     device: option({
       flags: '--device <number>',
       describe: 'which visible GPU runs the engine (default: 0)',
-      parse: numberNamed('device'),
+      parse: is.whole(0).parse,
     }),
     ...loadOptions,
   },

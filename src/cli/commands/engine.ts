@@ -1,3 +1,4 @@
+import * as is from '../../base/options/kinds.js';
 import { valuesOf } from '../../base/options/option.js';
 import { formatBytes } from '../../base/text/quantity.js';
 import type { EngineDiff, LayersResult } from '../../engines/layers/result-schema.js';
@@ -6,7 +7,7 @@ import { stripForeignHeader } from '../../engines/plan/header.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
-import { numberNamed } from '../values.js';
+
 import { renderPlan } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
 
@@ -53,7 +54,7 @@ const layersOptions = {
   device: option({
     flags: '--device <number>',
     describe: 'which visible GPU loads the engine (default: 0)',
-    parse: numberNamed('device'),
+    parse: is.whole(0).parse,
   }),
   ...loadOptions,
 };

@@ -3,11 +3,9 @@ import { placeOptions as place } from '../../engines/runtime/back-end.js';
 import { providers } from '../../engines/runtime/open-session.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
 import { judgingSampleOptions } from '../../formats/precision/options.js';
-import { MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
 import { judgingOptions, type VerifyRequest, verifyOptions } from '../../quality/verify/request.js';
 import { toleranceOptions } from '../../quality/verify/tolerance.js';
-import { type OptionValues, option, text } from '../option.js';
-import { numberNamed } from '../values.js';
+import { type OptionValues, text } from '../option.js';
 
 /** The page of a comparison of outputs. */
 export const errorReportOption = text({
@@ -50,14 +48,3 @@ export const comparisonOptionsOf = (
 
 const dataOf = ({ inputs, preprocess, imgsz }: ComparisonOptionValues) =>
   inputs.length === 0 ? undefined : { files: inputs, preprocess, imgsz };
-
-/** How much of what is decoded or classified must be the same. */
-export const minAgreementOption = option({
-  flags: '--min-agreement <share>',
-  group: 'Tolerances',
-  advanced: true,
-  describe:
-    'share of tokens, durations or classes that must be the same; below it nothing is decided, and below 0.95 it fails',
-  parse: numberNamed('minAgreement'),
-  default: MIN_AGREEMENT,
-});

@@ -1,9 +1,10 @@
+import * as is from '../../../base/options/kinds.js';
 import { splitAtCommas } from '../../../base/options/readers.js';
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { builderOption, buildOptions } from '../../../cli/options/build.js';
 import { storeOptions } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
-import { integer, number, numberNamed } from '../../../cli/values.js';
+import { integer, number } from '../../../cli/values.js';
 import { parseBuilderConfig } from '../../../engines/identity/builder-config.js';
 import { TrtforgeError } from '../../../errors.js';
 import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
@@ -112,7 +113,7 @@ export const sizeOptions = {
     flags: '--warm-up <ms>',
     advanced: true,
     describe: 'milliseconds of inferences that are not counted',
-    parse: numberNamed('warmUpMs'),
+    parse: is.decimal(0, 3_600_000).parse,
     default: seedMode.warmUpMs,
   }),
   duration: option({
@@ -124,7 +125,7 @@ export const sizeOptions = {
   device: option({
     flags: '--device <number>',
     describe: 'which of the visible GPUs builds and measures',
-    parse: numberNamed('device'),
+    parse: is.whole(0).parse,
     default: 0,
   }),
   target: buildOptions.target,

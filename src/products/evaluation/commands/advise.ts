@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
+import { defaultsOf } from '../../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import {
   type CommandContext,
@@ -25,6 +26,7 @@ import { adviseReport, budgetText, samplesText } from '../../../report/pages/adv
 import { renderReport } from '../../../report/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { scorerFor } from '../advise-scorer.js';
+import { detectionOptions } from '../options.js';
 import { imagesFolder } from './image-options.js';
 import { speechOptions } from './recogniser.js';
 
@@ -38,6 +40,8 @@ const {
   rest,
   ...conversion
 } = typedConversionOptions();
+
+const { labels: _labels, imageIds: _imageIds, maxImages: _maxImages, ...detecting } = detectionOptions;
 
 /** Units listed in the text view; --json and the page have them all. */
 const LISTED = 12;
@@ -164,8 +168,7 @@ async function contextOf(
     ...options,
     model,
     imagesDir: options.images,
-    allowMissing: 0,
-    ...detection,
+    ...defaultsOf(detecting),
     warmupRuns: 0,
     skipLatency: 0,
   };
@@ -178,16 +181,6 @@ async function contextOf(
       : undefined,
   };
 }
-
-/** Defaults of `eval detector`. */
-const detection = {
-  conf: 0.001,
-  iou: 0.7,
-  maxDet: 300,
-  preNmsTopk: 30_000,
-  agnosticNms: false,
-  multiLabel: false,
-};
 
 function parseBudget(value: string): Budget {
   const [, number = '', unit = ''] = /^([0-9.]+)\s*(db)?$/i.exec(value.trim()) ?? [];

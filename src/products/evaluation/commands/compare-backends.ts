@@ -27,8 +27,8 @@ import { type CompareBackEndsRequest, compareBackEnds } from '../compare/compare
 import { precisionsWithoutSamples } from '../compare/compared-models.js';
 import { countText } from '../compare/page.js';
 import type { Comparison } from '../compare/result.js';
-import { detectionOptions } from './detector.js';
-import { imageRunOptions, imagesFolder, preprocessSpec } from './image-options.js';
+import { detectionOptions, imageRunOptions } from '../options.js';
+import { imagesFolder, preprocessSpec } from './image-options.js';
 import { speechOptions } from './recogniser.js';
 
 const { provider: _, device, ...onnxRuntimeOptions } = placeOptions;

@@ -1,35 +1,14 @@
 import { valuesOf } from '../../../base/options/option.js';
-import { choice, type OptionValues, option, text } from '../../../cli/option.js';
+import { choice, type OptionValues, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { numberNamed } from '../../../cli/values.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
+import { imageRunOptions } from '../options.js';
 
 export const imagesFolder = {
   flags: '--images <folder>',
   describe: 'the folder of the images, JPEG, PNG or WebP',
 } as const;
-
-/** How networks are run over images. */
-export const imageRunOptions = {
-  imgsz: option({
-    flags: '--imgsz <pixels>',
-    describe: 'width and height where the model leaves them open (default: those of --preprocess)',
-    parse: numberNamed('imgsz'),
-  }),
-  warmupRuns: option({
-    flags: '--warmup-runs <n>',
-    describe: 'untimed runs of the first image before the others',
-    parse: numberNamed('warmupRuns'),
-    default: 1,
-  }),
-  skipLatency: option({
-    flags: '--skip-latency <n>',
-    describe: 'leave so many of the first times out of the latency',
-    parse: numberNamed('skipLatency'),
-    default: 0,
-  }),
-};
 
 /** What every verb takes that runs one network over images. */
 export const imageOptions = {

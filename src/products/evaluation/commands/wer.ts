@@ -1,6 +1,7 @@
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { choice, option, text } from '../../../cli/option.js';
-import { numberNamed } from '../../../cli/values.js';
+import { choice, text } from '../../../cli/option.js';
+import { allowMissing } from '../options.js';
+
 import { normalizers } from '../wer/normalizers.js';
 import { scoreTranscripts } from '../wer/wer.js';
 import type { WerResult } from '../wer/wer-result.js';
@@ -30,12 +31,11 @@ export const command = defineCommand({
       choices: normalizers.map(({ id }) => id),
       default: 'none',
     }),
-    allowMissing: option({
+    allowMissing: {
+      ...allowMissing,
       flags: '--allow-missing <count>',
       describe: 'how many utterances of a manifest may have no hypothesis; their words count as deleted',
-      parse: numberNamed('allowMissing'),
-      default: 0,
-    }),
+    },
     output: text({
       flags: '-o, --output <file>',
       describe: 'the score of every utterance, as TSV',

@@ -3,11 +3,10 @@ import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { advanced, type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { integer, numberNamed } from '../../../cli/values.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { type RecordRequest, recordReference } from '../record/record.js';
+import { type RecordRequest, recordReference, signalOptions } from '../record/record.js';
 import type { ConvertedReference, RecordResult } from '../record/result.js';
 
 /** Frames of the chunks, of what is recorded or drafted. */
@@ -29,24 +28,7 @@ const commandOptions = {
     describe: 'contract of state and chunk sizes (default: drafted from the names of the model)',
   }),
   schedule: scheduleOption,
-  chunks: option({
-    flags: '--chunks <count>',
-    describe: 'chunks to record',
-    parse: numberNamed('chunks'),
-    default: 50,
-  }),
-  seed: option({
-    flags: '--seed <number>',
-    describe: 'seed of the signal; the same seed makes the same signal everywhere',
-    parse: numberNamed('seed'),
-    default: 0,
-  }),
-  batch: option({
-    flags: '--batch <count>',
-    describe: 'streams in one batch',
-    parse: integer(1, 65_536),
-    default: 1,
-  }),
+  ...signalOptions,
   ...advanced({ threads: openOptions.threads }),
   device: placeOptions.device,
   ...engineOptions,

@@ -1,10 +1,11 @@
 import { valuesOf } from '../../../base/options/option.js';
 import { splitAtCommas } from '../../../base/options/readers.js';
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
-import { comparisonOptions, minAgreementOption, placeOptions } from '../../../cli/options/comparison.js';
+import { comparisonOptions, placeOptions } from '../../../cli/options/comparison.js';
 import { integer } from '../../../cli/values.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
+import { minAgreementOption } from '../../../quality/tasks/decisions.js';
 import { verifyOptions } from '../../../quality/verify/request.js';
 import { toleranceOptions } from '../../../quality/verify/tolerance.js';
 import type { DriftPolicy } from '../compare/drift.js';

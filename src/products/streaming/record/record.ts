@@ -1,12 +1,14 @@
 import { basename } from 'node:path';
 import { canonicalJson, sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
-import { valuesOf } from '../../../base/options/option.js';
+import { assertWithin } from '../../../base/options/check.js';
+import * as is from '../../../base/options/kinds.js';
+import { optional, valuesOf } from '../../../base/options/option.js';
 import { medianOf } from '../../../base/statistics.js';
-import { assertWithin } from '../../../base/text/number-range.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import { isBatchAxis } from '../../../engines/profiles/batch-axis.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
+import { openOptions } from '../../../engines/runtime/back-end.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { type EngineLoadOptions, engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -23,6 +25,26 @@ import { contractFileOf, readContract, writeContract } from '../contract/file.js
 import { undecidedStates } from '../contract/roles.js';
 import { recordStream } from './recorder.js';
 import type { ConvertedReference, DraftedContract, RecordResult } from './result.js';
+
+/** What is recorded. */
+export const signalOptions = {
+  chunks: optional(is.whole(1, 10_000_000), {
+    flags: '--chunks <count>',
+    describe: 'chunks to record',
+    default: 50,
+  }),
+  seed: optional(is.whole(0), {
+    flags: '--seed <number>',
+    describe: 'seed of the signal; the same seed makes the same signal everywhere',
+    default: 0,
+  }),
+  batch: optional(is.whole(1), {
+    flags: '--batch <count>',
+    describe: 'streams in one batch',
+    parse: is.whole(1, 65_536).parse,
+    default: 1,
+  }),
+};
 
 export interface RecordRequest extends EngineLoadOptions {
   /** ONNX model (ONNX Runtime on the CPU, in float32) or engine. */
@@ -45,7 +67,7 @@ export async function recordReference(
   request: RecordRequest,
   context: ModelContext = {},
 ): Promise<RecordResult> {
-  assertWithin(request);
+  assertWithin({ ...openOptions, ...signalOptions }, request);
   return protectingInputs([request.file, request.contract], () => record(request, context));
 }
 
