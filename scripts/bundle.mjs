@@ -1,7 +1,7 @@
 // Bundles what a process loads as it starts, with all that it imports: most of its start is looking for modules (engine-child.js: 105 files, 0.3 s; as
 // one 0.1 s). Each module in dist/ that starts a child or thread becomes one file; the command line, dist/main.js, one file of what every verb needs, one
 // of what several do, one of packages, and one a verb. The licences of what is in them are in dist/licences.txt. Part of `npm run build`.
-import { chmodSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { rolldown } from 'rolldown';
@@ -96,6 +96,3 @@ const licences = [...packages].sort().map((name) => {
   return `${name}\n\n${text.trim()}\n`;
 });
 writeFileSync(join(dist, 'licences.txt'), licences.join('\n---\n\n'));
-
-// npm makes it executable when it links; what compiles later has to keep it so.
-chmodSync(join(dist, 'trtforge.cjs'), 0o755);

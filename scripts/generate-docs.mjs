@@ -47,7 +47,8 @@ function optionRow(spec) {
 const rows = (specs) =>
   specs.length === 0 ? [] : ['| option | meaning | default |', '|---|---|---|', ...specs.map(optionRow), ''];
 
-const jsonSchema = async (schema) => z.toJSONSchema(await schema(), { unrepresentable: 'any' });
+const jsonSchema = async (schema, io = 'output') =>
+  z.toJSONSchema(await schema(), { io, unrepresentable: 'any' });
 
 /** `trtforge.verify/1` is schemas/verify.json. */
 const resultName = (schema) => /^trtforge\.(.+)\/\d+$/.exec(schema.properties.schema.const)[1];
@@ -301,7 +302,9 @@ for (const { verbs, files = {}, printed = {} } of products) {
     const schema = await jsonSchema((await load()).schema);
     write(resultName(schema), framed(schema));
   }
-  for (const [name, schema] of Object.entries(files)) write(name, await jsonSchema(schema));
+  // People write contracts: what has a default may be absent.
+  for (const [name, schema] of Object.entries(files))
+    write(name, await jsonSchema(schema, name === 'contract' ? 'input' : 'output'));
   for (const [name, schema] of Object.entries(printed))
     write(name, framed(await jsonSchema(schema), { type: ['string', 'null'] }));
 }

@@ -40,8 +40,8 @@ function pageOf({ program, checker }, root) {
   const shown = (type) =>
     checker
       .typeToString(type)
-      .replaceAll(/Plain<(\w+)>/g, '$1')
       .replaceAll(' | undefined', '')
+      .replaceAll(/Plain<(\w+)>/g, '$1')
       .replaceAll(/\bargs_0\b/g, 'request')
       .replaceAll(/\bargs_1\b/g, 'options');
   const commentOf = (symbol) => symbol.getDocumentationComment(checker).trim();
@@ -57,7 +57,12 @@ function pageOf({ program, checker }, root) {
   }
 
   function functionSection(name, symbol, signature) {
-    for (const parameter of signature.getParameters()) noteOptions(checker.getTypeOfSymbol(parameter));
+    for (const parameter of signature.getParameters()) {
+      const type = checker.getTypeOfSymbol(parameter);
+      // The functions of `trtforge` have their arguments as one tuple.
+      for (const each of parameter.name === 'args' ? checker.getTypeArguments(type) : [type])
+        noteOptions(each);
+    }
     const result = checker.getReturnTypeOfSignature(signature);
     const [given] = checker.typeToString(result).startsWith('Promise<')
       ? checker.getTypeArguments(result)

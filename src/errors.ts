@@ -165,7 +165,7 @@ export const catalogue = {
   TF_LICENSE_NOT_ACCEPTED: {
     exitCode: ExitCode.badInput,
     meaning: 'Software of another owner is needed, and its licence has not been accepted.',
-    remedy: 'Read the licence named, then run the command again with --accept-license.',
+    remedy: 'Read the licence named, then run it again with --accept-license.',
   },
   TF_PLATFORM_UNSUPPORTED: {
     exitCode: ExitCode.machineCannot,
@@ -379,7 +379,7 @@ export const catalogue = {
   TF_REMOTE_CONFLICT: {
     exitCode: ExitCode.machineCannot,
     meaning: 'Another writer changed an object of the remote store at the same moment.',
-    remedy: 'Run the command again.',
+    remedy: 'Run it again.',
   },
   TF_REMOTE_FAILED: {
     exitCode: ExitCode.machineCannot,
@@ -447,7 +447,7 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'A file passed as an export of trtexec (times, profile, output) is not one: cut short, or something else.',
-    remedy: 'Write it again with trtexec --exportTimes, --exportProfile or --exportOutput.',
+    remedy: 'Write it again with `trtexec --exportTimes`, `--exportProfile` or `--exportOutput`.',
   },
   TF_PLAN_LOAD_FAILED: {
     exitCode: ExitCode.machineCannot,
@@ -459,7 +459,7 @@ export const catalogue = {
     meaning:
       'A text passed as the layer information of an engine is not valid: not JSON, or without the list of layers that IEngineInspector writes.',
     remedy:
-      'Pass what trtexec --exportLayerInfo=FILE wrote, from an engine built with --profilingVerbosity=detailed.',
+      'Pass what `trtexec --exportLayerInfo=FILE` wrote, from an engine built with `--profilingVerbosity=detailed`.',
   },
   TF_LAYERS_MISMATCH: {
     exitCode: ExitCode.badInput,

@@ -14,7 +14,14 @@
 
 import type { PlainArgument } from './base/options/check.js';
 import type { Group } from './base/options/kinds.js';
+import type { BuildContext, BuildOptions } from './engines/builder/build.js';
+import type { ObtainedEngine } from './engines/builder/obtain-engine.js';
+import type { EngineSession } from './engines/runtime/tensorrt/engine-interface.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
+import type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
+import type { ForgeContext, ForgeOptions } from './forge/options.js';
+import type { CheckedSessionOptions as EngineSessionOptions } from './quality/known-answer/at-load.js';
+import type { InstalledToolchain, InstallRequest } from './tensorrt/toolchain/install.js';
 
 export { type ErrorCode, ExitCode, TrtforgeError };
 
@@ -46,15 +53,20 @@ const lazy =
     ...taken: { readonly [I in keyof A]?: Taken<NonNullable<A[I]>> }
   ): ((...args: { [I in keyof A]: Passed<A[I]> }) => Promise<R>) =>
   async (...passed) => {
-    const [{ checkArguments }, { throwIfCancelled }, ...declared] = await Promise.all([
+    const [{ checkArguments }, { libraryError }, { throwIfCancelled }, ...declared] = await Promise.all([
       import('./base/options/check.js'),
+      import('./base/options/library-words.js'),
       import('./base/process/cancel.js'),
       ...(taken as readonly Taken<unknown>[]).map((each) => each()),
     ]);
     const args = checkArguments(passed, declared);
     for (const argument of args as readonly { readonly signal?: AbortSignal }[])
       throwIfCancelled(argument?.signal, 'starting');
-    return await (await load())(...(args as A));
+    try {
+      return await (await load())(...(args as A));
+    } catch (error) {
+      throw libraryError(error, declared);
+    }
   };
 
 /** One value. */
@@ -75,7 +87,6 @@ const file = value('file', 'text');
 const work = async () => (await import('./base/options/context.js')).workOptions;
 const context = async () => (await import('./base/options/context.js')).contextOptions;
 const opening = async () => (await import('./engines/runtime/back-end.js')).openOptions;
-const benchContext = async () => (await import('./quality/bench/request.js')).benchContextOptions;
 
 /**
  * From an ONNX file to a named, checked engine and its report, in a run root.
@@ -87,9 +98,14 @@ const benchContext = async () => (await import('./quality/bench/request.js')).be
 export const forge = lazy(
   async () => {
     const { forge, unlessCancelled } = await import('./forge/forge.js');
-    return async (...[options, context]: Parameters<typeof forge>): ReturnType<typeof forge> => {
+    return async (options: ForgeOptions, context?: ForgeContext): ReturnType<typeof forge> => {
       const result = await forge(options, context);
-      return unlessCancelled(result, result.error, context?.signal);
+      const { error } = unlessCancelled(result, result.error, context?.signal);
+      const { inLibraryWords } = await import('./base/options/library-words.js');
+      const [message = '', remedy = ''] = [error?.message, error?.remedy].map((text) =>
+        inLibraryWords(text ?? ''),
+      );
+      return { ...result, error: error && { ...error, message, remedy } };
     };
   },
   async () => (await import('./forge/options.js')).forgeOptions,
@@ -104,7 +120,8 @@ export const forge = lazy(
  * ```
  */
 export const buildOrLoad = lazy(
-  async () => (await import('./quality/known-answer/at-build.js')).buildOrLoad,
+  async (): Promise<(requested: BuildOptions, context?: Partial<BuildContext>) => Promise<ObtainedEngine>> =>
+    (await import('./quality/known-answer/at-build.js')).buildOrLoad,
   async () => (await import('./engines/builder/build.js')).buildOptions,
   async () => (await import('./engines/builder/build.js')).buildContextOptions,
 );
@@ -187,7 +204,8 @@ export const openSession = lazy(
  * ```
  */
 export const openEngineSession = lazy(
-  async () => (await import('./quality/known-answer/at-load.js')).openCheckedSession,
+  async (): Promise<(planPath: string, options?: EngineSessionOptions) => Promise<EngineSession>> =>
+    (await import('./quality/known-answer/at-load.js')).openCheckedSession,
   file,
   async () => (await import('./quality/known-answer/at-load.js')).checkedSessionOptions,
 );
@@ -243,7 +261,7 @@ export const benchWith = lazy(
   async () => (await import('./quality/bench/bench-with.js')).benchWith,
   value('tool', 'text'),
   async () => (await import('./quality/bench/request.js')).benchOptions,
-  benchContext,
+  async () => (await import('./quality/bench/request.js')).benchContextOptions,
 );
 /**
  * Measures two engines, or one in two modes, in turns.
@@ -257,7 +275,7 @@ export const benchWith = lazy(
 export const benchCompare = lazy(
   async () => (await import('./quality/bench/compare.js')).benchCompare,
   async () => (await import('./quality/bench/request.js')).benchCompareOptions,
-  benchContext,
+  context,
 );
 /**
  * A measuring request with every default, for one engine.
@@ -342,9 +360,10 @@ export const findToolchains = lazy(
  * ```
  */
 export const installToolchain = lazy(
-  async () => (await import('./tensorrt/toolchain/install.js')).installToolchain,
+  async (): Promise<(request: InstallRequest, context?: WorkContext) => Promise<InstalledToolchain>> =>
+    (await import('./tensorrt/toolchain/install.js')).installToolchain,
   async () => (await import('./tensorrt/toolchain/install.js')).installOptions,
-  async () => (await import('./tensorrt/toolchain/install.js')).installEnvironment,
+  work,
 );
 /**
  * The passport beside an engine.
@@ -385,8 +404,6 @@ export const diffEngines = lazy(
   value('b', 'layers'),
 );
 
-export type { BuildContext, BuildOptions } from './engines/builder/build.js';
-export type { ObtainedEngine } from './engines/builder/obtain-engine.js';
 export type { CalibrationRequest } from './engines/calibration/calibration.js';
 export type { ExportedFile, Exporter } from './engines/exports/exporter.js';
 export type { Passport } from './engines/identity/passport.js';
@@ -413,13 +430,10 @@ export type { OrtFacts } from './engines/runtime/onnxruntime/ort-facts.js';
 export type { Binding, RunOptions, Session } from './engines/runtime/session.js';
 export type {
   EngineContext,
-  EngineSession,
   EngineState,
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
 export type { CudaGraph, EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
-export type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
-export type { ForgeContext, ForgeOptions } from './forge/options.js';
 export type { InspectContext, InspectOptions } from './formats/onnx/inspect.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
 export type { ConversionResult } from './formats/precision/conversion.js';
@@ -446,7 +460,6 @@ export type { ExplainMeans } from './quality/explain/log-reading.js';
 export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/gate-result.js';
-export type { CheckedSessionOptions as EngineSessionOptions } from './quality/known-answer/at-load.js';
 export type { CheckMode } from './quality/known-answer/check-mode.js';
 export type { CompareModelsContext } from './quality/models/compare-models.js';
 export type { ModelComparison } from './quality/models/result.js';
@@ -463,11 +476,21 @@ export type { VerifyResult } from './quality/verify/result.js';
 export type { AskedTolerance } from './quality/verify/tolerance.js';
 export type { ForgeResult } from './report/result.js';
 export type { FoundToolchain } from './tensorrt/toolchain/find.js';
-export type {
-  InstallEnvironment,
-  InstalledToolchain,
-  InstallRequest,
-} from './tensorrt/toolchain/install.js';
 export type { DamagedLibrary } from './tensorrt/toolchain/library-folder.js';
 export type { Toolchain } from './tensorrt/toolchain/toolchain.js';
 export type { ModeRequest } from './tensorrt/trtexec/request.js';
+export type {
+  BuildContext,
+  BuildOptions,
+  EngineSession,
+  EngineSessionOptions,
+  EventListener,
+  ForgeContext,
+  ForgeOptions,
+  InstalledToolchain,
+  InstallRequest,
+  LogSeverity,
+  ObtainedEngine,
+  WorkContext,
+  WorkEvent,
+};

@@ -2,6 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
+import { text } from '../src/base/options/kinds.js';
+import { inLibraryWords } from '../src/base/options/library-words.js';
+import { catalogue } from '../src/errors.js';
 import {
   benchCompare,
   benchWith,
@@ -29,6 +32,7 @@ import {
   verifyModel,
 } from '../src/index.js';
 import { dynamicModel, staticModel } from './native/tiny-models.js';
+import { assertLibraryWords } from './support/parsed-lines.js';
 import { codeOf } from './support/refusal.js';
 import { trtforge } from './support/trtforge.js';
 
@@ -124,6 +128,43 @@ test.each<[string, Call, unknown[], string]>([
 ])('%s with %j names the option', async (_name, call, args, option) => {
   const refused = async () => call(...(args as never[]));
   await expect(refused()).rejects.toMatchObject({ code: 'TF_USAGE', details: { option } });
+});
+
+test.each<[string, () => Promise<unknown>, string, string]>([
+  [
+    'an open size',
+    () => buildOrLoad({ model: dynamicModel(folder), target: 'tensorrt-rtx:sm_89', store: false }),
+    '--',
+    '`batch`',
+  ],
+  [
+    'no samples',
+    () => convertModel(staticModel(folder), join(folder, 'q.onnx'), { precision: 'int8' }),
+    '--calibration',
+    '`calibration`',
+  ],
+  ['no inputs', () => runFile({ file: dynamicModel(folder), sources: [] }), '--inputs', '`sources`'],
+])('%s: the remedy names the option of the function', async (_what, call, flag, option) => {
+  const error = await call().then(
+    () => ({ remedy: '' }),
+    (thrown: { readonly remedy: string }) => thrown,
+  );
+  expect(error.remedy).toContain(option);
+  expect(error.remedy).not.toContain(flag);
+});
+
+test.each([
+  ['Remove --keep-nodes, or pass --profile x:1.', 'Remove `keepNodes`, or pass `profiles` x:1.'],
+  ['Run: trtforge verify a --against b', 'Run: trtforge verify a --against b'],
+  ['`trtforge run x --inputs random`, or --inputs.', '`trtforge run x --inputs random`, or `data`.'],
+  ['trtexec --exportTimes writes it.', 'trtexec --exportTimes writes it.'],
+])('%s', (line, words) => {
+  expect(inLibraryWords(line, [{ data: { kind: text } }])).toBe(words);
+});
+
+test('no remedy of the catalogue names a flag to a caller of the library', () => {
+  for (const { remedy } of Object.values(catalogue))
+    assertLibraryWords(JSON.stringify({ error: { remedy } }));
 });
 
 test('values by name are an object or a Map, and a list may be a Set', async () => {

@@ -6,11 +6,11 @@ import type { Argument } from '../src/base/options/check.js';
 import type { Group } from '../src/base/options/kinds.js';
 import type { WorkEvent } from '../src/events.js';
 import { writeNpz } from '../src/formats/tensor/npz.js';
-import * as library from '../src/index.js';
 import { modelFile } from './engines/runtime/onnxruntime/models.js';
 import { noise } from './formats/precision/judge.js';
 import { noteUsed } from './support/judged-commands.js';
 import { describeWith } from './support/needs.js';
+import { libraryFunctions as functions, noted } from './support/noted-library.js';
 
 /** What the function that was called last takes. */
 const seen = vi.hoisted(() => ({ taken: [] as readonly Argument[] }));
@@ -25,8 +25,6 @@ vi.mock('../src/base/options/check.js', async (original) => {
   };
 });
 const { checkArguments } = await import('../src/base/options/check.js');
-
-const { TrtforgeError: _, ExitCode: __, tensor: ___, ...functions } = library;
 
 /** What each function takes, as it tells the one that checks; nothing that is passed is taken by any. */
 const declared = new Map<string, readonly Argument[]>();
@@ -47,27 +45,6 @@ const namesIn = (path: string, group: Group): readonly string[] =>
 const offered = [...declared].flatMap(([name, taken]) =>
   taken.flatMap((argument) => namesIn(name, groupOf(argument))),
 );
-
-/** Notes what a call was passed that succeeded. */
-const note = (path: string, passed: unknown): void => {
-  for (const [key, value] of Object.entries(Object(passed))) {
-    const here = `${path}.${key}`;
-    if (!offered.includes(here)) continue;
-    noteUsed('library', [here]);
-    note(here, value);
-  }
-};
-/** The library, which notes what it was passed. */
-const noted = Object.fromEntries(
-  Object.entries(functions).map(([name, call]) => [
-    name,
-    async (...args: readonly unknown[]) => {
-      const result = await (call as (...args: readonly unknown[]) => unknown)(...args);
-      for (const argument of args) note(name, argument);
-      return result;
-    },
-  ]),
-) as unknown as typeof functions;
 
 test('every option is checked: a value that it cannot have is named', async () => {
   noteUsed('offered', offered);

@@ -77,7 +77,7 @@ async function sessions({
 }: BenchContext): Promise<{ readonly bare: Session; readonly guarded: Session }> {
   const built = (path: string) => pathToFileURL(join(root, 'dist', path)).href;
   const { guard: watch } = await import(built('products/streaming/guard/guard.js'));
-  const { parseContract } = await import(built('products/streaming/contract/file.js'));
+  const { parseContract } = await import(built('formats/contract/file.js'));
   const contract = parseContract('full', JSON.stringify(streamingContract('full', shape)));
   const answer = outputs();
   const close = async () => {};

@@ -22,19 +22,21 @@ interface Values {
   readonly shape: readonly number[];
   readonly data: readonly number[];
 }
-/** A number for every chunk, or that of the first and that of the others. */
-type Frames = number | readonly [number, number];
+/** Of the first chunk, and of every later one. */
+interface Frames {
+  readonly first: number;
+  readonly rest: number;
+}
 interface Bundle {
   readonly models: readonly [encoder: Model, predictor: Model, joint: Model];
-  readonly meta: {
-    readonly labels?: readonly string[] | null;
-    readonly blank_id?: number | null;
-    readonly duration_values?: readonly number[] | null;
-    readonly streaming?: {
-      readonly chunk_size: Frames;
-      readonly shift_size: Frames;
-      readonly pre_encode_cache_size?: Frames;
-    } | null;
+  /** What the meta file of the bundle states of decoding. */
+  readonly decoding: {
+    readonly labels: readonly string[] | null;
+    readonly blankId: number;
+    /** Frames that each logit behind those of tokens stands for. */
+    readonly durations: readonly number[];
+    /** Frames of a chunk, from its begin to that of the next, in front of it, and the fewest that are worth one. */
+    readonly streaming: Readonly<Record<'chunk' | 'shift' | 'before' | 'fewest', Frames>> | null;
   };
 }
 
@@ -45,7 +47,7 @@ const MOST_PER_STEP = 10;
 /** The token ids of an utterance, by a greedy transducer; several may be decoded at a time. */
 export async function transcribe(
   features: Float32Array,
-  { models, meta }: Bundle,
+  { models, decoding }: Bundle,
 ): Promise<readonly number[]> {
   const [encoder, predictor, joint] = models;
   const signal = the(encoder.inputs.find(isFloat), 'features');
@@ -53,9 +55,7 @@ export async function transcribe(
     .filter(isFloat)
     .toSorted((a, b) => Number(/^enc/i.test(b.name)) - Number(/^enc/i.test(a.name)));
   const rows = signal.shape[1] ?? 0;
-  const durations = meta.duration_values ?? [];
-  const width = joint.outputs[0]?.shape.at(-1) ?? 0;
-  const blank = meta.blank_id ?? width - durations.length - 1;
+  const { durations, blankId: blank } = decoding;
   const id = 1 + Math.floor(Math.random() * 2 ** 31);
 
   const predict = async (token: number, start: boolean, end = false) => {
@@ -66,7 +66,7 @@ export async function transcribe(
     return the(outputs.get(the(predictor.outputs.find(isFloat), 'prediction').name), 'prediction');
   };
   const chunks = encoder.isStateful
-    ? chunksOf(features.length / rows, meta)
+    ? chunksOf(features.length / rows, decoding)
     : [{ from: 0, size: features.length / rows }];
   const fedBack = new Map(encoder.fed.map(({ input, initial }) => integers(encoder, input, initial)));
   const tokens: number[] = [];
@@ -147,18 +147,14 @@ function integers({ isBatched }: Model, { name, shape }: Binding, value: number)
 }
 
 /** Pieces of an utterance, as NeMo cuts it; each but the first has frames of the one before in front. */
-function chunksOf(frames: number, { streaming }: Bundle['meta']): { from: number; size: number }[] {
+function chunksOf(frames: number, { streaming }: Bundle['decoding']): { from: number; size: number }[] {
   if (!streaming) throw new Error('The meta file of the bundle does not state the chunks of its encoder.');
+  const { chunk, shift, before, fewest } = streaming;
   const found: { from: number; size: number }[] = [];
-  const of = (each: Frames | undefined, place: number) =>
-    typeof each === 'number' ? each : (each?.[place] ?? 0);
-  for (
-    let [begin, place] = [0, 0];
-    begin < frames;
-    begin += Math.max(1, of(streaming.shift_size, place)), place = 1
-  ) {
-    const before = of(streaming.pre_encode_cache_size, place);
-    found.push({ from: begin - before, size: before + of(streaming.chunk_size, place) });
+  let place: keyof Frames = 'first';
+  for (let begin = 0; frames - begin >= Math.max(1, fewest[place]); place = 'rest') {
+    found.push({ from: begin - before[place], size: before[place] + chunk[place] });
+    begin += shift[place];
   }
   return found;
 }
@@ -195,6 +191,6 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const bundle = JSON.parse(readFileSync(new URL('client.json', import.meta.url), 'utf8')) as Bundle;
   const bytes = readFileSync(process.argv[2] ?? 'features.f32');
   const tokens = await transcribe(new Float32Array(new Uint8Array(bytes).buffer), bundle);
-  const text = tokens.map((token) => bundle.meta.labels?.[token] ?? `<${token}>`).join('');
+  const text = tokens.map((token) => bundle.decoding.labels?.[token] ?? `<${token}>`).join('');
   console.log(text.replaceAll('▁', ' ').trim());
 }

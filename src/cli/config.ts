@@ -1,6 +1,6 @@
-import { existsSync, realpathSync } from 'node:fs';
-import { basename, dirname, join, resolve, sep } from 'node:path';
-import { lstatIfThere } from '../base/files/files.js';
+import { existsSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import { isBelow } from '../base/files/folders.js';
 import { isRecord } from '../base/text/lenient-json.js';
 import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
@@ -93,18 +93,6 @@ function assertOwnAffair(config: string, key: string, spec: OptionSpec<unknown>,
   for (const output of [value].flat())
     if (typeof output === 'string' && !isBelow(dirname(config), output))
       throw reject(` to "${output}", which is outside of its folder`);
-}
-
-/** Whether a path, by its links too, leads to a place in the folder. What is not there yet lies where its closest folder does. */
-export function isBelow(folder: string, path: string): boolean {
-  let there = resolve(folder, path);
-  while (lstatIfThere(there) === undefined) there = dirname(there);
-  try {
-    return `${realpathSync(there)}${sep}`.startsWith(`${realpathSync(folder)}${sep}`);
-  } catch {
-    // A link to nothing: who writes to it decides what it is.
-    return false;
-  }
 }
 
 async function readConfig(path: string): Promise<Readonly<Record<string, unknown>>> {

@@ -185,6 +185,8 @@ export const core: Product = {
     'io-contract': async () => (await import('../quality/study/quantized/result.js')).ioContractSchema,
     'precision-scheme': async () =>
       (await import('../quality/study/quantized/result.js')).precisionSchemeSchema,
+    'known-answer': async () =>
+      (await import('../engines/identity/known-answer-schema.js')).knownAnswerSchema,
     passport: async () => (await import('../engines/identity/passport.js')).passportSchema,
     'run-comparison': async () => (await import('../report/comparison/result.js')).runComparisonSchema,
     toolchain: async () => (await import('../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,

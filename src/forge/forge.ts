@@ -10,7 +10,7 @@ import { packageVersion } from '../version.js';
 import { benchPhase, buildPhase, verifyEnginePhase } from './engine-phases.js';
 import { environmentPart, lookAtMachine } from './environment.js';
 import { convertPhase, inspectPhase, resolvePhase, verifyPhase } from './model-phases.js';
-import type { ForgeContext, ForgeOptions } from './options.js';
+import type { ForgeOptions, ForgeSeams } from './options.js';
 import { PhaseRun } from './phase.js';
 import {
   defaultRunRoot,
@@ -41,7 +41,7 @@ export const forgePhases = (run: Run) => ({
  * Throws only when it cannot begin: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_WRITE_FAILED, TF_USAGE (device). What stops a phase later is in `error`. The report is then
  * written all the same (`report` is its path), unless the request was wrong and nothing began, or made no engine where the report of a finished run is.
  */
-export async function forge(options: ForgeOptions, context: ForgeContext = {}): Promise<ForgeResult> {
+export async function forge(options: ForgeOptions, context: ForgeSeams = {}): Promise<ForgeResult> {
   const { model } = options;
   return protectingInputs([model], () => keepingFiles([model], () => forgeModel(options, context)));
 }
@@ -62,7 +62,7 @@ export function unlessCancelled<R extends { readonly report: string | null }>(
 }
 
 /** A run as it begins. Throws what opening the model throws, and TF_USAGE for a device that is not there. */
-export function runOf(options: ForgeOptions, context: ForgeContext): Run {
+export function runOf(options: ForgeOptions, context: ForgeSeams): Run {
   openFile(options.model).close();
   const machine = context.machine ?? lookAtMachine();
   return {
@@ -77,7 +77,7 @@ export function runOf(options: ForgeOptions, context: ForgeContext): Run {
   };
 }
 
-async function forgeModel(options: ForgeOptions, context: ForgeContext): Promise<ForgeResult> {
+async function forgeModel(options: ForgeOptions, context: ForgeSeams): Promise<ForgeResult> {
   const run = runOf(options, context);
   const { emit = ignoreEvents, signal } = context;
   const startedAt = new Date().toISOString();

@@ -38,14 +38,18 @@ export const forgeContextOptions = {
   ...contextOptions,
   /** The command line of this run, for its result and report; none where a program calls the library. */
   commandLine: optional(is.text),
-  /** Where profiles of the options came from, for the result; default: nowhere. */
-  profileFrom: optional(is.list<ProfileOrigin>()),
-  /** Who builds plans; default: the library, in a child process. */
-  build: optional(is.callback<PlanBuilder>()),
-  /** Default: the machine this runs on. */
-  machine: optional(is.object<Machine>()),
-  /** What the report shows of other results in the run root; default nothing. */
-  sections: optional(is.callback<RunRootSections>()),
 };
 
 export interface ForgeContext extends OptionsOf<typeof forgeContextOptions> {}
+
+/** The same for rooms of this package, each of which may stand in for a part of it. */
+export interface ForgeSeams extends ForgeContext {
+  /** Where profiles of the options came from, for the result; default: nowhere. */
+  readonly profileFrom?: readonly ProfileOrigin[];
+  /** Who builds plans; default: the library, in a child process. */
+  readonly build?: PlanBuilder;
+  /** Default: the machine this runs on. */
+  readonly machine?: Machine;
+  /** What the report shows of other results in the run root; default nothing. */
+  readonly sections?: RunRootSections;
+}

@@ -5,7 +5,7 @@ import { ignoreEvents } from '../events.js';
 import { buildPhase, keptEngine, whyEngineIdle } from './engine-phases.js';
 import { runOf } from './forge.js';
 import { convertPhase, resolvePhase, whyNotVerified } from './model-phases.js';
-import type { ForgeContext, ForgeOptions } from './options.js';
+import type { ForgeOptions, ForgeSeams } from './options.js';
 import type { Run } from './run-state.js';
 
 /** How the phases over one model would get its engine. */
@@ -40,7 +40,7 @@ export async function planEngine(
 }
 
 /** Decides everything about a run of forge; writes nothing. Throws what its phase resolve ends with. */
-export async function planForge(options: ForgeOptions, context: ForgeContext): Promise<ForgePlan> {
+export async function planForge(options: ForgeOptions, context: ForgeSeams): Promise<ForgePlan> {
   const run = runOf(options, context);
   const { emit = ignoreEvents, signal } = context;
   const resolve = resolvePhase(run);

@@ -6,7 +6,7 @@ import type { BenchResult } from '../quality/bench/result.js';
 import type { VerifyResult } from '../quality/verify/result.js';
 import type { ForgedEngine } from '../report/result.js';
 import type { Machine } from './environment.js';
-import type { ForgeContext, ForgeOptions } from './options.js';
+import type { ForgeOptions, ForgeSeams } from './options.js';
 import type { Phase } from './phase.js';
 import type { RunRoot } from './run-root.js';
 
@@ -27,12 +27,12 @@ export interface Run {
   readonly options: ForgeOptions;
   readonly root: RunRoot;
   readonly commandLine: string | null;
-  readonly profileFrom?: ForgeContext['profileFrom'];
+  readonly profileFrom?: ForgeSeams['profileFrom'];
   /** With no other GPU than that of the run; `visible` are all. */
   readonly machine: Machine;
   readonly visible: GpuList;
   readonly environment: NodeJS.ProcessEnv;
-  readonly build: ForgeContext['build'];
+  readonly build: ForgeSeams['build'];
   /** Where the engine goes, and stays while its identity is the same; default: under its readable name into the run root's `engines`. */
   readonly engine?: string;
   /** Whether more than the build uses the typed model; default: yes, it is verified. */

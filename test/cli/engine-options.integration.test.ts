@@ -3,10 +3,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
+import { sha256 } from '../../src/base/files/digest.js';
+import { identityDigest } from '../../src/engines/identity/identity.js';
+import { readPassport } from '../../src/engines/identity/passport.js';
+import { defaultRecipe } from '../../src/engines/identity/recipe.js';
 import { writeNpy } from '../../src/formats/tensor/npy.js';
 import { tensorFrom } from '../../src/formats/tensor/values.js';
 import { affineModel, fakeIdentity, manyLayers } from '../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../fakes/tensorrt/engine.js';
+import { verbs } from '../support/runs.js';
 import { samplePassport } from '../support/sample-engine.js';
 import { trtforge } from '../support/trtforge.js';
 
@@ -15,6 +20,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (name: string) => join(folder, name);
 let environment: NodeJS.ProcessEnv = {};
 let model: string;
+const rows = { min: [1, 4], opt: [8, 4], max: [64, 4], values: false };
+const identity = { ...fakeIdentity(), recipe: { ...defaultRecipe, profiles: [{ x: rows }] } };
 
 /** A fake of TensorRT 10.3 on two of its GPUs, and an engine y = 2x + 1 that needs host code allowed and streams its weights. */
 beforeAll(async () => {
@@ -27,10 +34,12 @@ beforeAll(async () => {
     FAKE_CALLS: at('calls'),
     FAKE_COMPUTE_US: '2000',
     FAKE_GPUS: '2',
+    FAKE_PLAN: at('affine.engine'),
     NO_COLOR: '1',
   });
   engine.install(at('home'));
   engine.bench.enter(environment);
+  engine.writePlan(at('copy.engine'), { kind: 'copy', inner: 4, layers: manyLayers });
   writeFileSync(at('a.so'), 'a library of plug-ins');
   const path = engine.writePlan(at('affine.engine'), {
     kind: 'affine',
@@ -39,15 +48,20 @@ beforeAll(async () => {
     hostCode: true,
     streamable: 1 << 20,
   });
-  writeFileSync(`${path}.passport.json`, JSON.stringify(samplePassport(readFileSync(path), fakeIdentity())));
+  writeFileSync(`${path}.passport.json`, JSON.stringify(samplePassport(readFileSync(path), identity)));
   copyFileSync(path, at('bare.engine'));
+  copyFileSync(path, at('named.engine'));
+  const passport = samplePassport(readFileSync(path), identity);
+  const tensor = (name: string) => [{ name, dtype: 'float32', shape: [null, 4] }];
+  const plan = { ...passport.plan, inputs: tensor('x'), outputs: tensor('y') };
+  writeFileSync(at('named.engine.passport.json'), JSON.stringify({ ...passport, plan }));
   model = await affineModel();
   writeNpy(at('x4.npy'), tensorFrom('float32', [4, 4], new Float32Array(16).fill(3)));
 });
 
-async function run(line: readonly string[]) {
+async function run(line: readonly string[], more: NodeJS.ProcessEnv = {}) {
   rmSync(at('calls'), { force: true });
-  const { exitCode, json } = await trtforge([...line, '--json'], environment);
+  const { exitCode, json } = await trtforge([...line, '--json'], { ...environment, ...more });
   const calls = existsSync(at('calls')) ? readFileSync(at('calls'), 'utf8').split('\n') : [];
   return { exitCode, answer: json(), calls };
 }
@@ -152,7 +166,7 @@ const lines: Readonly<Record<string, () => readonly string[]>> = {
 };
 
 describe('an engine is loaded as it is told', () => {
-  test.each(Object.keys(lines))('by %s', async (verb) => {
+  test.each(verbs(Object.keys(lines), 2))('by %s', async (verb) => {
     const { exitCode, answer, calls } = await run([...lines[verb]!(), ...loading()]);
     expect([0, 1, 4], JSON.stringify(answer.error)).toContain(exitCode);
     expect(calls).toContain(`loadLibrary ${at('a.so')}`);
@@ -165,6 +179,58 @@ describe('an engine is loaded as it is told', () => {
     expect(without.answer.error?.code).toBe(isJudged ? undefined : 'TF_PLAN_LOAD_FAILED');
     expect(without.exitCode).toBe(isJudged ? 4 : 3);
   });
+});
+
+describe('an engine of another identity is rejected', () => {
+  test.each(Object.keys(lines).filter((verb) => verb !== 'engine diff'))('by %s', async (verb) => {
+    const line = [...lines[verb]!(), ...loading()].map((word) =>
+      word.replace('bare.engine', 'named.engine').replace('contract.json', 'named.json'),
+    );
+    const own = await run([...line, '--identity', identityDigest(identity)]);
+    expect([0, 1, 4], JSON.stringify(own.answer.error)).toContain(own.exitCode);
+    const other = await run([...line, '--identity', 'f'.repeat(64)]);
+    expect([other.exitCode, other.answer.error?.code], JSON.stringify(other.answer)).toEqual([
+      2,
+      'TF_PASSPORT_INVALID',
+    ]);
+  });
+});
+
+test('engine check builds the engine again, and what is built now has to give the same', async () => {
+  const line = [
+    'engine',
+    'check',
+    at('affine.engine'),
+    '--rebuild',
+    '--against',
+    model,
+    '--toolchain',
+    at('home'),
+  ];
+  const { exitCode, answer, calls } = await run([...line, '--allow-host-code']);
+  expect(exitCode, JSON.stringify(answer)).toBe(0);
+  const rebuilt = (outcome: string, bitwise: boolean) =>
+    expect.arrayContaining([expect.objectContaining({ id: 'rebuild', outcome, bitwise })]);
+  expect(answer.checks).toEqual(rebuilt('pass', true));
+  expect(calls).toContain('buildSerializedNetwork INetworkDefinition IBuilderConfig');
+  environment.FAKE_PLAN = at('copy.engine');
+  const other = await run([...line, '--allow-host-code']);
+  environment.FAKE_PLAN = at('affine.engine');
+  expect(other).toMatchObject({ exitCode: 1, answer: { checks: rebuilt('fail', false) } });
+});
+
+test('bisect builds its candidates with the plug-ins that it is told', async () => {
+  const [config, script] = [at('bisect.json'), at('fails.mjs')];
+  writeFileSync(config, JSON.stringify({ plugin: at('a.so'), toolchain: at('home') }));
+  writeFileSync(script, 'process.exit(1);');
+  const { exitCode, answer, calls } = await run([
+    ...['bisect', model, '--against', model, '--target', 'tensorrt', '--batch', '1/8/64'],
+    ...['--check-command', `${process.execPath} ${script} {}`, '-o', at('bisected'), '--config', config],
+  ]);
+  expect(exitCode, JSON.stringify(answer)).toBe(4);
+  expect(calls).toContain(`loadLibrary ${at('a.so')}`);
+  const { recipe } = readPassport(at('bisected/candidate.engine')).identity.document;
+  expect(recipe.pluginDigests).toEqual([sha256(readFileSync(at('a.so')))]);
 });
 
 describe('a measurement', () => {
@@ -199,7 +265,8 @@ describe('a measurement', () => {
   test('of an engine is made as it is told', async () => {
     const line = ['bench', at('affine.engine'), '--allow-host-code', '--toolchain', at('home')];
     const more = ['--batch', '8', '--samples', at('samples.json'), '--layers'];
-    const { exitCode, answer } = await run([...line, ...pace, ...ways, ...drawn, ...more]);
+    const words = [...line, ...pace, ...ways, ...drawn, ...more];
+    const { exitCode, answer } = await run(words, { FAKE_CLOCK: 'paper' });
     expect(exitCode, JSON.stringify(answer.error)).toBe(0);
     expect(answer).toMatchObject({ mode, runs: [{ batch: 8 }], gpuMs: { percentiles: { p50: 2 } } });
     expect(answer.runs).toMatchObject([{ samples: at('samples.json') }]);

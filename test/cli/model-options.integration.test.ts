@@ -105,6 +105,19 @@ describe('convert', () => {
   });
 });
 
+test.each([
+  ['verify', () => [at('typed.onnx'), '--against', model]],
+  ['verify', () => [at('typed.onnx'), '--against', model, '--inputs', at('a.npz')]],
+  ['compare layers', () => [at('typed.onnx'), '--against', model]],
+  ['convert', () => ['-o', at('n.onnx'), '--precision', 'fp16', model]],
+  ['bisect', () => [at('typed.onnx'), '--against', model, '-o', at('none')]],
+  ['convert advise', () => [model, '--calibration', at('a.npz'), '--budget', '30dB', '-o', at('none')]],
+  ['compare quantized', () => [model, '--against', model, '--calibration', at('a.npz'), '-o', at('none')]],
+])('%s: a size of images without images is an error', async (verb, line) => {
+  const { exitCode, json } = await trtforge([...verb.split(' '), ...line(), '--imgsz', '64', '--json']);
+  expect([exitCode, json().error]).toMatchObject([2, { code: 'TF_USAGE', details: { option: '--imgsz' } }]);
+});
+
 test('compare quantized prepares its inputs as it is told', async () => {
   await run('convert', model, '-o', at('q.onnx'), '--precision', 'int8', ...samples());
   const line = [

@@ -280,7 +280,7 @@ describeWith('toolchain', 'an option of the recipe decides what is built', (libr
     const why = async (...words: readonly string[]) => {
       const line = ['cache', 'why', ...asked, ...fp16(), ...words, '--json'];
       const { exitCode, json } = await trtforge(line, environment);
-      expect(exitCode).toBe(0);
+      expect(exitCode, JSON.stringify(json().error)).toBe(0);
       return json();
     };
     const { identity, name } = await why();
@@ -289,6 +289,9 @@ describeWith('toolchain', 'an option of the recipe decides what is built', (libr
     const told = ['--force-rebuild', '--timing-cache', at('times.cache'), '--toolchain', libraries];
     expect((await why(...told, ...configured(place))).identity).toBe(identity);
     expect((await why('--no-cache')).identity).toBe(identity);
+    const calibrated = [...int8('build'), '--calibration-cache', at('why-ranges.json')];
+    const { of } = await planOf('build', calibrated);
+    expect((await why(...calibrated, '--device', '0')).identity).toBe(of.identity);
     const named = await why('--name', 'pool:2');
     expect([named.identity === identity, named.name === name]).toEqual([true, false]);
   });

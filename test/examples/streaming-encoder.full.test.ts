@@ -12,14 +12,14 @@ import { type StreamingShape, streamingShapes } from '../../examples/models/stre
 import { writeNetwork } from '../../examples/models/write-network.js';
 import { openOrtSession } from '../../src/engines/runtime/onnxruntime/ort-session.js';
 import type { Session } from '../../src/engines/runtime/session.js';
+import type { Contract } from '../../src/formats/contract/contract.js';
+import { readContract } from '../../src/formats/contract/file.js';
+import { nextState } from '../../src/formats/contract/state.js';
 import type { NamedTensors, Tensor } from '../../src/formats/tensor/tensor.js';
 import { float32Values, floatTensor, integerTensor, numbersOf } from '../../src/formats/tensor/values.js';
 import { checkOwnNumbers } from '../../src/products/streaming/check/own-numbers.js';
 import { checkAssertions, type Step } from '../../src/products/streaming/contract/assertions.js';
 import { simulateLengths } from '../../src/products/streaming/contract/cache-length.js';
-import type { Contract } from '../../src/products/streaming/contract/contract.js';
-import { readContract } from '../../src/products/streaming/contract/file.js';
-import { nextState } from '../../src/products/streaming/contract/state.js';
 import { describeWith } from '../support/needs.js';
 
 const CHUNKS = 300;

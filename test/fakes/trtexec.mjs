@@ -1,19 +1,23 @@
 // Stands in for trtexec: says what the recorded runs of a version say, with the echo of the options it is given, and writes a plan with a real header.
 //   node fake-trtexec.mjs CONFIG.json [trtexec's own options]
 // CONFIG: { version: '8.6' | '10.6' | '11.1', says?: '10.3.0.26', fault?: string, planBytes?: number, pidFile?: string, gpuFile?: string,
-//           streamable?: number of bytes of weights that the engine can stream }
+//           streamable?: number of bytes of weights that the engine can stream, isSaturated?: larger batches are as much slower }
 import { spawn } from 'node:child_process';
 import { appendFileSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 
+// As of the library's fake: the plan that a build gives.
+const { FAKE_PLAN } = process.env;
+const wanted = FAKE_PLAN ? readFileSync(FAKE_PLAN) : undefined;
 const {
   version,
   says,
   fault = 'none',
-  planBytes = 4096,
+  planBytes = wanted?.length ?? 4096,
   pidFile,
   gpuFile,
   streamable = 0,
+  isSaturated = false,
 } = JSON.parse(readFileSync(process.argv[2], 'utf8'));
 const args = process.argv.slice(3);
 const fixture = (path) => new URL(`../fixtures/${path}`, import.meta.url);
@@ -299,8 +303,14 @@ function build(lines) {
     tell('I', 'Engine built in 2.5 sec.');
   }
   if (given('timingCacheFile')) writeFileSync(said('timingCacheFile'), 'a timing cache');
-  if (fault !== 'no-plan') writeFileSync(said('saveEngine'), plan());
+  if (fault !== 'no-plan') writeFileSync(said('saveEngine'), wanted ?? plan());
   tell('I', 'Skipped inference phase since --skipInference is added.');
+}
+
+/** A GPU that one picture fills: so many batches less a second as they are larger. */
+function slowed(line) {
+  const batch = Number(/:(\d+)x/.exec(said('shapes', ':1x'))?.[1]);
+  return line.replace(/(?<=Throughput: )[\d.]+/, (rate) => String(Number(rate) / batch));
 }
 
 function bench(lines) {
@@ -318,7 +328,7 @@ function bench(lines) {
       'The built TensorRT engine contains operations that are not permitted under CUDA graph capture mode.',
     );
   for (const line of summary.slice(from))
-    if (!line.startsWith('&&&&') && !/\] \[[WE]\] /.test(line)) say(line);
+    if (!line.startsWith('&&&&') && !/\] \[[WE]\] /.test(line)) say(isSaturated ? slowed(line) : line);
   const file = (name) => fixture(`trtexec-runs/${name}`);
   if (given('exportTimes')) {
     const times =

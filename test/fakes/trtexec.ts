@@ -26,6 +26,8 @@ export function fakeTrtexec(
     readonly gpuFile?: string;
     /** Bytes of weights that the engine can stream. */
     readonly streamable?: number;
+    /** Images a second are the same at every batch. */
+    readonly isSaturated?: boolean;
   },
 ): string {
   const name = `trtexec-${config.version}-${config.fault ?? 'sound'}`;

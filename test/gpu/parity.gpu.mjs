@@ -8,7 +8,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readContract } from '../../dist/products/streaming/contract/file.js';
+import { readContract } from '../../dist/formats/contract/file.js';
 import { parityResultSchema } from '../../dist/products/streaming/verify/result.js';
 import { contractProfile, openChecks, programsIn } from './harness.mjs';
 

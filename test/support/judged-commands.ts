@@ -1,5 +1,14 @@
-import { appendFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import fs, {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { expect } from 'vitest';
@@ -116,19 +125,39 @@ const ajv = new Ajv2020({
 });
 const validators = new Map<string, ValidateFunction>();
 
-/** What in a JSON text is not valid by the published schema that it names; nothing where no schema of it is published. */
-export function faultsOfText(text: string): readonly string[] {
-  const value: unknown = JSON.parse(text);
-  const { schema } = Object(value) as { readonly schema?: unknown };
-  const name = /^trtforge\.(.+)\/\d+$/.exec(String(schema))?.[1];
+/** What in a JSON text is not valid by the published schema that it names; where it names none, in the documents within it. */
+export const faultsOfText = (text: string): readonly string[] => faultsOf(JSON.parse(text));
+
+/** The same of a value. */
+export function faultsOf(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const schema = 'schema' in value ? String(value.schema) : '';
+  const name = /^trtforge\.(.+)\/\d+$/.exec(schema)?.[1];
   const file = join(root, 'schemas', `${name}.json`);
-  if (name === undefined || !existsSync(file)) return [];
+  if (name === undefined || !existsSync(file)) return Object.values(value).flatMap(faultsOf);
   const isValid = validators.get(name) ?? ajv.compile(JSON.parse(readFileSync(file, 'utf8')));
   validators.set(name, isValid);
   if (isValid(value)) return [];
   return (isValid.errors ?? []).map(
     ({ instancePath, message, params }) => `${schema} ${instancePath} ${message} ${JSON.stringify(params)}`,
   );
+}
+
+/** Documents of stores and run roots, whose places no option names: everything of ours takes its place by a rename. */
+const renamed = new Set<string>();
+const { renameSync } = fs;
+fs.renameSync = (from, to) => {
+  renameSync(from, to);
+  if (String(to).endsWith('.json')) renamed.add(resolve(String(to)));
+};
+syncBuiltinESMExports();
+
+/** Does work, and adds to `faults` what is not valid of the documents that took their places meanwhile and are there at its end. */
+export async function judgingWritten<T>(faults: string[], work: () => Promise<T>): Promise<T> {
+  renamed.clear();
+  const result = await work();
+  for (const path of renamed) if (existsSync(path)) faults.push(...faultsOfFile(path));
+  return result;
 }
 
 const begun = new Set<string>();

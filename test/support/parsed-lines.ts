@@ -1,3 +1,4 @@
+import { COMMANDS, inLibraryWords } from '../../src/base/options/library-words.js';
 import type { Command, Product } from '../../src/cli/command.js';
 import { shellWords } from '../../src/cli/migrate/line.js';
 import { type Program, runProgram } from '../../src/cli/program.js';
@@ -122,4 +123,13 @@ export async function assertRunnable(program: Program, printed: string): Promise
     const rejection = await rejectionOf(program, line);
     if (rejection !== null) throw new Error(`A line was printed that does not run: ${rejection}`);
   }
+}
+
+/** Throws where an error that trtforge printed as JSON would name a flag to a caller of the library: outside of a command. */
+export function assertLibraryWords(printed: string): void {
+  const { error } = JSON.parse(printed) as { readonly error?: { readonly remedy: string } };
+  const remedy = inLibraryWords(error?.remedy ?? '');
+  const prose = remedy.split(COMMANDS).filter((_, at) => at % 2 === 0);
+  if (prose.some((part) => /(?<![\w-])--[a-z]/.test(part)))
+    throw new Error(`A flag would be named to a caller of the library: ${remedy}`);
 }

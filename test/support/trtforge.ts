@@ -4,8 +4,8 @@ import { type Program, runProgram } from '../../src/cli/program.js';
 import type { ExitCode } from '../../src/errors.js';
 import { products } from '../../src/registry.js';
 import { recordedConsole } from '../fakes/console.js';
-import { faultsOfText, judgedProducts } from './judged-commands.js';
-import { assertRunnable } from './parsed-lines.js';
+import { faultsOfText, judgedProducts, judgingWritten } from './judged-commands.js';
+import { assertLibraryWords, assertRunnable } from './parsed-lines.js';
 
 /** The program with every product, as dist/main.js has it. */
 export const program: Program = { name: 'trtforge', version: '0', summary: '', products };
@@ -28,12 +28,10 @@ export async function trtforge(
   const recorded = recordedConsole(environment, terminal);
   const console = ask === undefined ? recorded.console : { ...recorded.console, ask };
   const faults: string[] = [];
-  const exitCode = await runProgram(
-    { ...program, products: judgedProducts(products, faults) },
-    args,
-    console,
-  );
+  const judged = { ...program, products: judgedProducts(products, faults) };
+  const exitCode = await judgingWritten(faults, () => runProgram(judged, args, console));
   if (args.includes('--json')) faults.push(...faultsOfText(recorded.out()));
+  if (args.includes('--json') && exitCode !== 0) assertLibraryWords(recorded.out());
   if (faults.length > 0) throw new Error(`${args.join(' ')}\n${[...new Set(faults)].join('\n')}`);
   // Help and completions print usage, which is no line.
   if (!args.some((arg) => /^(?:--help|-h|help|completion)$/.test(arg)))

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEngineSession } from '../../../dist/engines/runtime/tensorrt/engine-session.js';
-import { readContract } from '../../../dist/products/streaming/contract/file.js';
+import { readContract } from '../../../dist/formats/contract/file.js';
 import { benchEngine } from '../../../dist/quality/bench/bench-engine.js';
 import { contractProfile, initializer, value, writeModel } from '../../../test/gpu/harness.mjs';
 import { benchRequest } from '../bench-request.mjs';

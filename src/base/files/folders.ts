@@ -1,6 +1,6 @@
-import { existsSync, lstatSync, mkdirSync, readlinkSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { lstatIfThere } from './files.js';
 
@@ -42,6 +42,27 @@ export function oddPart(root: string, names: readonly string[]): string | undefi
     .map((_, index) => join(root, ...names.slice(0, index + 1)))
     .find((path) => lstatIfThere(path)?.isDirectory() === false);
 }
+
+/** Whether `path` is not inside `folder`, by their names alone. */
+export function leaves(folder: string, path: string): boolean {
+  const way = relative(folder, path);
+  return way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way);
+}
+
+/** Whether a path, absolute or from the folder on, leads to a place in it, by its links too. What is not there yet lies where its closest folder does. */
+export function isBelow(folder: string, path: string): boolean {
+  try {
+    return !leaves(realPlace(resolve(folder)), realPlace(resolve(folder, path)));
+  } catch {
+    // A link to nothing: who writes to it decides what it is.
+    return false;
+  }
+}
+
+const realPlace = (path: string): string =>
+  lstatIfThere(path) === undefined && dirname(path) !== path
+    ? join(realPlace(dirname(path)), basename(path))
+    : realpathSync(path);
 
 /** Makes a folder that only its user may enter, where it is not there yet. Throws Node's system errors. */
 export function makePrivate(path: string): void {

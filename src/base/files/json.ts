@@ -2,10 +2,11 @@
 const MOST_LEVELS = 100;
 /** A value takes up to 200 bytes of memory, and three of the file. */
 const BYTES_PER_VALUE = 32;
+const MOST_VALUES = 1 << 23;
 
 /**
- * The content of a JSON text that others may have written. Before memory is taken for it: at most `largest` bytes, a value for each 32 of these, 100 levels. Throws what
- * `invalid` makes of the reason. `parse`: where programs write what JSON lacks (`base/text/lenient-json.ts`).
+ * The content of a JSON text that others may have written. Before memory is taken for it: at most `largest` bytes, a value for each 32 of these and 8,388,608 in all, 100 levels.
+ * Throws what `invalid` makes of the reason. `parse`: where programs write what JSON lacks (`base/text/lenient-json.ts`).
  */
 export function parseJson(
   text: string,
@@ -24,7 +25,7 @@ export function parseJson(
 
 function excessOf(text: string, largest: number): string | null {
   if (text.length > largest) return `${largest} bytes`;
-  const most = Math.ceil(largest / BYTES_PER_VALUE);
+  const most = Math.min(MOST_VALUES, Math.ceil(largest / BYTES_PER_VALUE));
   let [values, levels] = [0, 0];
   for (let at = 0; at < text.length; at++) {
     const mark = text[at];

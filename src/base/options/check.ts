@@ -14,7 +14,7 @@ export interface PlainArgument {
   readonly needed?: true;
 }
 
-const isPlain = (argument: Argument): argument is PlainArgument => typeof argument.name === 'string';
+export const isPlain = (argument: Argument): argument is PlainArgument => typeof argument.name === 'string';
 
 /**
  * Checks the arguments of a function of the library, which JavaScript's callers can misspell or mistake, and returns them: with a Map for an object of values by

@@ -16,7 +16,7 @@ import { renderReport } from '../../report/read.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, choice, inConfig, type OptionValues, option, text } from '../option.js';
 import { buildOptions, configOnly } from '../options/build.js';
-import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
+import { assertImages, comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../options/conversion.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { step } from '../plan.js';
@@ -140,6 +140,7 @@ export const command = defineCommand({
 
 function requestOf(candidate: string, options: OptionValues<typeof commandOptions>): BisectRequest {
   const { against, output, recording, checkCommand, budget, precision } = options;
+  assertImages(options.imgsz, options.inputs, options.calibration);
   const conversion = conversionFrom({
     ...options,
     precision: precision ?? defaultFormat.id,

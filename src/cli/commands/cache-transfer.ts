@@ -77,6 +77,8 @@ export const exportCommand = defineCommand({
   },
   render: (result: CacheExport, { line, colors }) => {
     for (const { path, bytes } of result.engines) line(`${path}  ${colors.dim(formatBytes(bytes))}`);
+    for (const { identity, code, reason } of result.rejected)
+      line(`${colors.red('rejected')}  ${identity.slice(0, 12)}  ${colors.dim(code)} ${reason}`);
     line(`${plural(result.engines.length, 'engine')}, ${formatBytes(result.bytes)}, to ${result.to}`);
   },
 });

@@ -10,6 +10,7 @@ import { judgingOptions } from '../../quality/verify/request.js';
 import type { Measure } from '../../quality/verify/result.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { type OptionValues, option, text } from '../option.js';
+import { assertImages } from '../options/comparison.js';
 import { integer } from '../values.js';
 
 const { preprocess, imgsz } = preparationOptions;
@@ -65,15 +66,18 @@ export const command = defineCommand({
 const requestOf = (
   quantized: string,
   options: OptionValues<typeof commandOptions>,
-): CompareQuantizedRequest => ({
-  baseline: options.against,
-  quantized,
-  data: [options.calibration],
-  preparation: { preprocess: options.preprocess, imgsz: options.imgsz },
-  samples: options.samples,
-  threads: options.threads,
-  output: options.output,
-});
+): CompareQuantizedRequest => {
+  assertImages(options.imgsz, [options.calibration]);
+  return {
+    baseline: options.against,
+    quantized,
+    data: [options.calibration],
+    preparation: { preprocess: options.preprocess, imgsz: options.imgsz },
+    samples: options.samples,
+    threads: options.threads,
+    output: options.output,
+  };
+};
 
 function render(result: QuantizedComparison, output: TextOutput): void {
   const { bold, dim } = output.colors;

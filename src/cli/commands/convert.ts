@@ -6,7 +6,7 @@ import { type ConvertOptions, convertModel, convertOptions } from '../../formats
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { advanced, type OptionValues, text } from '../option.js';
-import { placeOptions } from '../options/comparison.js';
+import { assertImages, placeOptions } from '../options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../options/conversion.js';
 
 const { initMax, maxReductionDepth, ...conversion } = typedConversionOptions();
@@ -56,6 +56,7 @@ function requestOf(options: OptionValues<typeof commandOptions>): ConvertOptions
         remedy: 'Pass --precision int8, fp8, int4 or nvfp4, or keep the nodes FP32: --keep-nodes.',
       },
     );
+  assertImages(options.imgsz, options.calibration);
   return {
     ...conversionFrom(options, valuesOf(placeOptions, options)),
     precision,

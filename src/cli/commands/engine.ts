@@ -1,14 +1,14 @@
-import * as is from '../../base/options/kinds.js';
 import { valuesOf } from '../../base/options/option.js';
 import { formatBytes } from '../../base/text/quantity.js';
 import type { EngineDiff, LayersResult } from '../../engines/layers/result-schema.js';
-import type { PlanFacts, StrippedPlan } from '../../engines/plan/facts.js';
+import type { EnginesInspected, StrippedPlan } from '../../engines/plan/facts.js';
 import { stripForeignHeader } from '../../engines/plan/header.js';
-import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { openOptions } from '../../engines/runtime/back-end.js';
+import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type CommandContext, defineCommand } from '../command.js';
-import { type OptionValues, option, text } from '../option.js';
+import { type OptionValues, text } from '../option.js';
 
-import { renderPlan } from './inspect-text.js';
+import { renderPlan, renderPlans } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
 
 const engineArgument = {
@@ -17,16 +17,23 @@ const engineArgument = {
 };
 
 export const inspect = defineCommand({
-  examples: ['trtforge engine inspect model.engine', 'trtforge engine inspect model.engine --json'],
-  arguments: [engineArgument],
+  examples: [
+    'trtforge engine inspect model.engine',
+    'trtforge engine inspect encoder.engine predictor.engine joint.engine',
+  ],
+  arguments: [{ ...engineArgument, name: 'ENGINES', many: true }],
   options: {},
-  schema: async () => (await import('../../engines/plan/facts.js')).planFactsSchema,
-  run: async ([file = ''], _options, context): Promise<PlanFacts> => {
+  schema: async () => (await import('../../engines/plan/facts.js')).enginesInspectedSchema,
+  run: async (files, _options, context): Promise<EnginesInspected> => {
     const { inspectEngine } = await import('../../engines/plan/inspect.js');
     const { findToolchains } = await import('../../tensorrt/toolchain/find.js');
-    return inspectEngine(file, await findToolchains(context.environment), context);
+    const toolchains = await findToolchains(context.environment);
+    const engines = await Promise.all(files.map((file) => inspectEngine(file, toolchains, context)));
+    const isOdd = engines.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
+    return { schema: 'trtforge.engine-inspect/2', engines, exitCode: isOdd ? 1 : 0 };
   },
-  render: renderPlan,
+  render: ({ engines }: EnginesInspected, output) =>
+    engines.length === 1 ? renderPlan(engines[0]!, output) : renderPlans(engines, output),
 });
 
 export const stripHeader = defineCommand({
@@ -50,15 +57,13 @@ export const stripHeader = defineCommand({
     line(`${colors.bold(path)}  ${formatBytes(bytes)}`),
 });
 
-const layersOptions = {
-  device: option({
-    flags: '--device <number>',
-    describe: 'which visible GPU loads the engine (default: 0)',
-    parse: is.whole(0).parse,
-  }),
-  ...loadOptions,
+const device = {
+  ...openOptions.device,
+  describe: 'which visible GPU loads the engine (default: 0)',
 };
-type LayersOptions = OptionValues<typeof layersOptions>;
+type LayersOptions = OptionValues<{ readonly device: typeof device } & typeof enginesOptions> & {
+  readonly identity?: string | undefined;
+};
 
 export const layers = defineCommand({
   examples: [
@@ -73,7 +78,8 @@ export const layers = defineCommand({
       describe:
         'take the layers from this file, checked against the engine: trtexec --exportLayerInfo, or `engine layers --json` of another machine',
     }),
-    ...layersOptions,
+    device,
+    ...loadOptions,
   },
   schema: async () => (await import('../../engines/layers/result-schema.js')).layersResultSchema,
   run: ([file = ''], options, context) => readLayers(file, options.from, options, context),
@@ -94,7 +100,8 @@ export const diff = defineCommand({
       flags: '--from <json>',
       describe: 'take the layers of A from this file, checked against the engine',
     }),
-    ...layersOptions,
+    device,
+    ...enginesOptions,
   },
   schema: async () => (await import('../../engines/layers/result-schema.js')).engineDiffSchema,
   run: async ([a = '', b = ''], options, context): Promise<EngineDiff> => {

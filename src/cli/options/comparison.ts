@@ -1,6 +1,7 @@
 import { type OptionsOf, valuesOf } from '../../base/options/option.js';
 import { placeOptions as place } from '../../engines/runtime/back-end.js';
 import { providers } from '../../engines/runtime/open-session.js';
+import { TrtforgeError } from '../../errors.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
 import { judgingSampleOptions } from '../../formats/precision/options.js';
 import { judgingOptions, type VerifyRequest, verifyOptions } from '../../quality/verify/request.js';
@@ -16,6 +17,16 @@ export const errorReportOption = text({
 
 /** Where a model or an engine runs; the back ends state their names. */
 export const placeOptions = { ...place, provider: { ...place.provider, choices: providers } };
+
+/** Throws TF_USAGE for a size of images where none can be among the samples. */
+export function assertImages(imgsz: number | undefined, ...samples: readonly (readonly string[])[]): void {
+  if (imgsz === undefined || samples.flat().some((file) => !/\.(npz|npy|wav|jsonl)$|^random$/i.test(file)))
+    return;
+  throw new TrtforgeError('TF_USAGE', `--imgsz ${imgsz} has no effect: there are no images.`, {
+    remedy: 'Pass images as samples, or remove --imgsz.',
+    details: { option: '--imgsz' },
+  });
+}
 
 const { seed, samples, ranges, threads } = judgingOptions;
 
@@ -34,12 +45,15 @@ type ComparisonOptionValues = OptionValues<typeof comparisonOptions>;
 export const verifyRequestOf = (
   candidate: string,
   options: ComparisonOptionValues & Partial<VerifyRequest> & { readonly against: string },
-): VerifyRequest => ({
-  ...valuesOf(verifyOptions, options),
-  candidate,
-  reference: options.against,
-  data: dataOf(options),
-});
+): VerifyRequest => {
+  assertImages(options.imgsz, options.inputs);
+  return {
+    ...valuesOf(verifyOptions, options),
+    candidate,
+    reference: options.against,
+    data: dataOf(options),
+  };
+};
 
 /** The options as the verify room takes them. */
 export const comparisonOptionsOf = (

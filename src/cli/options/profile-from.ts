@@ -7,6 +7,7 @@ import { inPhase } from '../../events.js';
 import { type CommandContext, profileSourcesOfProducts } from '../command.js';
 import type { OptionValues } from '../option.js';
 import type { buildOptions } from './build.js';
+import { assertImages } from './comparison.js';
 
 /** A request whose profiles are complete. */
 export interface ProfiledRequest<R extends BuildOptions> {
@@ -92,13 +93,8 @@ async function withImageSize<R extends BuildOptions>(
   ]);
   const { inputs } = await profileInputs(request.model, context);
   const sized = imageDimensions(inputs).map((symbol) => [symbol, imgsz] as const);
-  if (sized.length === 0 && calibration.length + judging.length === 0)
-    context.emit({
-      type: 'log',
-      source: 'trtforge',
-      severity: 'warning',
-      message: `${request.model} has no open size of images, and there are no pictures: --imgsz ${imgsz} has no effect.`,
-    });
+  const isOwn = inputs.some(({ shape }) => shape?.length === IMAGE_RANK && shape.at(-1) === imgsz);
+  if (sized.length === 0 && !isOwn) assertImages(imgsz, calibration, judging);
   const dims = { ...Object.fromEntries(sized), ...request.dims };
   const batch = openDimensions(inputs.filter(({ shape }) => shape?.length === IMAGE_RANK)).find(
     ({ symbol, places }) => !Object.hasOwn(dims, symbol ?? '') && places.some(({ axis }) => axis === 0),

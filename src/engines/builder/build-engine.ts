@@ -17,7 +17,14 @@ import { machineFacts, onlyGpu } from '../identity/machine.js';
 import type { LayerPrecisions, Passport } from '../identity/passport.js';
 import { readLayerPrecisions } from '../layers/precisions.js';
 import { checkPlanHeader } from '../plan/verify-engine.js';
-import type { BuildContext, BuildFiles, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
+import type {
+  BuildContext,
+  BuildFiles,
+  BuildOutcome,
+  BuildSeams,
+  PlanBuilder,
+  ResolvedBuild,
+} from './build.js';
 import { runSizes, withPossibleSizes } from './runnable-sizes.js';
 
 /** No plan is smaller than its header and one kernel. */
@@ -36,7 +43,7 @@ export const namedBuilder: PlanBuilder = async (build, files, context) =>
 export async function buildEngine(
   build: ResolvedBuild,
   places: BuildFiles,
-  context: BuildContext,
+  context: BuildSeams,
 ): Promise<Passport> {
   const { emit, environment = process.env } = context;
   assertHere(build);

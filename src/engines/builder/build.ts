@@ -218,18 +218,22 @@ export const buildContextOptions = {
   ...contextOptions,
   /** How long a cancelled build may take to stop by itself before its process is killed. */
   graceMs: optional(is.decimal(0)),
-  /** What writes plans; default: the builder that the build names. */
-  build: optional(is.callback<PlanBuilder>()),
-  /** Whether the model is made of one whose sizes ran: they are not run again. */
-  areSizesKnown: optional(is.flag),
-  /** Makes what an engine proves itself by where it is loaded; default: passports have none. */
-  answer: optional(is.callback<AnswerMaker>()),
-  /** The layout in which the engine is written below `output`; default: `output` is the path of the plan. */
-  exporter: optional(is.object<Exporter>()),
 };
 
 export interface BuildContext extends OptionsOf<typeof buildContextOptions> {
   readonly emit: EventListener;
+}
+
+/** The same for rooms of this package, each of which may stand in for a part of it. */
+export interface BuildSeams extends BuildContext {
+  /** What writes plans; default: the builder that the build names. */
+  readonly build?: PlanBuilder;
+  /** Whether the model is made of one whose sizes ran: they are not run again. */
+  readonly areSizesKnown?: boolean;
+  /** Makes what an engine proves itself by where it is loaded; default: passports have none. */
+  readonly answer?: AnswerMaker;
+  /** The layout in which the engine is written below `output`; default: `output` is the path of the plan. */
+  readonly exporter?: Exporter;
 }
 
 /** Writes the plan of a build whose model is converted already. */

@@ -18,7 +18,7 @@ import { type PendingFolder, preparePending } from '../store/pending.js';
 import { RemoteSource } from '../store/remote/remote-source.js';
 import type { StoredEngine } from '../store/store.js';
 import { assertSigns, signatureFor } from '../store/trust.js';
-import type { BuildContext, ResolvedBuild, UnansweredEngine } from './build.js';
+import type { BuildSeams, ResolvedBuild, UnansweredEngine } from './build.js';
 import type { obtainedEngineSchema } from './build-result-schema.js';
 
 export interface ObtainedEngine extends z.infer<typeof obtainedEngineSchema> {}
@@ -47,7 +47,7 @@ const POLL_MS = [50, 500] as const;
 export async function obtainEngine(
   build: ResolvedBuild,
   stores: EngineStores,
-  context: BuildContext,
+  context: BuildSeams,
 ): Promise<ObtainedEngine> {
   return new ObtainRun(build, stores, context).go();
 }
@@ -55,7 +55,7 @@ export async function obtainEngine(
 class ObtainRun {
   readonly #build: ResolvedBuild;
   readonly #stores: EngineStores;
-  readonly #context: BuildContext;
+  readonly #context: BuildSeams;
   readonly #identity: string;
   /** Where the user wants the engine; undefined leaves it in the store. */
   readonly #place: Destination | undefined;
@@ -65,7 +65,7 @@ class ObtainRun {
   #unanswered = 'none was requested';
   readonly #timings = { lookupMs: 0, waitMs: 0, remoteMs: 0, buildMs: 0, keepMs: 0, uploadMs: 0 };
 
-  constructor(build: ResolvedBuild, stores: EngineStores, context: BuildContext) {
+  constructor(build: ResolvedBuild, stores: EngineStores, context: BuildSeams) {
     const { output } = build;
     if (output !== null)
       this.#place =

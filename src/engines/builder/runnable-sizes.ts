@@ -19,7 +19,7 @@ import { declaredOtherwise } from '../run/declared-sizes.js';
 import { planInputs, sampleOf } from '../run/inputs.js';
 import { openSession } from '../runtime/open-session.js';
 import type { Session } from '../runtime/session.js';
-import type { BuildContext, BuildOutcome, ResolvedBuild } from './build.js';
+import type { BuildOutcome, BuildSeams, ResolvedBuild } from './build.js';
 
 /** Of one size; more takes a minute on a small machine. */
 const MOST_FLOPS = 1e12;
@@ -52,7 +52,7 @@ interface Dimension {
  */
 export async function runSizes(
   build: ResolvedBuild,
-  { emit, signal, areSizesKnown = false }: BuildContext,
+  { emit, signal, areSizesKnown = false }: BuildSeams,
 ): Promise<Ran | undefined> {
   if (areSizesKnown || build.identity.recipe.profiles.length === 0) return undefined;
   return inPhase('sizes', emit, async () => {

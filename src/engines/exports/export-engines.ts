@@ -21,8 +21,8 @@ interface CacheExportOptions {
 
 /**
  * Writes engines of a store below a folder in an exporter's layout, or with passports and signatures into a bucket (`s3://…`), which has its own. `names`
- * are starts of identities or parts of readable names; none means all. Every plan is checked first.
- * Throws TF_USAGE when no engine has a name, TF_WRITE_FAILED, TF_REMOTE_*, and what is wrong with a plan.
+ * are starts of identities or parts of readable names; none means all. Every plan is checked first, and what is wrong with one is in `rejected`.
+ * Throws TF_USAGE when no engine has a name, TF_WRITE_FAILED, TF_REMOTE_*.
  */
 export async function exportEngines(
   store: LocalStore,
@@ -31,7 +31,8 @@ export async function exportEngines(
   options: CacheExportOptions,
 ): Promise<CacheExport> {
   const { exporter = folderExporter } = options;
-  const { engines, foreign } = await chooseEngines(store, names);
+  const { engines, foreign, bad } = await chooseEngines(store, names);
+  const rejected = bad.map(({ identity, error: { code, message } }) => ({ identity, code, reason: message }));
   const exported = isRemoteAddress(to)
     ? await intoBucket(to, engines, options)
     : (await writeExport(exporter, engines, to, { trust: store.trust, foreign })).flatMap((file) => {
@@ -43,7 +44,16 @@ export async function exportEngines(
         return record === undefined ? [] : [{ identity: '', name: record.name, path, bytes: record.bytes }];
       });
   const bytes = exported.reduce((sum, engine) => sum + engine.bytes, 0);
-  return { schema: 'trtforge.cache-export/1', store: store.place, to, engines: exported, bytes };
+  const exitCode = rejected.length === 0 ? 0 : 1;
+  return {
+    schema: 'trtforge.cache-export/1',
+    store: store.place,
+    to,
+    engines: exported,
+    rejected,
+    bytes,
+    exitCode,
+  };
 }
 
 const entryOf = ({ identity, passport }: StoredEngine) => ({
@@ -52,11 +62,15 @@ const entryOf = ({ identity, passport }: StoredEngine) => ({
   bytes: passport.plan.bytes,
 });
 
-/** Engines of a store by parts of names or starts of identities, each checked. Throws TF_USAGE when no engine has a name, and what is wrong with a plan. */
+/** Engines of a store by parts of names or starts of identities, each checked; those that fail are `bad`. Throws TF_USAGE when no engine has a name. */
 export async function chooseEngines(
   store: LocalStore,
   names: readonly string[],
-): Promise<{ readonly engines: readonly StoredEngine[]; readonly foreign: ForeignFiles }> {
+): Promise<{
+  readonly engines: readonly StoredEngine[];
+  readonly foreign: ForeignFiles;
+  readonly bad: readonly { readonly identity: string; readonly error: TrtforgeError }[];
+}> {
   const listed = await store.list();
   const foreign = await new ForeignEngines(store.place).list();
   const wanted = new Set<string>();
@@ -70,12 +84,17 @@ export async function chooseEngines(
     for (const each of fittingForeign) wantedForeign.add(each);
   }
   const engines: StoredEngine[] = [];
+  const bad: { readonly identity: string; readonly error: TrtforgeError }[] = [];
   for (const identity of wanted) {
     const answer = await store.get(identity);
-    if (!answer.found) throw new TrtforgeError(answer.code ?? 'TF_PASSPORT_MISSING', answer.reason);
-    engines.push(answer.engine);
+    if (answer.found) engines.push(answer.engine);
+    else
+      bad.push({
+        identity,
+        error: new TrtforgeError(answer.code ?? 'TF_PASSPORT_MISSING', answer.reason),
+      });
   }
-  return { engines, foreign: foreign.filter((each) => wantedForeign.has(each)) };
+  return { engines, foreign: foreign.filter((each) => wantedForeign.has(each)), bad };
 }
 
 async function intoBucket(

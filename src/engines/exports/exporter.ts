@@ -1,7 +1,7 @@
 import { constants, copyFileSync } from 'node:fs';
-import { dirname, join, normalize, sep } from 'node:path';
+import { dirname, join, normalize } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
-import { makeFolder } from '../../base/files/folders.js';
+import { isBelow, makeFolder } from '../../base/files/folders.js';
 import { besidePath, moveInto, publishFile, writeFailed } from '../../base/files/publish.js';
 import { assertMayReplace } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
@@ -55,8 +55,7 @@ export async function writeExport(
   const files = [...exporter.files(engines, foreign)];
   const taken = new Set<string>();
   for (const { path } of files) {
-    const isBelow = normalize(path) === path && !path.startsWith('..') && !path.startsWith(sep);
-    if (!isBelow || taken.has(path))
+    if (normalize(path) !== path || !isBelow(folder, path) || taken.has(path))
       throw new TrtforgeError(
         'TF_INTERNAL',
         `The exporter ${exporter.id} names ${path}, which is outside of the folder or named twice.`,

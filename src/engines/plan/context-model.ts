@@ -1,8 +1,8 @@
-import { existsSync, realpathSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { realpathSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import type { ByteSource } from '../../base/files/byte-source.js';
+import { isBelow } from '../../base/files/folders.js';
 import { TrtforgeError } from '../../errors.js';
-import { leaves } from '../../formats/onnx/external-data.js';
 import { WireReader, WireType } from '../../formats/onnx/wire.js';
 
 /** An engine that an ONNX file wraps for ONNX Runtime: the plan is inside, or in a file that its node names. https://onnxruntime.ai/docs/execution-providers/EP-Context-Design.html */
@@ -37,21 +37,14 @@ export function wrappedPlanIn(source: ByteSource): WrappedPlan | null {
   if (node.embedded)
     return { kind: 'embedded', node: name, offset: content.start, bytes: content.end - content.start };
   const named = textIn(source, content) ?? '';
-  const isBelow = named !== '' && !named.startsWith('/') && !normalize(named).startsWith('..');
-  if (!isBelow)
+  const plan = resolve(dirname(path), named);
+  // A model that is a link itself may have its plan beside the link, or beside what it really is.
+  if (named === '' || ![path, realpathSync(path)].some((model) => isBelow(dirname(model), plan)))
     throw new TrtforgeError(
       'TF_PLAN_INVALID',
       `The node ${name} of ${path} names a plan outside of its folder.`,
     );
-  const plan = join(dirname(path), named);
-  // A model that is a link itself may have its plan beside the link, or beside what it really is.
-  const folders = () => [realpathSync(dirname(path)), dirname(realpathSync(path))];
-  if (existsSync(plan) && folders().every((folder) => leaves(folder, realpathSync(plan))))
-    throw new TrtforgeError(
-      'TF_PLAN_INVALID',
-      `The node ${name} of ${path} names ${named}, a link that leaves its folder.`,
-    );
-  return { kind: 'file', node: name, path: plan };
+  return { kind: 'file', node: name, path: join(dirname(path), named) };
 }
 
 interface Range {

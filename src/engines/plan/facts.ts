@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { findingSchema } from '../../formats/onnx/model-facts.js';
 import { passportSchema } from '../identity/passport.js';
 
-/** What `engine inspect` reports of a plan file, from its bytes and what lies beside it; nothing is loaded. */
+/** What is known of a plan file from its bytes and what lies beside it; nothing is loaded. */
 export const planFactsSchema = z.strictObject({
-  schema: z.literal('trtforge.engine-inspect/1'),
   kind: z.literal('plan'),
   file: z.string(),
   product: z.enum(['tensorrt', 'tensorrt-rtx']),
@@ -49,6 +48,16 @@ export const planFactsSchema = z.strictObject({
   findings: z.array(findingSchema),
 });
 export type PlanFacts = z.infer<typeof planFactsSchema>;
+
+/** What `engine inspect` prints. */
+export const enginesInspectedSchema = z.strictObject({
+  schema: z.literal('trtforge.engine-inspect/2'),
+  /** In the order of the command line. */
+  engines: z.array(planFactsSchema),
+  /** 1 where a finding of an engine is an error: its passport is of another plan, or cannot be read. */
+  exitCode: z.literal([0, 1]),
+});
+export type EnginesInspected = z.infer<typeof enginesInspectedSchema>;
 
 /** What `engine strip-header` writes: the plan without what an exporter put in front of it. */
 export const strippedPlanSchema = z.strictObject({

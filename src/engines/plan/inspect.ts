@@ -35,7 +35,6 @@ export function inspectPlan(path: string, environment: PlanEnvironment): PlanFac
       ? passport.content.identity.document.recipe.flags
       : undefined;
   return {
-    schema: 'trtforge.engine-inspect/1',
     kind: 'plan',
     file: path,
     product: header.product,

@@ -1,13 +1,7 @@
+import type { Named } from '../../formats/contract/state-pairs.js';
 import { isOtherThanBatch, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import type { Passport } from '../identity/passport.js';
 import type { Profile } from './profile.js';
-
-interface Named {
-  readonly name: string;
-  readonly dtype: string | null;
-  /** Symbols of open axes, null for those without. */
-  readonly shape: readonly (number | string | null)[] | null;
-}
 
 /** What states what the open axes of a model or an engine are. */
 export interface NamedAxes {

@@ -203,8 +203,8 @@ function missingRanges(missing: readonly ValueFacts[], { profile, dims }: Sugges
     {
       remedy:
         dims === null
-          ? `For example: --profile ${shellQuote(profile ?? '')} (in code, profiles: [${JSON.stringify(profile)}])`
-          : `For example, add ${dims.join(' ')} (in code, batch or dims)`,
+          ? `For example: --profile ${shellQuote(profile ?? '')}`
+          : `For example, add ${dims.join(' ')}`,
       details: { inputs: missing.map(({ name, shape }) => ({ name, shape })), suggestion: profile },
     },
   );

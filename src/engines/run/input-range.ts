@@ -1,3 +1,4 @@
+import { isStateLike } from '../../formats/contract/state-pairs.js';
 import { nodeLabel } from '../../formats/onnx/graph.js';
 import { channelAxis } from '../../formats/onnx/image-layout.js';
 import { isAudio } from '../../formats/onnx/open-dimensions.js';
@@ -5,7 +6,6 @@ import { decidesShape, type Use, type ValueUses } from '../../formats/onnx/value
 import type { Spread } from '../../formats/tensor/random.js';
 import { firstBeyond, isIntegerDtype } from '../../formats/tensor/values.js';
 import type { Binding } from '../runtime/session.js';
-import { isStateLike } from './state-names.js';
 
 /** How the elements of one input are drawn, and why so. */
 export interface InputRange {

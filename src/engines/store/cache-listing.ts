@@ -1,3 +1,4 @@
+import { statIfThere } from '../../base/files/files.js';
 import type { CacheEntry, CacheList, ForeignEntry } from './cache-result.js';
 import { isCalled } from './engine-query.js';
 import { ForeignEngines } from './foreign.js';
@@ -5,7 +6,7 @@ import type { LocalStore } from './local.js';
 import type { RemoteStore } from './remote/remote-store.js';
 import type { EngineSummary } from './store.js';
 
-/** What a store holds, the newest first. `names` are parts of names or starts of identities; none means all. */
+/** What a store holds, the newest first, with the size of each plan here compared; `cache verify` reads them. `names` are parts of names or starts of identities; none means all. */
 export async function listCache(
   store: LocalStore | RemoteStore,
   names: readonly string[] = [],
@@ -13,10 +14,23 @@ export async function listCache(
 ): Promise<CacheList> {
   const isWanted = (digest: string, name: string | null) =>
     names.length === 0 || names.some((wanted) => isCalled(wanted, digest, name ?? ''));
-  const engines = (await entriesOf(store, signal)).filter(({ identity, name }) => isWanted(identity, name));
+  const engines = (await entriesOf(store, signal))
+    .filter(({ identity, name }) => isWanted(identity, name))
+    .map((entry) => ({ ...entry, problem: 'upload' in store ? entry.problem : problemOf(entry) }));
   const foreign = (await foreignOf(store)).filter(({ sha256, name }) => isWanted(sha256, name));
   const bytes = [...engines, ...foreign].reduce((sum, { bytes: size }) => sum + (size ?? 0), 0);
-  return { schema: 'trtforge.cache-ls/1', store: store.place, engines, foreign, bytes };
+  const exitCode = engines.some(({ problem }) => problem !== null) ? 1 : 0;
+  return { schema: 'trtforge.cache-ls/1', store: store.place, engines, foreign, bytes, exitCode };
+}
+
+function problemOf({ problem, engine, bytes }: CacheEntry): CacheEntry['problem'] {
+  if (problem !== null || engine === null || bytes === null) return problem;
+  const stats = statIfThere(engine);
+  if (stats?.isFile() !== true)
+    return { code: 'TF_FILE_NOT_FOUND', reason: `${engine} is not a file that is there.` };
+  if (stats.size === bytes) return null;
+  const reason = `${engine} has ${stats.size} bytes, its passport states ${bytes}.`;
+  return { code: 'TF_ENGINE_SIZE_MISMATCH', reason };
 }
 
 export async function entriesOf(

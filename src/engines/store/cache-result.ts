@@ -52,6 +52,8 @@ export const cacheListSchema = z.object({
   engines: z.array(entrySchema),
   foreign: z.array(foreignEntrySchema),
   bytes: z.int(),
+  /** 1 where an engine has a problem. */
+  exitCode: z.literal([0, 1]),
 });
 export type CacheList = z.infer<typeof cacheListSchema>;
 
@@ -138,7 +140,10 @@ export const cacheExportSchema = z.object({
   store: z.string(),
   to: z.string(),
   engines: z.array(z.object({ identity: z.string(), name: z.string(), path: z.string(), bytes: z.int() })),
+  /** Engines of the store that are damaged or not trusted: not written, and the exit code is 1. */
+  rejected: z.array(z.object({ identity: z.string(), code: z.string(), reason: z.string() })),
   bytes: z.int(),
+  exitCode: z.literal([0, 1]),
 });
 export type CacheExport = z.infer<typeof cacheExportSchema>;
 

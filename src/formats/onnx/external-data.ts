@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
-import { dirname, isAbsolute, join, relative, sep, win32 } from 'node:path';
+import { dirname, isAbsolute, join, win32 } from 'node:path';
 import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { leaves } from '../../base/files/folders.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { type TensorProto, TensorProto_DataLocation } from './onnx_pb.js';
 
@@ -131,10 +132,4 @@ export class ExternalFiles {
       { cause, details: { location } },
     );
   }
-}
-
-/** True when `path` is not inside `folder`. */
-export function leaves(folder: string, path: string): boolean {
-  const way = relative(folder, path);
-  return way === '..' || way.startsWith(`..${sep}`) || isAbsolute(way);
 }

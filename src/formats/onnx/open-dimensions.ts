@@ -1,3 +1,4 @@
+import { isStateLike, type Named } from '../contract/state-pairs.js';
 import { channelAxis } from './image-layout.js';
 import type { ModelProto, ValueInfoProto } from './onnx_pb.js';
 import type { Use, ValueUses } from './value-uses.js';
@@ -26,13 +27,6 @@ export interface OpenDimension {
 
 type Dimension = number | string | null;
 
-/** A declared input. */
-interface OpenInput {
-  readonly name: string;
-  readonly dtype: string | null;
-  readonly shape: readonly Dimension[] | null;
-}
-
 /** How often sizes are guessed for one model. */
 export const MOST_TRIES = 6;
 
@@ -56,7 +50,6 @@ const kindsByName: readonly (readonly [RegExp, Kind])[] = [
   [/time|frame|^t$/i, 'time'],
   [/seq|len|token|^l$|^s$/i, 'sequence'],
 ];
-const STATE = /state|hidden|cache|past|memory|(?:^|_)[hc](?:n|x|_?(?:in|\d))?$/i;
 const RECURRENT: ReadonlySet<string> = new Set(['LSTM', 'GRU', 'RNN']);
 /** What exporters write where a dimension has no name: the same text does not mention the same size. */
 const PLACEHOLDER = /^(?:[?*]|-1|none|null|unk(?:nown)?|unk__\d+)$/i;
@@ -90,7 +83,7 @@ export function clearPlaceholders({ graph }: ModelProto): boolean {
  * The open dimensions of the inputs: by symbol where they have one, else each for itself, except that the batch of a state is the batch of the inputs.
  * What each counts follows from its name, the shape of its input and, with `uses`, from what the graph does with the input. Inputs without a rank have none.
  */
-export function openDimensions(inputs: readonly OpenInput[], uses?: ValueUses): readonly OpenDimension[] {
+export function openDimensions(inputs: readonly Named[], uses?: ValueUses): readonly OpenDimension[] {
   const found = new Map<string, { places: AxisPlace[]; kinds: Kind[]; symbol: string | null }>();
   const leader = inputs.find(({ shape }) => isOpen(shape?.[0]));
   const batchKey = leader === undefined ? 'batch' : keyOf(leader, 0);
@@ -123,7 +116,7 @@ export function openDimensions(inputs: readonly OpenInput[], uses?: ValueUses): 
 }
 
 /** The names of open dimensions that are the height or width of images. */
-export function imageDimensions(inputs: readonly OpenInput[]): readonly string[] {
+export function imageDimensions(inputs: readonly Named[]): readonly string[] {
   const kindOf = kindsOver(inputs, undefined);
   const names = inputs.flatMap((input) =>
     (input.shape ?? []).filter((dim, axis) => isNamed(dim) && kindOf(input, axis) === 'image'),
@@ -146,23 +139,23 @@ const isOpen = (dim: Dimension | undefined): dim is string | null =>
 const isNamed = (dim: Dimension | undefined): dim is string => typeof dim === 'string' && !isPlaceholder(dim);
 
 /** One key for a symbol wherever it stands; an axis without a name has its own. */
-function keyOf({ name, shape }: OpenInput, axis: number): string {
+function keyOf({ name, shape }: Named, axis: number): string {
   const dim = shape?.[axis];
   return isNamed(dim) ? `symbol ${dim}` : `axis ${axis} of ${name}`;
 }
 
 /** A state is `[layers, batch, …]`: of an input that is one by its name or its use, the first axis left open after a fixed one. */
-function stateBatch({ name, shape }: OpenInput, uses: ValueUses | undefined): number | undefined {
+function stateBatch({ name, shape }: Named, uses: ValueUses | undefined): number | undefined {
   const axis = shape?.findIndex(isOpen) ?? -1;
   if (axis < 1) return undefined;
   const isInitial = ({ node, index }: Use) => RECURRENT.has(node.opType) && index >= 5;
-  return STATE.test(name) || uses?.reached(name).some(isInitial) ? axis : undefined;
+  return isStateLike(name) || uses?.reached(name).some(isInitial) ? axis : undefined;
 }
 
 function kindsOver(
-  inputs: readonly OpenInput[],
+  inputs: readonly Named[],
   uses: ValueUses | undefined,
-): (input: OpenInput, axis: number) => Kind {
+): (input: Named, axis: number) => Kind {
   // There is one batch: several names on first axes count several things.
   const first = new Set(inputs.flatMap(({ shape }) => (isNamed(shape?.[0]) ? [shape[0]] : [])));
   const telling = [...first].filter((symbol) => !NUMBERED.test(symbol));
@@ -184,13 +177,13 @@ function kindsOver(
   };
 }
 
-function isImage({ shape, dtype }: OpenInput, axis: number): boolean {
+function isImage({ shape, dtype }: Named, axis: number): boolean {
   const channels = channelAxis(shape);
   return channels !== undefined && dtype !== 'bool' && axis !== 0 && axis !== channels;
 }
 
 /** A signal by its name, or because the graph filters it along its last axis as it comes. */
-export function isAudio({ name, dtype, shape }: OpenInput, uses: ValueUses | undefined): boolean {
+export function isAudio({ name, dtype, shape }: Named, uses: ValueUses | undefined): boolean {
   const rank = shape?.length ?? 0;
   if (!/float/.test(dtype ?? '') || rank < 1 || rank > 3) return false;
   if (AUDIO.test(name)) return true;

@@ -13,8 +13,8 @@ import type { RecordedBinding } from './reference.js';
 
 type Side = 'inputs' | 'outputs';
 
-/** No real tensor is larger; a malicious shape stops here. */
-const MAX_TENSOR_BYTES = 2 ** 34;
+/** No chunk of a stream has more, and no tensor of one; a malicious shape, and names of one large file, stop here. */
+const MAX_CHUNK_BYTES = 2 ** 32;
 
 /**
  * Makes tensors of their encodings: base64 of raw bytes, lists of numbers, the path of an npy file, and ours, the member of an npz file beside.
@@ -27,6 +27,8 @@ export class TensorDecoder {
   /** Members of npz files that this chunk and the one before it used: the outputs of one are inputs of the next. */
   #members = new Map<string, Tensor>();
   #membersBefore: ReadonlyMap<string, Tensor> = new Map();
+  /** What files beside gave this chunk. */
+  #bytes = 0;
 
   constructor(path: string, lists: NumberLists) {
     this.#path = path;
@@ -37,6 +39,14 @@ export class TensorDecoder {
   turn(): void {
     this.#membersBefore = this.#members;
     this.#members = new Map();
+    this.#bytes = 0;
+  }
+
+  /** Before memory is taken for a tensor of a file beside. Throws LineFault. */
+  #count({ dtype, shape }: Pick<Tensor, 'dtype' | 'shape'>): void {
+    this.#bytes += packedBytes(dtype, elementCount(shape));
+    if (this.#bytes > MAX_CHUNK_BYTES)
+      throw new LineFault(`its tensors have more than ${MAX_CHUNK_BYTES} bytes`);
   }
 
   /** Dtype and shape of every tensor of one side, without decoding what is encoded. */
@@ -63,7 +73,11 @@ export class TensorDecoder {
     const encoded = encodedTensor(name, node);
     if ('data_b64' in encoded) return base64Tensor(name, encoded, line);
     if ('npz' in encoded) return this.#member(name, encoded);
-    return orFault(() => readNpy(this.#npyPath(name, encoded)));
+    const path = this.#npyPath(name, encoded);
+    return orFault(() => {
+      this.#count(closing(openFile(path), readNpyHeader));
+      return readNpy(path);
+    });
   }
 
   #member(name: string, node: JsonRecord): Tensor {
@@ -76,7 +90,12 @@ export class TensorDecoder {
     const tensor =
       this.#members.get(key) ??
       this.#membersBefore.get(key) ??
-      orFault(() => readMember(join(dirname(this.#path), npz), member, dtype));
+      orFault(() =>
+        closing(openNpz(join(dirname(this.#path), npz), { voidDtype: dtype }), (file) => {
+          this.#count(file.describe(member));
+          return file.read(member);
+        }),
+      );
     if (tensor.dtype !== dtype || tensor.shape.join() !== shape.join()) {
       throw new LineFault(
         `${member} in ${npz} is ${tensor.dtype} [${tensor.shape}], not ${dtype} [${shape}]`,
@@ -97,10 +116,6 @@ export class TensorDecoder {
     if (existsSync(path)) return path;
     throw new LineFault(`the file ${path} of ${name} does not exist`);
   }
-}
-
-function readMember(path: string, member: string, voidDtype: Dtype): Tensor {
-  return closing(openNpz(path, { voidDtype }), (file) => file.read(member));
 }
 
 /** What is wrong with a file that a line names is wrong with the line. */
@@ -181,6 +196,6 @@ function shapeOf(name: string, value: unknown): readonly number[] {
     Array.isArray(value) &&
     value.length <= 32 &&
     value.every((size) => typeof size === 'number' && Number.isSafeInteger(size) && size >= 0);
-  if (isShape && elementCount(value as number[]) <= MAX_TENSOR_BYTES) return value as number[];
+  if (isShape && elementCount(value as number[]) <= MAX_CHUNK_BYTES) return value as number[];
   throw new LineFault(`${name} has no valid shape`);
 }

@@ -1,5 +1,6 @@
 import { constants, isAscii } from 'node:buffer';
 import type { ByteSource } from '../../base/files/byte-source.js';
+import { parseJson } from '../../base/files/json.js';
 import { isRecord, type JsonRecord, pythonJson } from '../../base/text/lenient-json.js';
 
 /** Why a line of a reference cannot be read. Stays within this room: readers report it with the line number. */
@@ -154,14 +155,14 @@ function parsedLine({ text, base64 }: LineText): ReferenceLine {
 }
 
 function jsonOf(text: string): unknown {
-  try {
-    return pythonJson(text);
-  } catch (cause) {
-    const what = cause instanceof Error ? cause.message : String(cause);
+  const fault = (why: string, cause?: unknown) => {
+    if (!(cause instanceof Error)) return new LineFault(why);
+    const what = cause.message;
     const position = Number(/ at position (\d+)/.exec(what)?.[1] ?? 0);
     const isCut = / end of JSON input|Unterminated string/.test(what) || position >= text.length;
-    throw new LineFault(isCut ? `it was cut short (${what})` : `it is not JSON (${what})`);
-  }
+    return new LineFault(isCut ? `it was cut short (${what})` : `it is not JSON (${what})`);
+  };
+  return parseJson(text, constants.MAX_STRING_LENGTH, fault, pythonJson);
 }
 
 function isDeeper(value: unknown, levels: number): boolean {

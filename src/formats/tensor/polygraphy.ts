@@ -1,6 +1,7 @@
 import { constants } from 'node:buffer';
 import { type ByteSource, bytesSource, openFile } from '../../base/files/byte-source.js';
 import { readText } from '../../base/files/files.js';
+import { parseJson } from '../../base/files/json.js';
 import { isRecord, type JsonRecord, pythonJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { npyReader } from './npy.js';
@@ -45,11 +46,8 @@ function parsedFile(path: string): unknown {
     );
   }
   const text = readText(path, constants.MAX_STRING_LENGTH, 'TF_TENSOR_FILE_INVALID');
-  try {
-    return pythonJson(text);
-  } catch (cause) {
-    throw invalid(path, cause instanceof Error ? cause.message : String(cause));
-  }
+  const fault = (why: string, cause?: unknown) => invalid(path, cause instanceof Error ? cause.message : why);
+  return parseJson(text, constants.MAX_STRING_LENGTH, fault, pythonJson);
 }
 
 function runnersOf(path: string, root: unknown, slot: LoadedSlot): readonly RecordedRunner[] {

@@ -1,7 +1,7 @@
 import type { BundleParts } from '../../cli/command.js';
+import { readMeta } from '../../formats/contract/model-meta.js';
 import { rejectMismatches } from './check-bundle.js';
 import { componentConversions } from './component-conversion.js';
-import { readMeta } from './meta.js';
 import { componentBuild, inspectBundle, locateBundle, profiledComponents } from './read-bundle.js';
 
 /** What `bundle build` would build, component by component. Throws what stops it before its first build. */

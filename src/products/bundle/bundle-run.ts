@@ -8,6 +8,7 @@ import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { lookAtMachine } from '../../forge/environment.js';
 import { type Phase, PhaseRun } from '../../forge/phase.js';
+import { type BundleMeta, readMeta } from '../../formats/contract/model-meta.js';
 import type { ForgeResult } from '../../report/result.js';
 import { type BundleContext, type BundleRequest, chainCheckOf } from './bundle-request.js';
 import { type Chain, chainOf } from './chain-of-bundle.js';
@@ -18,7 +19,6 @@ import { typedWeightBytes } from './component-builder.js';
 import { componentConversions } from './component-conversion.js';
 import { type BundleSetting, ComponentRun } from './component-run.js';
 import { availableMemory, estimateBuildBytes, runWithin } from './memory-plan.js';
-import { type BundleMeta, readMeta } from './meta.js';
 import { digestFiles } from './model-files.js';
 import { inspectBundle, locateBundle, profiledComponents } from './read-bundle.js';
 

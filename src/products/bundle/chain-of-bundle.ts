@@ -1,6 +1,7 @@
 import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { EventListener } from '../../events.js';
+import type { BundleMeta } from '../../formats/contract/model-meta.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import type { ChainCheckRequest } from './bundle-request.js';
 import type { ChainCheck } from './chain-schema.js';
@@ -8,7 +9,6 @@ import { type ChainCandidate, type ChainRequest, checkChain } from './chained-ch
 import { featuresOf } from './check-bundle.js';
 import type { ComponentRun } from './component-run.js';
 import { type ChainedComponent, chainedComponents } from './judge-chain.js';
-import type { BundleMeta } from './meta.js';
 import { transducerFacts } from './transducer-facts.js';
 
 export interface Chain {

@@ -2,10 +2,10 @@ import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { type ProfileRequest, resolveProfiles } from '../../engines/profiles/profile.js';
 import { profileRange, type SizeRange } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
+import { type AxisRole, roleOfAxisName } from '../../formats/contract/layouts.js';
+import type { BundleMeta } from '../../formats/contract/model-meta.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import type { Component } from './component.js';
-import { type AxisRole, roleOfAxisName } from './layout-contract.js';
-import type { BundleMeta } from './meta.js';
 import type { ProfilesFile } from './profiles-file.js';
 
 /** Where ranges come from besides the defaults. */

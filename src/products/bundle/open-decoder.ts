@@ -5,11 +5,11 @@ import { openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
+import { readMeta } from '../../formats/contract/model-meta.js';
 import type { TaskContext } from '../../quality/tasks/task.js';
 import type { TokenDecoder } from '../../quality/tasks/transducer-decoder.js';
 import { checkBundle, jointInputs, rejectMismatches } from './check-bundle.js';
 import { type Component, locateComponents, readComponent } from './component.js';
-import { readMeta } from './meta.js';
 import { transducerFacts } from './transducer-facts.js';
 
 /** Opens what runs a component; the caller closes it. */

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { requestedSizes } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
+import type { BundleMeta } from '../../formats/contract/model-meta.js';
 import type { BundleRequest } from './bundle-request.js';
 import { type BundleFindings, checkBundle } from './check-bundle.js';
 import {
@@ -13,7 +14,6 @@ import {
   usualComponents,
 } from './component.js';
 import { checkSymbols, profileOf } from './component-profile.js';
-import type { BundleMeta } from './meta.js';
 import type { ProfilesFile } from './profiles-file.js';
 
 /** What a bundle has, and where; nothing of it is opened yet. */

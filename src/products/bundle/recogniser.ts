@@ -4,10 +4,10 @@ import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
+import type { FirstAndRest } from '../../formats/contract/contract.js';
+import { type BundleMeta, readMeta, type UtteranceChunks } from '../../formats/contract/model-meta.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type {
-  ChunkSchedule,
-  FirstAndRest,
   OpenRecogniser,
   Recogniser,
   RecogniserFacts,
@@ -18,7 +18,6 @@ import { encode, encoderStates, FRAME_AXIS, window } from '../../quality/tasks/t
 import { GreedyDecoder, type TokenDecoder } from '../../quality/tasks/transducer-decoder.js';
 import { checkBundle, featuresOf, rejectMismatches } from './check-bundle.js';
 import { type Component, locateComponents, readComponent, usualComponents } from './component.js';
-import { type BundleMeta, readMeta } from './meta.js';
 import { openDecoder, smallestShapes } from './open-decoder.js';
 
 /** Axis of the mel bins in features. */
@@ -182,7 +181,7 @@ const whole = (frames: number): readonly Chunk[] => (frames === 0 ? [] : [{ from
  * The chunks of an utterance, as NeMo cuts it (`CacheAwareStreamingAudioBuffer`): each is `shift` after the one before and has earlier frames in front; a rest
  * that is too short for a step is not fed.
  */
-function* chunksOf(frames: number, { chunk, shift, before, fewest }: ChunkSchedule): Generator<Chunk> {
+function* chunksOf(frames: number, { chunk, shift, before, fewest }: UtteranceChunks): Generator<Chunk> {
   let place: keyof FirstAndRest = 'first';
   for (let begin = 0; begin < frames; begin += shift[place], place = 'rest') {
     const own = Math.min(chunk[place], frames - begin);

@@ -1,9 +1,9 @@
+import { type BundleMeta, logitsOf } from '../../formats/contract/model-meta.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import type { TransducerFacts } from '../../quality/tasks/transducer.js';
 import { jointInputs } from './check-bundle.js';
 import type { Component } from './component.js';
 import { roleOfAxis } from './component-profile.js';
-import type { BundleMeta } from './meta.js';
 
 /** What decodes: the models behind the encoder. */
 export type DecodingComponents = Readonly<Record<'predictor' | 'joint', Component>>;
@@ -14,13 +14,8 @@ export function transducerFacts(
   { predictor, joint }: DecodingComponents,
   smallest: TransducerFacts['smallest'],
 ): TransducerFacts | string {
-  const width = joint.outputs[0]?.shape?.at(-1);
-  const logits = typeof width === 'number' ? width : meta.jointWidth;
-  if (logits === null) return 'neither the meta file nor the joint network states the number of logits';
-  const durations = meta.durations ?? guessedDurations(logits, meta);
-  const tokenLogits = logits - durations.length;
-  const blankId = meta.blankId ?? tokenLogits - 1;
-  if (blankId >= tokenLogits) return `its blank ${blankId} is outside the ${tokenLogits} token logits`;
+  const logits = logitsOf(meta, joint.outputs[0]?.shape?.at(-1));
+  if (typeof logits === 'string') return logits;
   for (const [name, shape] of smallest.predictor) {
     const tokens = predictor.inputs.find((input) => input.name === name && /int/.test(input.dtype ?? ''));
     if (tokens !== undefined && (shape[1] ?? 1) > 1)
@@ -28,20 +23,12 @@ export function transducerFacts(
   }
   const [fromEncoder, fromPredictor] = jointInputs(joint);
   return {
-    tokenLogits,
-    blankId,
-    durations,
+    ...logits,
     smallest,
     timeAxis: axisAlong('time', joint, meta, fromEncoder),
     tokenAxis: axisAlong('tokens', joint, meta, fromPredictor),
   };
 }
-
-/** Logits beyond the vocabulary and its blank are durations 0, 1, 2, … */
-const guessedDurations = (logits: number, { vocabulary }: BundleMeta): readonly number[] =>
-  vocabulary === null
-    ? []
-    : Array.from({ length: Math.max(0, logits - vocabulary - 1) }, (_, duration) => duration);
 
 function axisAlong(
   role: 'time' | 'tokens',

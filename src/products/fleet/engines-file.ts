@@ -1,7 +1,7 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { isBelow } from '../../base/files/folders.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { firstProblem, readYaml } from '../../base/text/yaml.js';
-import { isBelow } from '../../cli/config.js';
 import { longName, type OptionSpec, type OptionTable } from '../../cli/option.js';
 import { buildOptions } from '../../cli/options/build.js';
 import { comparisonOptions } from '../../cli/options/comparison.js';

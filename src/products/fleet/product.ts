@@ -51,6 +51,9 @@ export const fleet: Product = {
       load: async () => (await import('./commands/which.js')).command,
     },
   ],
+  files: {
+    'fleet-record': async () => (await import('./plan-schema.js')).workRecordSchema,
+  },
   reports: async () => [
     (await import('./page.js')).fleetReport,
     (await import('./rehearsal-page.js')).rehearsalReport,

@@ -1,6 +1,6 @@
 /**
  * What is known of one family of models: the cache-aware FastConformer encoders of NeMo, Parakeet's streaming encoder among them. Nothing else here counts
- * their strides or names their tensors, except the readers of their files in `legacy/`.
+ * their strides or names their tensors, except the readers of their files in `legacy/` and `formats/contract/`.
  */
 
 /**
@@ -20,9 +20,6 @@ export function stepsOf(frames: number): number {
 
 export const MAIN_OUTPUT = 'encoder_output';
 export const STATE_LENGTH = 'cache_last_channel_len';
-
-/** The name of the tensor that counts the valid positions of a state: `cache_last_channel_len` of `cache_last_channel`. */
-export const lengthNameOf = (state: string): string => `${state}_len`;
 
 /** The names that scripts read in the dump of a chunk, by input. */
 export const dumpedAs: ReadonlyMap<string, string> = new Map([

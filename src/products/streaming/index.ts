@@ -1,12 +1,12 @@
 /** Streaming models: contracts, recorded references, verification over a stream, guards in production. */
 
+export type { Contract } from '../../formats/contract/contract.js';
+export { readContract } from '../../formats/contract/file.js';
 export { openReference } from '../../formats/reference/open.js';
 export type { Reference } from '../../formats/reference/reference.js';
 export { type ContractCheck, checkContract } from './check/check.js';
 export type { ModelContext } from './check/model-bindings.js';
 export { type Drift, type DriftCheck, type DriftPolicy, driftOf, judgeDrift } from './compare/drift.js';
-export type { Contract } from './contract/contract.js';
-export { readContract } from './contract/file.js';
 export { type Guarded, guard, guardCall } from './guard/guard.js';
 export { openGuardTelemetry } from './guard/telemetry.js';
 export type { GuardListener, GuardViolation } from './guard/violation.js';

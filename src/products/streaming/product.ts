@@ -36,6 +36,9 @@ export const streaming: Product = {
       load: async () => (await import('./commands/draft.js')).command,
     },
   ],
+  files: {
+    contract: async () => (await import('../../formats/contract/contract.js')).contractSchema,
+  },
   foreignFlags: async () => (await import('./script-flags.js')).scriptFlags,
   reports: async () => [(await import('./report/page.js')).parityReport],
   profileSources: async () => [(await import('./profile-source.js')).contractProfiles],

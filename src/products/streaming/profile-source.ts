@@ -2,7 +2,7 @@ import type { DerivedProfile, ProfileSource } from '../../engines/profiles/sampl
 import { profileRange } from '../../engines/profiles/sizes.js';
 import { checkConvertible } from '../../engines/run/inputs.js';
 import { TrtforgeError } from '../../errors.js';
-import { readContract } from './contract/file.js';
+import { readContract } from '../../formats/contract/file.js';
 
 /** The profiles that a contract states, in its order. Throws TF_CONTRACT_INVALID, TF_PROFILE_MISSING without one, TF_SESSION_INPUT for another dtype than the model's. */
 export const contractProfiles: ProfileSource = {

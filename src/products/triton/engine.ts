@@ -1,5 +1,7 @@
 import type { Passport } from '../../engines/identity/passport.js';
 import type { Profile } from '../../engines/profiles/profile.js';
+import type { StatePair } from '../../formats/contract/contract.js';
+import { statePair } from '../../formats/contract/state-pairs.js';
 import { type ConfigTensor, dataTypes } from './model-config.js';
 
 export type EngineTensor = Passport['plan']['inputs'][number];
@@ -9,6 +11,10 @@ export function profilesOf({ identity }: Passport): readonly Profile[] {
   const { profiles } = identity.document.recipe;
   return profiles.length === 0 ? [{}] : profiles;
 }
+
+/** What the known answer of an engine feeds back. */
+export const knownStates = ({ knownAnswer }: Passport): readonly StatePair[] =>
+  Object.entries(knownAnswer?.state ?? {}).map(([input, output]) => statePair(input, output));
 
 /** The shape with -1 for open axes, as Triton writes them; null without a rank. */
 export const openShape = ({ shape }: EngineTensor): readonly number[] | null =>

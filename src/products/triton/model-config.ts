@@ -101,6 +101,15 @@ export interface ConfigState extends Typed {
   readonly use_same_buffer_for_input_output?: boolean;
 }
 
+/** The output that is fed into each input: core goes through both side by side, each sorted by name (`SequenceStates::OutputState`), whatever the configuration pairs. */
+export function fedByOrder(
+  pairs: readonly { readonly input: string; readonly output: string }[],
+): ReadonlyMap<string, string> {
+  const outputs = pairs.map(({ output }) => output).toSorted();
+  const inputs = pairs.map(({ input }) => input).toSorted();
+  return new Map(inputs.map((input, at) => [input, outputs[at]!]));
+}
+
 interface WarmUpInput extends Typed {
   readonly zero_data?: boolean;
   readonly random_data?: boolean;

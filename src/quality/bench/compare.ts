@@ -29,7 +29,7 @@ interface Side {
  */
 export async function benchCompare(
   { candidate, reference, rounds, failAbove }: BenchCompareRequest,
-  given?: Partial<BenchContext>,
+  given?: Partial<Omit<BenchContext, 'trtexecLog'>>,
   start: StartMeasurer = measureInChild,
 ): Promise<BenchComparison> {
   checkComparison({ candidate, reference, rounds, failAbove });

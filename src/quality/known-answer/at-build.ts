@@ -2,7 +2,7 @@ import { onDevice, visibleGpus } from '../../addon/chosen-gpu.js';
 import { closing } from '../../base/files/byte-source.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { formatMs } from '../../base/text/quantity.js';
-import type { AnswerMaker, BuildContext, BuildOptions } from '../../engines/builder/build.js';
+import type { AnswerMaker, BuildOptions, BuildSeams } from '../../engines/builder/build.js';
 import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-engine.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
@@ -34,7 +34,7 @@ const SHARE = 0.2;
  */
 export async function buildOrLoad(
   requested: BuildOptions,
-  context: Partial<BuildContext> = {},
+  context: Partial<BuildSeams> = {},
 ): Promise<ObtainedEngine> {
   const { model, plugins = [], trustKeys = [], signKey, knownAnswer } = requested;
   const full = { answer: answerMaker(knownAnswer), ...context, emit: context.emit ?? ignoreEvents };

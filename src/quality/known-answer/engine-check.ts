@@ -3,6 +3,7 @@ import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { valuesOf } from '../../base/options/option.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
+import { readPassport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
@@ -62,6 +63,8 @@ export async function engineCheck(
     );
   const options: CheckOptions = { ...request, ...context };
   const model = against!;
+  // Loading tells too, but an answer that is recorded survives an engine that does not load here.
+  if (request.identity !== undefined) readPassport(engine, request.identity);
   const recorded = record ? await recordBeside({ ...request, against: model }, options) : null;
   const proof = proofOf(engine, options.environment ?? process.env);
   const observed = recorded === null ? await observeEngine(proof, options) : recorded.observed;

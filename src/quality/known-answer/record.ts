@@ -35,7 +35,7 @@ import {
   sketchOf,
   sliceErrors,
 } from './sketch.js';
-import { pairStates, runSteps } from './states.js';
+import { runSteps, statesAmong } from './states.js';
 
 /** What is recorded of. */
 export interface AnswerRequest {
@@ -191,7 +191,7 @@ class Recorder {
       const kept = await this.#keep(name, outputs, () => this.#run(rounded(made)));
       this.#cases.push({ name, profile, steps: 1, inputs: [...inputs], outputs: [...kept] });
       if (this.#cases.length > 1) return;
-      this.#state = pairStates(inputs, outputs);
+      this.#state = statesAmong(inputs, outputs);
       if (Object.keys(this.#state).length > 0) await this.#addSteps({ name, profile }, inputs);
     };
     await this.#trying(name, record, undefined, zeros);

@@ -1,20 +1,15 @@
-import { pairByName } from '../../engines/run/state-names.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { canFeed, pairStates } from '../../formats/contract/state-pairs.js';
+import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import type { KnownAnswer } from './answer.js';
 import { type MadeInput, madeInputs } from './made-inputs.js';
 
-/** Inputs that are states by their names, and the outputs of the same type and shape that become them. */
-export function pairStates(
+/** The output that each input which is a state by its name comes back as, without being cut or filled up. */
+export function statesAmong(
   inputs: readonly MadeInput[],
   outputs: NamedTensors,
 ): Readonly<Record<string, string>> {
   const named = [...outputs].map(([name, { dtype, shape }]) => ({ name, dtype, shape }));
-  const own = inputs.map(({ name, dtype, shape }) => ({ name, dtype: dtype as Tensor['dtype'], shape }));
-  const isSame = (input: string, output: string) =>
-    own.find(({ name }) => name === input)?.shape.join() === outputs.get(output)?.shape.join();
-  return Object.fromEntries(
-    pairByName(own, named).flatMap(({ input, output }) => (isSame(input, output) ? [[input, output]] : [])),
-  );
+  return Object.fromEntries(pairStates(inputs, named, canFeed).map(({ input, output }) => [input, output]));
 }
 
 /** The outputs of the last of several runs, each of which gets other inputs and the states that the run before gave. */

@@ -1,23 +1,6 @@
 import type { OpenContext, OpenOptions } from '../../engines/runtime/back-end.js';
+import type { UtteranceChunks } from '../../formats/contract/model-meta.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
-
-/** Frames of the first chunk, and of every later one. */
-export interface FirstAndRest {
-  readonly first: number;
-  readonly rest: number;
-}
-
-/** How a streaming encoder takes the frames of an utterance: NeMo's `streaming_cfg`. */
-export interface ChunkSchedule {
-  /** Frames of a chunk that no chunk before it began with. */
-  readonly chunk: FirstAndRest;
-  /** Frames from the begin of a chunk to that of the next. */
-  readonly shift: FirstAndRest;
-  /** Frames before the chunk that go in front of it. */
-  readonly before: FirstAndRest;
-  /** Fewest frames that are worth a chunk: what is left with fewer at the end is not fed. */
-  readonly fewest: FirstAndRest;
-}
 
 export interface RecogniserFacts {
   /** How features are made, as far as it is stated. */
@@ -34,7 +17,7 @@ export interface RecogniserFacts {
   /** Frames of encoder output that each duration logit stands for; empty for a plain transducer. */
   readonly durations: readonly number[];
   /** null: the encoder takes whole utterances. */
-  readonly streaming: ChunkSchedule | null;
+  readonly streaming: UtteranceChunks | null;
   /** The files that are open, the encoder first. */
   readonly files: readonly string[];
   /** What runs the encoder, for reports. */

@@ -1,7 +1,8 @@
 import { inDtype } from '../../engines/run/inputs.js';
-import { type Named, pairByName } from '../../engines/run/state-names.js';
 import type { Binding, RunOptions, Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
+import type { LogitFacts } from '../../formats/contract/model-meta.js';
+import { type Named, pairStates } from '../../formats/contract/state-pairs.js';
 import { elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../formats/tensor/values.js';
@@ -12,12 +13,7 @@ export interface Runner extends Pick<Session, 'inputs' | 'outputs'> {
 }
 
 /** What a decoder must know of a bundle besides its models. */
-export interface TransducerFacts {
-  /** Logits before the durations: tokens and the blank. */
-  readonly tokenLogits: number;
-  readonly blankId: number;
-  /** One per duration logit; empty for a plain transducer. */
-  readonly durations: readonly number[];
+export interface TransducerFacts extends LogitFacts {
   /** Smallest shapes the engines take, by component and input: narrower calls are padded with zeros. */
   readonly smallest: Readonly<Record<'predictor' | 'joint', ReadonlyMap<string, readonly number[]>>>;
   /** Axis of time in what the encoder returns and the joint network takes. */
@@ -40,7 +36,7 @@ interface EncoderSetting {
 
 /**
  * Features [batch, mels, frames] to encoder steps; every row is `frames` long. Fewer frames than the encoder takes are padded with zeros. States are the
- * inputs that come back as outputs by their names (`pairByName`).
+ * inputs that come back as outputs by their names (`pairStates`).
  */
 export async function encode(
   encoder: Runner,
@@ -99,7 +95,7 @@ export function returnedAs<T extends Named>({
   readonly outputs: readonly T[];
 }): ReadonlyMap<string, T> {
   const byName = new Map(outputs.map((output) => [output.name, output]));
-  return new Map(pairByName(inputs, outputs).map(({ input, output }) => [input, byName.get(output)!]));
+  return new Map(pairStates(inputs, outputs).map(({ input, output }) => [input, byName.get(output)!]));
 }
 
 /** The predictor, which has seen `tokens`: what it returns for the last of them. */

@@ -188,5 +188,5 @@ function closing<T>(file: { close(): void }, open: () => T): T {
 const unknown = (path: string, what: string): TrtforgeError =>
   new TrtforgeError('TF_TENSOR_FILE_INVALID', `${path} cannot be compared: ${what}.`, {
     remedy:
-      'Pass npz, npy, safetensors, the JSON of polygraphy run --save-outputs or of trtexec --exportOutput, or a folder of them.',
+      'Pass npz, npy, safetensors, the JSON of `polygraphy run --save-outputs` or `trtexec --exportOutput`, or a folder of them.',
   });

@@ -23,7 +23,7 @@ function passportOf(path: string): Passport {
     throw new TrtforgeError(error.code, error.message, {
       cause: error,
       remedy:
-        'Pass whose tolerances to use: --precision fp32, fp16 or bf16 (precision); or keep FILE.passport.json beside FILE.',
+        'Pass whose tolerances to use: --precision fp32, fp16 or bf16; or keep FILE.passport.json beside FILE.',
     });
   }
 }

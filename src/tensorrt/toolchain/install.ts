@@ -6,11 +6,10 @@ import { sha256OfRange } from '../../base/files/digest.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
-import { workOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
-import { ignoreEvents, inPhase } from '../../events.js';
+import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
 import { unknownVersion } from './find.js';
 import { readManifest, removeToolchain, type ToolchainManifest } from './manifest.js';
 import { pipWheelSource, type WheelSource } from './pip.js';
@@ -32,15 +31,14 @@ export const installOptions = {
 
 export interface InstallRequest extends OptionsOf<typeof installOptions> {}
 
-export const installEnvironment = {
-  platform: optional(is.text),
-  architecture: optional(is.text),
-  wheels: optional(is.object<WheelSource>()),
-  now: optional(is.callback<() => Date>()),
-  ...workOptions,
-};
-
-export interface InstallEnvironment extends Required<OptionsOf<typeof installEnvironment>> {}
+export interface InstallEnvironment {
+  readonly platform: string;
+  readonly architecture: string;
+  readonly wheels: WheelSource;
+  readonly now: () => Date;
+  readonly emit: EventListener;
+  readonly signal: AbortSignal;
+}
 
 export interface InstalledToolchain {
   readonly folder: string;

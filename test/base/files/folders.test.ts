@@ -1,9 +1,9 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { statIfThere } from '../../../src/base/files/files.js';
-import { makeFolder } from '../../../src/base/files/folders.js';
+import { isBelow, makeFolder } from '../../../src/base/files/folders.js';
 import { publishFile } from '../../../src/base/files/publish.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-folders-'));
@@ -35,4 +35,26 @@ test('what lies below a file is not there', () => {
   expect(statIfThere(join(file, 'b'))).toBeUndefined();
   expect(statIfThere(join(root, 'missing'))).toBeUndefined();
   expect(statIfThere(file)?.size).toBe(0);
+});
+
+test.each([
+  ['a', true],
+  ['.', true],
+  ['not/here/yet', true],
+  ['..name', true],
+  ['..', false],
+  ['a/../../b', false],
+  ['/etc', false],
+  ['out', false],
+  ['out/b', false],
+  ['dangling', false],
+])('%s is below its folder: %s', (path, expected) => {
+  const folder = mkdtempSync(join(root, 'below-'));
+  symlinkSync(tmpdir(), join(folder, 'out'));
+  symlinkSync(join(folder, 'nothing'), join(folder, 'dangling'));
+  expect([isBelow(folder, path), isBelow(join(folder, 'new'), 'x'), isBelow('/', folder)]).toEqual([
+    expected,
+    true,
+    true,
+  ]);
 });

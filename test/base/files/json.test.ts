@@ -7,10 +7,13 @@ import { parseJson } from '../../../src/base/files/json.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { layersOfFile } from '../../../src/engines/layers/engine-layers.js';
 import { parseSignature } from '../../../src/engines/store/signature-file.js';
+import { readContract } from '../../../src/formats/contract/file.js';
+import { readMeta } from '../../../src/formats/contract/model-meta.js';
 import { readCalibration } from '../../../src/formats/precision/calibrate/cache.js';
+import { openReference } from '../../../src/formats/reference/open.js';
+import { openPolygraphy } from '../../../src/formats/tensor/polygraphy.js';
 import { openSafetensors } from '../../../src/formats/tensor/safetensors.js';
-import { readMeta } from '../../../src/products/bundle/meta.js';
-import { readContract } from '../../../src/products/streaming/contract/file.js';
+import { loadedSlot } from '../../../src/formats/tensor/tensor-reader.js';
 import { readRepository } from '../../../src/products/triton/check/repository.js';
 import { readBaseline } from '../../../src/quality/gate/baseline.js';
 import { readResults } from '../../../src/quality/gate/gate-input.js';
@@ -110,8 +113,18 @@ describe('readers of documents', () => {
         return openSafetensors(join(root, 'a.safetensors'));
       },
     ],
+    [
+      'TF_TENSOR_FILE_INVALID',
+      'file of Polygraphy',
+      (text) => openPolygraphy(written('outputs.json', text), loadedSlot()),
+    ],
+    [
+      'TF_REFERENCE_INVALID',
+      'line of a reference',
+      (text) => openReference(written('stream.jsonl', `{"inputs":{"x":${text}},"outputs":{}}`)),
+    ],
   ];
-  const large = readers.slice(-4);
+  const large = readers.slice(-6);
   const hostile: readonly (readonly [string, string])[] = [
     ['2,000 levels', nested(2000)],
     ['600,000 objects', `[${Array(600_000).fill('{}').join()}]`],
@@ -142,7 +155,9 @@ describe('readers of documents', () => {
     mkdirSync(join(root, 'repository', 'm', '1'), { recursive: true });
     const states = (count: number) =>
       JSON.stringify({
-        schema: 'trtforge.contract/1',
+        ...{ schema: 'trtforge.contract/1', name: 'm' },
+        inputs: [{ name: 'a' }],
+        outputs: [{ name: 'b' }],
         state: Array(count).fill({ input: 'a', output: 'b' }),
       });
     const statesOf = (text: string) => {

@@ -11,7 +11,7 @@ import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
 import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { identityDigest } from '../../../src/engines/identity/identity.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
-import { planFactsSchema } from '../../../src/engines/plan/facts.js';
+import { enginesInspectedSchema } from '../../../src/engines/plan/facts.js';
 import { readPlanHeader } from '../../../src/engines/plan/header.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import {
@@ -306,7 +306,8 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     const built = await run(...args);
     expect(built.out).toContain('y0_Conv runs in FP32');
     const inspected = await run('engine', 'inspect', engine, '--json');
-    expect(planFactsSchema.loose().parse(inspected.json())).toMatchObject({
+    const [facts] = enginesInspectedSchema.loose().parse(inspected.json()).engines;
+    expect(facts).toMatchObject({
       passport: { content: { plan: { precisions } } },
       program: {
         architectures: ['sm_89'],

@@ -235,11 +235,30 @@ describe('trtforge cache export', async () => {
     ['a place that cannot be a folder', ['export', main], 'TF_WRITE_FAILED', 3],
   ]);
 
-  test('never hands out an engine that was changed', async () => {
+  test('never hands out an engine that was changed, and all others', async () => {
     await fill('a');
     writeFileSync(firstPlan(), samplePlan(9));
-    expect(await answer(['export', 'out'])).toMatchObject({ error: { code: 'TF_ENGINE_DIGEST_MISMATCH' } });
+    const rejected = [{ code: 'TF_ENGINE_DIGEST_MISMATCH' }];
+    expect(await answer(['export', 'out'])).toMatchObject({ engines: [], rejected, exitCode: 1 });
     expect(existsSync(join(folder, 'out'))).toBe(false);
+    await fill('b');
+    expect(await answer(['export', 'out'])).toMatchObject({
+      engines: [{ name: expect.stringMatching(/^sample_bbbbbbbb_/) }],
+      rejected,
+      exitCode: 1,
+    });
+    const { status, stdout } = await cache(['export', 'again']);
+    expect([status, stdout]).toEqual([1, expect.stringContaining('TF_ENGINE_DIGEST_MISMATCH')]);
+  });
+
+  test('ls names an engine of another size than its passport states, without reading it', async () => {
+    await fill('a');
+    expect(await answer(['ls'])).toMatchObject({ engines: [{ problem: null }], exitCode: 0 });
+    writeFileSync(firstPlan(), 'short');
+    const problem = { code: 'TF_ENGINE_SIZE_MISMATCH' };
+    expect(await answer(['ls'])).toMatchObject({ engines: [{ problem }], exitCode: 1 });
+    rmSync(firstPlan());
+    expect(await answer(['ls'])).toMatchObject({ engines: [{ problem: { code: 'TF_FILE_NOT_FOUND' } }] });
   });
 });
 

@@ -14,10 +14,10 @@ import { buildAddon } from '../../../scripts/build-native.mjs';
 import { openOrtSession } from '../../../src/engines/runtime/onnxruntime/ort-session.js';
 import { openSupervisedEngine } from '../../../src/engines/runtime/tensorrt/supervised-engine.js';
 import { ignoreEvents } from '../../../src/events.js';
+import { forge } from '../../../src/forge/forge.js';
 import {
   benchWith,
   buildOrLoad,
-  forge,
   layersOf,
   openEngineSession,
   runFile,

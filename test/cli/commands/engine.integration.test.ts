@@ -31,9 +31,9 @@ describe('trtforge engine inspect and strip-header', () => {
     writeFileSync(file, headed);
     const out = join(folder, 'yolo.plan');
     expect(await resultOf('inspect', file)).toMatchObject({
-      schema: 'trtforge.engine-inspect/1',
-      version: '1.7.1.116',
-      passport: null,
+      schema: 'trtforge.engine-inspect/2',
+      engines: [{ version: '1.7.1.116', passport: null }],
+      exitCode: 0,
     });
     expect((await engine('inspect', file)).out).toContain('Built by   TensorRT-RTX 1.7.1.116');
     expect(await resultOf('strip-header', file, '-o', out)).toMatchObject({
@@ -63,6 +63,19 @@ describe('trtforge engine inspect and strip-header', () => {
     expect(await shown(passport)).toEqual([]);
     const other = { ...passport, plan: { ...passport.plan, sha256: '0'.repeat(64) } };
     expect(await shown(other)).toContain(passport.identity.digest);
+    // Two in one: each in its order, and one of another plan decides the exit code.
+    const second = join(folder, 'second.engine');
+    writeFileSync(second, bytes);
+    writeFileSync(`${second}.passport.json`, JSON.stringify(passport));
+    expect(await resultOf('inspect', second, file)).toMatchObject({
+      engines: [
+        { file: second, findings: [] },
+        { file, findings: [{ code: 'passport-mismatch', severity: 'error' }] },
+      ],
+      exitCode: 1,
+    });
+    const { out, exitCode } = await engine('inspect', second, second);
+    expect([exitCode, out.split('\n').filter((line) => line.startsWith(second)).length]).toEqual([0, 2]);
   });
 
   it('reports a passport that is not one', async () => {
@@ -70,8 +83,8 @@ describe('trtforge engine inspect and strip-header', () => {
     writeFileSync(file, plan);
     writeFileSync(`${file}.passport.json`, '{"schema": "something else"}');
     expect(await resultOf('inspect', file)).toMatchObject({
-      passport: null,
-      findings: [{ code: 'passport-invalid' }],
+      engines: [{ passport: null, findings: [{ code: 'passport-invalid' }] }],
+      exitCode: 1,
     });
   });
 

@@ -150,16 +150,28 @@ describeWith('toolchain', 'the profile of', () => {
   });
 
   test.each([
-    [['batch', 3, 32, 32], true],
-    [['batch', 3, 'height', 'width'], false],
-  ] as const)('a size of images that has no effect is a warning: %j', async (shape, warned) => {
+    [['batch', 3, 32, 32], 2],
+    [['batch', 3, 64, 64], 0],
+    [['batch', 3, 'height', 'width'], 0],
+  ] as const)('a size of images that has no effect is an error: %j', async (shape, code) => {
     const model = await modelFile((graph) => {
       graph.input('images', 'float32', shape);
       graph.node('Relu', { inputs: ['images'], outputs: ['y'] });
       graph.output('y', 'float32', shape);
     });
-    const { exitCode, err } = await run('build', model, '--imgsz', '64', '--dry-run');
-    expect([exitCode, /warning.*--imgsz 64/.test(err)]).toEqual([0, warned]);
+    const { exitCode, json } = await run(
+      'build',
+      model,
+      '--imgsz',
+      '64',
+      '--dry-run',
+      '--batch',
+      '1',
+      '--json',
+    );
+    expect([exitCode, json().error?.details]).toEqual(
+      code === 0 ? [0, undefined] : [code, { option: '--imgsz' }],
+    );
   });
 
   test.each<[string, () => string, readonly string[], (number | null)[], readonly string[]]>([

@@ -79,6 +79,21 @@ describe.skipIf(!isServed)('a toolchain from installation to removal', () => {
     expect((await trtforge(['toolchain', 'list', ...named])).out).toContain('tensorrt-rtx-1.9.0.1');
     const byVariable = await trtforge(['toolchain', 'list'], { TRTFORGE_TOOLCHAINS: elsewhere });
     expect(byVariable.out).toContain('tensorrt-rtx-1.9.0.1');
+    const place = join(elsewhere, 'tensorrt-rtx-1.9.0.1');
+    const env = await trtforge(['toolchain', 'env', 'tensorrt-rtx-1.9.0.1', ...named, '--json']);
+    expect(env.json().variables).toMatchObject({ TENSORRT_RTX_HOME: join(place, 'tensorrt_rtx_libs') });
+    const removed = await trtforge(['toolchain', 'remove', 'tensorrt-rtx-1.9.0.1', ...named, '--json']);
+    expect(removed.json()).toMatchObject({ exitCode: 0, folder: place });
+    expect(existsSync(place)).toBe(false);
+  });
+
+  it('is installed from a wheel of the release that is asked for, and of no other', async () => {
+    const wheel = writeWheel(folder, { version: '1.9.0.1' });
+    const line = ['toolchain', 'install', 'tensorrt-rtx', '--wheel', wheel, '--accept-license', '--json'];
+    const other = await trtforge([...line, '--version', '1.7.1.116']);
+    expect(other.json()).toMatchObject({ exitCode: 2, error: { code: 'TF_TOOLCHAIN_MISMATCH' } });
+    const { json } = await trtforge([...line, '--version', '1.9.0.1']);
+    expect(json()).toMatchObject({ exitCode: 0, installed: true, name: 'tensorrt-rtx-1.9.0.1' });
   });
 
   it('found elsewhere is not ours to remove', async () => {

@@ -92,7 +92,7 @@ describe('a model that wraps an engine', () => {
     expect(readPlanHeader(path)).toMatchObject({ path: named, planOffset: 0, foreignHeader: null });
     expect(codeOf(() => stripForeignHeader(path, join(folder, 'no.plan')))).toBe('TF_USAGE');
     const { json } = await trtforge(['engine', 'inspect', path, '--json']);
-    expect(json()).toMatchObject({ file: named, planBytes: plan.length });
+    expect(json().engines).toMatchObject([{ file: named, planBytes: plan.length }]);
   });
 
   it('names no plan through a link that leaves its folder, and one through a link that stays', () => {

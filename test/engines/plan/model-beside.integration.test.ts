@@ -60,7 +60,8 @@ it('a wrapped engine is compared with the model it stands for, never with its wr
   writeFileSync(wrapper, contextModel(plan, 'det.engine'));
   const codesOf = async () => {
     const { json } = await trtforge(['engine', 'inspect', wrapper, '--json'], environment);
-    return (json().findings as { code: string }[]).map(({ code }) => code);
+    const [engine] = json().engines as { findings: { code: string }[] }[];
+    return engine!.findings.map(({ code }) => code);
   };
   expect(await codesOf()).toEqual(['model-changed']);
   renameSync(wrapper, path.replace('.engine', '.onnx'));

@@ -17,18 +17,26 @@
  *   FAKE_COMPUTE_US=N, FAKE_COPY_US=N   how long an inference and a copy take on the fake GPU's clock
  *   FAKE_GPUS=N               how many GPUs there are (1), each with name, UUID, memory and context of its own; CUDA_VISIBLE_DEVICES chooses among them
  *   FAKE_GPU_BYTES=N[,N…]     size of the memory of each; FAKE_GPU=none|broken|full: no GPU, or no memory for a context
+ *   FAKE_PLAN=FILE            the plan that a build gives; what is parsed has its tensors
  *   FAKE_CALLS=FILE           what the libraries were asked, a line each
  */
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Fake, FakeBench, fakes } from './library.js';
 
+/** Name, type, sizes; -1 is one that the profile's rows are for, and in an output the first open one of the first input. */
+type FakeTensor = readonly [name: string, dtype: 'float32' | 'int64', shape: readonly number[]];
+
 export interface NetworkPlan {
   /**
    * `affine`: y = 2x + 1. `copy`: y = x, of any dtype. `state`: state_out = state + x, y = 2 state_out. `nonzero`: y = the places of x that are not 0 (data-dependent).
    * `shape`: y = x again and again, of the shape that the host tensor s says; host output t = 2s. x is [rows, inner]; of `nonzero` [rows].
+   * `means`: each of `outputs` divides the first of `inputs` of its type into as many parts as it has elements, and gives their means.
    */
-  readonly kind: 'affine' | 'copy' | 'state' | 'nonzero' | 'shape';
+  readonly kind: 'affine' | 'copy' | 'state' | 'nonzero' | 'shape' | 'means';
+  /** Of `means`. */
+  readonly inputs?: readonly FakeTensor[];
+  readonly outputs?: readonly FakeTensor[];
   /** Elements of a row; 64 unless told. */
   readonly inner?: number;
   /** Fixed in place of open rows. */
@@ -99,12 +107,17 @@ export function planBytes(fake: Fake, network: NetworkPlan): Buffer {
     auxStreams,
     hostCode,
     layers,
+    inputs = [],
+    outputs = [],
   } = network;
   const lines = ['fake-network', `kind ${kind}`];
   const hostcode = hostCode === true ? 1 : undefined;
   const numbers = { inner, rows, dtype, memory, streamable, auxstreams: auxStreams, hostcode };
   for (const [name, value] of Object.entries(numbers))
     if (value !== undefined) lines.push(`${name} ${value}`);
+  for (const [side, tensors] of Object.entries({ input: inputs, output: outputs }))
+    for (const [name, type, shape] of tensors)
+      lines.push(`${side} ${name} ${type === 'int64' ? 8 : 0} ${shape.join(' ')}`);
   for (const profile of profiles) lines.push(`profile ${profile.join(' ')}`);
   if (layers !== undefined) lines.push(`layers ${layers}`);
   const body = Buffer.from(`${lines.join('\n')}\n`);

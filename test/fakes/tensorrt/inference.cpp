@@ -1,5 +1,8 @@
 // A fake for libnvinfer (or libtensorrt_rtx): it builds nothing, records what it is asked, and fails, aborts or listens as the test settings.
 #include <chrono>
+#include <deque>
+#include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "network-engine.hpp"
@@ -27,11 +30,21 @@ Table cacheTable = Table().put(Slot::ITimingCache_serialize_0, cacheSerialize);
 // --- tensors and network
 extern Worker tensorWorkers[3];
 const char* tensorName(Worker* self) { return self->content.c_str(); }
-std::int32_t tensorType(Worker* self) { return self->number == 1 ? 8 : 0; }
 bool tensorIsShape(Worker* self) { return self->number == 1; }
 // FAKE_MODEL: `shape` adds a shape tensor, `found` has an input of fixed shape and an output whose shape depends on the data.
+// FAKE_PLAN: a file of the plan that is built, whose tensors the network has.
+std::string wantedPlan() {
+  std::ifstream file(setting("FAKE_PLAN"), std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+Network planned;
 bool dependsOnData() { return std::strcmp(setting("FAKE_MODEL"), "found") == 0; }
+std::int32_t tensorType(Worker* self) {
+  if (const NetTensor* tensor = planned.find(self->content)) return tensor->dtype;
+  return self->number == 1 ? 8 : 0;
+}
 Dims tensorDims(Worker* self) {
+  if (const NetTensor* tensor = planned.find(self->content)) return dimsOf(tensor->shape);
   Dims shape = {};
   if (dependsOnData()) {
     shape.count = self == &tensorWorkers[2] ? 1 : 2;
@@ -58,10 +71,27 @@ Public tensors[] = {{nullptr, &tensorWorkers[0]}, {nullptr, &tensorWorkers[1]}, 
 
 bool withShapeTensor() { return std::strcmp(setting("FAKE_MODEL"), "shape") == 0; }
 std::int32_t networkLayers(Worker*) { return 3; }
-std::int32_t networkInputs(Worker*) { return withShapeTensor() ? 2 : 1; }
-std::int32_t networkOutputs(Worker*) { return 1; }
-Public* networkInput(Worker*, std::int32_t index) { return &tensors[index]; }
-Public* networkOutput(Worker*, std::int32_t) { return &tensors[2]; }
+// Inputs, then outputs.
+std::deque<Worker> plannedWorkers[2];
+std::deque<Public> plannedTensors[2];
+void planTensors(const std::string& wanted) {
+  planned = wanted.empty() ? Network() : networkOf(wanted.substr(kHeaderBytes));
+  for (int side = 0; side < 2; ++side) {
+    plannedWorkers[side].clear();
+    plannedTensors[side].clear();
+  }
+  for (const NetTensor& tensor : planned.tensors) {
+    const int side = tensor.input ? 0 : 1;
+    plannedWorkers[side].push_back({tensorTable.slots(), "ITensor", nullptr, tensor.name, 0});
+    plannedTensors[side].push_back({nullptr, &plannedWorkers[side].back()});
+  }
+}
+std::int32_t countOf(int side, std::int32_t otherwise) { return planned.tensors.empty() ? otherwise : static_cast<std::int32_t>(plannedTensors[side].size()); }
+Public* tensorOf(int side, std::int32_t index, Public* otherwise) { return planned.tensors.empty() ? otherwise : &plannedTensors[side][static_cast<std::size_t>(index)]; }
+std::int32_t networkInputs(Worker*) { return countOf(0, withShapeTensor() ? 2 : 1); }
+std::int32_t networkOutputs(Worker*) { return countOf(1, 1); }
+Public* networkInput(Worker*, std::int32_t index) { return tensorOf(0, index, &tensors[index]); }
+Public* networkOutput(Worker*, std::int32_t index) { return tensorOf(1, index, &tensors[2]); }
 Table networkTable = Table()
                          .put(Slot::INetworkDefinition_getNbLayers_0, networkLayers)
                          .put(Slot::INetworkDefinition_getNbInputs_0, networkInputs)
@@ -177,6 +207,7 @@ void* getRegistry(Worker*) { return &registry; }
 // --- builder
 Public* createNetwork(Worker*, std::uint32_t flags) {
   note("createNetworkV2", flags);
+  planTensors(wantedPlan());
   return make("INetworkDefinition", networkTable);
 }
 Public* createConfig(Worker*) {
@@ -188,7 +219,7 @@ Public* createProfile(Worker*) { return &profile; }
 bool reportProgress() {
   const bool waits = std::strcmp(setting("FAKE_BUILD"), "waits") == 0;
   if (theMonitor == nullptr) {
-    if (waits) std::this_thread::sleep_for(std::chrono::minutes(1));
+    if (waits) std::this_thread::sleep_for(std::chrono::hours(24));
     return true;
   }
   // 8.6 has no monitor to report to.
@@ -241,6 +272,7 @@ Public* buildNetwork(Worker*, Public* network, Public* config) {
     return nullptr;
   }
   if (!reportProgress()) return nullptr;
+  if (std::string wanted = wantedPlan(); !wanted.empty()) return memoryOf(std::move(wanted));
   std::string plan(kGeneration == 3 ? "vtrt" : "ftrt", 4);
   plan.resize(64, '\0');
   return memoryOf(plan);

@@ -7,21 +7,47 @@
 
 namespace fake {
 
+// Of `means`: an output and the input that it is made of, each by its elements.
+template <class Number>
+void means(const void* in, std::int64_t elements, void* out, std::int64_t parts) {
+  for (std::int64_t part = 0; part < parts; ++part) {
+    const std::int64_t from = part * elements / parts;
+    const std::int64_t to = std::max(from + 1, (part + 1) * elements / parts);
+    double sum = 0;
+    for (std::int64_t i = from; i < to; ++i) sum += static_cast<double>(static_cast<const Number*>(in)[i]);
+    static_cast<Number*>(out)[part] = static_cast<Number>(sum / static_cast<double>(to - from));
+  }
+}
+
+struct Mean {
+  const void* in;
+  std::int64_t elements;
+  void* out;
+  std::int64_t parts;
+  int dtype;
+};
+
 struct NetKernel {
   char kind;
-  const void* in[2];
-  void* out[2];
-  std::size_t bytes[2];  // of the outputs
+  const void* in[8];
+  void* out[8];
+  std::size_t bytes[8];  // of the outputs
   std::int64_t elements;
   const std::atomic<std::int64_t>* version;
   std::int64_t captured;
+  Mean made[8];
 
   static void run(void* argument) {
     const NetKernel& kernel = *static_cast<const NetKernel*>(argument);
     if (*kernel.version != kernel.captured) {
-      for (int i = 0; i < 2; ++i)
+      for (int i = 0; i < 8; ++i)
         if (kernel.out[i] != nullptr) std::memset(kernel.out[i], 0xEE, kernel.bytes[i]);
       return;
+    }
+    for (const Mean& mean : kernel.made) {
+      if (mean.dtype == kFloat) means<float>(mean.in, mean.elements, mean.out, mean.parts);
+      else if (kBits[mean.dtype] == 64) means<std::int64_t>(mean.in, mean.elements, mean.out, mean.parts);
+      else means<std::int32_t>(mean.in, mean.elements, mean.out, mean.parts);
     }
     const auto* x = static_cast<const float*>(kernel.in[0]);
     auto* y = static_cast<float*>(kernel.out[0]);
@@ -125,6 +151,13 @@ inline bool mayEnqueue(const NetContext& context, void* stream) {
   return true;
 }
 
+inline Mean meanOf(NetContext& context, const NetTensor& output) {
+  for (const NetTensor& tensor : context.engine->network.tensors)
+    if (tensor.input && tensor.dtype == output.dtype)
+      return {context.addresses[tensor.name], volume(shapeIn(context, tensor)), context.addresses[output.name], volume(shapeIn(context, output)), output.dtype};
+  return {};
+}
+
 inline bool netEnqueue(Worker* self, void* stream) {
   NetContext& context = contextOf(self);
   const Network& network = context.engine->network;
@@ -134,7 +167,7 @@ inline bool netEnqueue(Worker* self, void* stream) {
     if (kIndex == 3 ? !computeNonzero<std::int32_t>(context, stream) : !computeNonzero<std::int64_t>(context, stream)) return false;
   } else {
     if (network.kind == "shape") computeShape(context);
-    NetKernel kernel = {network.kind == "shape" ? 'r' : network.kind[0], {}, {}, {}, volume(shapeIn(context, network.tensors[0])), context.version, *context.version};
+    NetKernel kernel = {network.kind == "shape" ? 'r' : network.kind[0], {}, {}, {}, volume(shapeIn(context, network.tensors[0])), context.version, *context.version, {}};
     int ins = 0, outs = 0;
     double us = std::atof(setting("FAKE_COMPUTE_US"));
     for (const NetTensor& tensor : network.tensors) {
@@ -142,6 +175,7 @@ inline bool netEnqueue(Worker* self, void* stream) {
       us += cuda<double (*)(const void*)>("fakeBusUs")(context.addresses[tensor.name]);
       if (tensor.input) kernel.in[ins++] = context.addresses[tensor.name];
       else {
+        if (network.kind == "means") kernel.made[outs] = meanOf(context, tensor);
         kernel.bytes[outs] = tensorBytes(tensor, volume(shapeIn(context, tensor)));
         kernel.out[outs++] = context.addresses[tensor.name];
       }

@@ -1,6 +1,7 @@
 // Engines that a plan describes: small networks that are really computed, on the fake GPU. A plan is the header of a real one (32 bytes), then lines:
 //   fake-network
-//   kind affine | copy | state | nonzero | shape
+//   kind affine | copy | state | nonzero | shape | means
+//   input NAME DTYPE SIZES, output NAME DTYPE SIZES   of `means`: a line per tensor; -1 is a size that the profile's rows are for
 //   dtype N          of `copy`: nvinfer1::DataType; the others are float32
 //   inner N          elements of a row
 //   rows N           a fixed number of rows in place of open ones
@@ -8,8 +9,10 @@
 //   memory N, streamable N, auxstreams N, hostcode 1, layers JSON
 // affine: y = 2x + 1. copy: y = x. state: y = 2 * state_out, state_out = state + x. nonzero: y = the places in x that are not 0 (int64; int32 on 8.6).
 // shape: y = x, given again and again, of the shape s says; t = 2s; s and t lie on the host.
+// means: each output divides the first input of its type into as many parts as it has elements, and gives their means; outputs take open sizes of input 0.
 // A graph replayed after its context was changed or deleted gives 0xEE in every byte, for that is what the library does not promise.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -63,6 +66,12 @@ inline Network networkOf(const std::string& text) {
     if (word == "auxstreams") words >> network.auxstreams;
     if (word == "hostcode") words >> network.hostcode;
     if (word == "layers") network.layers = line.substr(7);
+    if (word == "input" || word == "output") {
+      NetTensor tensor = {"", kFloat, word == "input", false, {}};
+      words >> tensor.name >> tensor.dtype;
+      for (std::int64_t size; words >> size;) tensor.shape.push_back(size);
+      network.tensors.push_back(tensor);
+    }
     if (word != "profile") continue;
     std::vector<std::int64_t> rows(3);
     words >> rows[0] >> rows[1] >> rows[2];
@@ -71,6 +80,7 @@ inline Network networkOf(const std::string& text) {
   if (network.profiles.empty()) network.profiles.push_back(network.rows < 0 ? std::vector<std::int64_t>{1, 8, 64} : std::vector<std::int64_t>(3, network.rows));
   const std::vector<std::int64_t> rowed = {network.rows, network.inner};
   const std::string& kind = network.kind;
+  if (kind == "means") return network;
   if (kind == "nonzero") network.tensors = {{"x", kFloat, true, false, {network.rows}}, {"y", kIndex, false, false, {-1}}};
   else if (kind == "shape")
     network.tensors = {{"x", kFloat, true, false, rowed}, {"s", kIndex, true, true, {2}}, {"y", kFloat, false, false, {-1, -1}}, {"t", kIndex, false, true, {2}}};
@@ -206,6 +216,15 @@ inline std::vector<std::int64_t> shapeIn(const NetContext& context, const NetTen
     return set == context.shapes.end() ? tensor.shape : set->second;
   }
   if (network.kind == "nonzero") return {-1};
+  if (network.kind == "means") {
+    const NetTensor& first = network.tensors[0];
+    const std::vector<std::int64_t> of = shapeIn(context, first);
+    std::vector<std::int64_t> shape = tensor.shape;
+    const auto open = std::find(first.shape.begin(), first.shape.end(), -1) - first.shape.begin();
+    for (std::int64_t& size : shape)
+      if (size < 0) size = of[static_cast<std::size_t>(open)];
+    return shape;
+  }
   if (network.kind == "shape") return tensor.host ? std::vector<std::int64_t>{2} : hostValues(context);
   return shapeIn(context, network.tensors[0]);
 }

@@ -382,6 +382,9 @@ describe('what else reads the file', () => {
       ]);
     expect(open(crashing.output, 'all').signal).toBe('SIGSEGV');
     expect(open(crashing.output, 'basic').status).toBe(0);
+    // Our own sessions compute 16-bit files in FP32, rounded, and do not have the pair.
+    const session = await openOrtSession(crashing.output, { threads: 1 });
+    await session.close();
     const other = await converted(await written(turned([0, 1, 2])), { precision: 'fp16' });
     expect(other.result.warnings).toEqual([]);
   });

@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -238,15 +239,15 @@ describe('a damaged line', () => {
     ['no JSON', 'nonsense', 'not JSON'],
     ['an index that is none', line(1.5, '{"x":[1]}'), 'chunk_idx'],
     ['no tensors', '{"chunk_idx":1,"inputs":{},"outputs":{}}', 'no tensors'],
+    ['deep nesting', line(1, '{"x":[1]}', '{"y":[1]}', `{"a":${'['.repeat(90)}${']'.repeat(90)}}`), 'deeper'],
     [
-      'deep nesting',
-      line(1, '{"x":[1]}', '{"y":[1]}', `{"a":${'['.repeat(100)}${']'.repeat(100)}}`),
-      'deeper',
+      'brackets without end',
+      line(1, '{"x":[1]}', '{"y":[1]}', `{"a":${'['.repeat(100_000)}`),
+      'more than 100 levels',
     ],
-    ['brackets without end', line(1, '{"x":[1]}', '{"y":[1]}', `{"a":${'['.repeat(100_000)}`), 'not JSON'],
     ['inputs that are a list', line(1, '[1]'), 'inputs is not an object'],
     ['a tensor that is text', tensor('"a"'), 'neither'],
-    ['deep lists', tensor(`${'['.repeat(100)}${']'.repeat(100)}`), 'deeper'],
+    ['deep lists', tensor(`${'['.repeat(90)}${']'.repeat(90)}`), 'deeper'],
   ])('is named by its number: %s', async (_, damaged, why) => {
     const path = fileOf(good, damaged, line(2, '{"x": [5]}'));
     const error = await failure(path);
@@ -263,6 +264,18 @@ describe('a damaged line', () => {
     expect(refusal(() => openReference(fileOf('a', 'b'))).message).toContain('Line 1');
     expect(refusal(() => openReference(fileOf(''))).message).toContain('is empty');
     expect(refusal(() => openReference(join(folder, 'none'))).code).toBe('TF_FILE_NOT_FOUND');
+  });
+
+  test('names files beside of more bytes than a chunk has: no memory is taken for them', async () => {
+    const path = fileOf(good, line(1, '{"x": {"npy_path": "large.npy"}}'), line(2, '{"x": [5]}'));
+    const large = join(path, '..', 'large.npy');
+    writeNpy(large, { dtype: 'uint8', shape: [2 ** 33], bytes: new Uint8Array() });
+    truncateSync(large, 2 ** 33 + 128);
+    expect(await failure(path)).toMatchObject({
+      details: { line: 2 },
+      message: expect.stringContaining('4294967296 bytes'),
+    });
+    rmSync(large);
   });
 
   test('never crashes a reader', async () => {

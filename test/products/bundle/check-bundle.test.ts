@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { parseMeta } from '../../../src/formats/contract/model-meta.js';
 import { checkBundle, rejectMismatches } from '../../../src/products/bundle/check-bundle.js';
 import type { Component } from '../../../src/products/bundle/component.js';
-import { parseMeta } from '../../../src/products/bundle/meta.js';
 import { refusal } from '../../support/refusal.js';
 
 type Shape = (number | string | null)[];

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
+import { parseMeta } from '../../../src/formats/contract/model-meta.js';
 import type { Component } from '../../../src/products/bundle/component.js';
 import {
   checkSymbols,
   type ProfileSources,
   profileOf,
 } from '../../../src/products/bundle/component-profile.js';
-import { parseMeta } from '../../../src/products/bundle/meta.js';
 import { parseProfilesFile } from '../../../src/products/bundle/profiles-file.js';
 import { refusal } from '../../support/refusal.js';
 

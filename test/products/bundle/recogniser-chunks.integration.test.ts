@@ -4,9 +4,9 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Binding, Session } from '../../../src/engines/runtime/session.js';
 import { mapOf } from '../../../src/engines/runtime/session-inputs.js';
+import { readMeta } from '../../../src/formats/contract/model-meta.js';
 import type { NamedTensors, Tensor } from '../../../src/formats/tensor/tensor.js';
 import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
-import { readMeta } from '../../../src/products/bundle/meta.js';
 import { recogniser } from '../../../src/products/bundle/recogniser.js';
 import { changeMeta, writeBundle } from '../../support/bundle.js';
 

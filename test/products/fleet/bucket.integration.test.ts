@@ -1,22 +1,28 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeEach, expect, test } from 'vitest';
 import { sha256 } from '../../../src/base/files/digest.js';
 import { lookUp } from '../../../src/engines/store/lookup.js';
 import { openStores } from '../../../src/engines/store/open-stores.js';
 import { FleetStore } from '../../../src/products/fleet/fleet-store.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
+import { trtforge } from '../../support/trtforge.js';
 
 interface Kept {
   readonly body: Buffer;
   readonly sha256?: string;
 }
 
-/** A bucket in memory, to read from. */
+/** A bucket in memory. */
 const bucket = new Map<string, Kept>();
 const asked: string[] = [];
 
-function answer({ method, url = '' }: IncomingMessage, response: ServerResponse): void {
+async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { method, url = '', headers } = request;
   const { pathname, searchParams } = new URL(url, 'http://localhost');
   const key = decodeURIComponent(pathname).replace(/^\/team\/?/, '');
   asked.push(`${method} ${key}`);
@@ -29,6 +35,11 @@ function answer({ method, url = '' }: IncomingMessage, response: ServerResponse)
     );
     response.end(`<ListBucketResult><IsTruncated>false</IsTruncated>${items.join('')}</ListBucketResult>`);
     return;
+  }
+  if (method === 'PUT') {
+    const digest = headers['x-amz-meta-trtforge-sha256'] as string | undefined;
+    bucket.set(key, { body: await buffer(request), ...(digest && { sha256: digest }) });
+    return void response.end();
   }
   const kept = bucket.get(key);
   if (kept === undefined) return void response.writeHead(404).end();
@@ -91,4 +102,36 @@ test.each<[string, Kept | undefined]>([
   const { held, looked } = await found();
   expect(held).toEqual({ passport: null, why: expect.objectContaining({ code: 'TF_REMOTE_DAMAGED' }) });
   expect(looked).toMatchObject({ found: false, code: 'TF_REMOTE_DAMAGED' });
+});
+
+test('a bucket is signed, verified and searched by the command line', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-bucket-'));
+  const [key, other] = [join(folder, 'key.pem'), join(folder, 'other.pem')];
+  const local = { ...environment, TENSORRT_CACHE_DIR: join(folder, 'store'), XDG_CACHE_HOME: folder };
+  const run = async (...line: readonly string[]) => {
+    const { exitCode, json } = await trtforge([...line, '--json'], local);
+    return { exitCode, answer: json() };
+  };
+  try {
+    for (const each of [key, other]) await trtforge(['cache', 'keygen', '-o', each]);
+    const [inventory, at] = [join(folder, 'machines.yaml'), ['--remote', place]];
+    writeFileSync(inventory, 'machines: { l4: { gpu: L4, tensorrt-rtx: 1.7.1.116 } }');
+    const trusting = (each: string) => ['--require-signature', '--trust-key', `${each}.pub`];
+    const verified = async (each: string) => {
+      const { exitCode, answer } = await run('cache', 'verify', ...at, ...trusting(each));
+      return [exitCode, answer.verified];
+    };
+    expect(await verified(key)).toEqual([1, 0]);
+    const { answer } = await run('cache', 'sign', ...at, '--sign-key', key);
+    expect(answer).toMatchObject({ exitCode: 0, signed: [{ identity: digest }] });
+    expect(await verified(key)).toEqual([0, 1]);
+    expect(await verified(other)).toEqual([1, 0]);
+    const which = await run('which', 'sample', '--on', inventory, ...at);
+    expect(which.answer).toMatchObject({
+      exitCode: 0,
+      machines: [{ best: `${place}/sample/${passport.name}` }],
+    });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 });

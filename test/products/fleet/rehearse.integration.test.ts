@@ -62,9 +62,10 @@ describe('a rehearsal', () => {
   test('is go where each engine was verified, compared with its old answer and measured', async () => {
     await stored('go', '10.3.0', fresh.writePlan(at('new.plan'), { kind: 'affine' }), false);
     const file = await stored('go', '8.6.1', old.writePlan(at('old.plan'), { kind: 'affine' }), true);
-    const { exitCode, result } = await rehearsed(file, environment);
+    const { exitCode, result } = await rehearsed(file, environment, '-o', at('upgrade.html'));
     expect(result.engines).toMatchObject([{ verify: 'pass', answer: 'pass', ratio: {}, notDone: [] }]);
     expect([exitCode, result.outcome]).toEqual([0, 'pass']);
+    expect(readFileSync(at('upgrade.html'), 'utf8')).toContain(result.engines[0]!.name);
   });
 
   // Neither would have failed a check of the policy.

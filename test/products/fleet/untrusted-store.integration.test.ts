@@ -145,6 +145,47 @@ describe('a plan that was changed in the store counts for no verb', () => {
     expect(existsSync(join(store, 'fleet', 'records'))).toBe(false);
   });
 
+  test('states, which are no content: no task believes them', async () => {
+    const { address, jobs } = await planned(engines('', { target: OTHER }));
+    const claimed = () =>
+      rewritten(address, (plan) => {
+        for (const job of (plan as unknown as Planned).jobs) Object.assign(job, { state: 'have', why: null });
+      });
+    claimed();
+    const work = await run(['work', address]);
+    // It came so far as to miss the library.
+    expect([work.exitCode, work.json<FleetWork>().jobs]).toMatchObject([
+      3,
+      [{ identity: jobs[0]!.identity, did: 'failed', code: 'TF_TOOLCHAIN_NOT_FOUND' }],
+    ]);
+    expect((await run(['work', address, '--index', '0'])).json<FleetWork>().jobs).toHaveLength(1);
+    expect((await run(['status', address])).json<FleetStatus>()).toMatchObject({
+      outcome: 'inconclusive',
+      jobs: [{ state: 'missing' }],
+    });
+    const { json } = await run(['submit', address, '--dry-run']);
+    expect(json<{ steps: readonly { skipped: string | null }[] }>().steps).toMatchObject([{ skipped: null }]);
+    // Where signatures are required, they are signed with the rest.
+    const { signs, trusts } = await keys();
+    expect((await planned(engines('', { target: OTHER }), signs)).address).toBe(address);
+    claimed();
+    expect(await codeOf(['work', address], { ...required, ...trusts, ...signs })).toEqual([
+      2,
+      'TF_SIGNATURE_INVALID',
+    ]);
+  });
+
+  test('what the store has ends at once', async () => {
+    const { file, record, put } = await gated();
+    put(record);
+    const { address } = await planned(file);
+    rewritten(address, (plan) => {
+      Object.assign((plan as unknown as Planned).jobs[0]!, { state: 'missing', why: null });
+    });
+    const work = await run(['work', address]);
+    expect([work.exitCode, work.json<FleetWork>().jobs]).toMatchObject([0, [{ did: 'there' }]]);
+  });
+
   test('the shorter ID of an earlier version, which did not cover its content', async () => {
     const { address } = await planned();
     const old = join(dirname(address), '0123456789ab.json');

@@ -375,7 +375,7 @@ function bucket({ bytes, sha256 }: Passport['plan']): Objects {
   const content = new Map<string, Buffer>();
   const unused = () => Promise.reject(new Error('no plan is fetched'));
   return {
-    place: 's3://team',
+    place: 's3://team/engines',
     head: async (key) => ({ key, bytes, etag: '', metadata: { 'trtforge-sha256': sha256 } }),
     ...{ stream: unused, startParts: unused, remove: unused, close: () => {} },
     read: async (key) => (content.has(key) ? { body: content.get(key)!, etag: '' } : undefined),
@@ -468,6 +468,30 @@ describe('trtforge which', () => {
       verdict: 'no',
       rule: 'TF_ENGINE_SIZE_MISMATCH',
     });
+  });
+
+  it('takes engines of layers, and of any place only those that a trusted key signed', async () => {
+    const plan = samplePlan(4);
+    const pending = join(root, 'pending.plan');
+    writeFileSync(pending, plan);
+    const layer = join(root, 'layer');
+    const { planPath } = await new LocalStore(layer, join(root, 'layer-memo')).put(
+      pending,
+      passportOf('rtx-1.7.1.116:89', {}, plan),
+    );
+    const keys = ['own.pem', 'other.pem'].map((name) => join(root, name));
+    for (const key of keys) await trtforge(['cache', 'keygen', '-o', key], environment);
+    await trtforge(['cache', 'sign', '--cache-dir', layer, '--sign-key', keys[0]!], environment);
+    const taken = async (trust: Readonly<Record<string, unknown>>) => {
+      const config = join(root, 'which.json');
+      writeFileSync(config, JSON.stringify({ 'cache-from': layer, ...trust }));
+      const line = ['which', 'sample', ...on, '--cache-dir', join(root, 'empty'), '--config', config];
+      return (await trtforge([...line, '--json'], environment)).json<Answer & Which>().machines[0]?.best;
+    };
+    const trusting = (key = '') => ({ 'require-signature': true, 'trust-key': `${key}.pub` });
+    expect(await taken({})).toBe(planPath);
+    expect(await taken(trusting(keys[0]))).toBe(planPath);
+    expect(await taken(trusting(keys[1]))).toBe(null);
   });
 
   it('reads an engine file by its passport, without one by its header, and rejects what is damaged', async () => {

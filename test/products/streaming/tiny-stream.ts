@@ -1,13 +1,13 @@
 import { openOrtSession } from '../../../src/engines/runtime/onnxruntime/ort-session.js';
 import type { Session } from '../../../src/engines/runtime/session.js';
+import type { Contract } from '../../../src/formats/contract/contract.js';
+import { fitToCapacity, nextState } from '../../../src/formats/contract/state.js';
 import { attribute, type GraphBuilder } from '../../../src/formats/onnx/index.js';
 import type { Reference, ReferenceChunk } from '../../../src/formats/reference/reference.js';
 import { randomStream } from '../../../src/formats/tensor/random.js';
 import type { NamedTensors, Tensor } from '../../../src/formats/tensor/tensor.js';
 import { integerTensor } from '../../../src/formats/tensor/values.js';
-import type { Contract } from '../../../src/products/streaming/contract/contract.js';
 import { contractFromModel } from '../../../src/products/streaming/contract/draft.js';
-import { fitToCapacity, nextState } from '../../../src/products/streaming/contract/state.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 
 /** Positions that the cache holds. */

@@ -20,7 +20,9 @@ writeFileSync(
   meta,
   JSON.stringify({
     ...{ model_name: 'nvidia/tiny-tdt', blank_id: BLANK, duration_values: [0, 1], labels: ['▁he', 'llo'] },
-    streaming: { chunk_size: [4, 3], shift_size: [4, 3], pre_encode_cache_size: [0, 1] },
+    streaming: {
+      ...{ chunk_size: [4, 3], shift_size: [4, 3], pre_encode_cache_size: [0, 1], sampling_frames: [1, 2] },
+    },
   }),
 );
 
@@ -173,6 +175,9 @@ test('a bundle becomes three models, and a client that decodes with them', async
       predictor_output: { shape: [1, 5, 1] },
     },
   });
+  // A rest with fewer frames than are worth a chunk is not fed.
+  await transcribe(new Float32Array(2 * 8), JSON.parse(readFileSync(data, 'utf8')));
+  expect(of('encoder')).toHaveLength(4);
 });
 
 test.each([
@@ -183,6 +188,32 @@ test.each([
   ],
 ])('a bundle that %s is rejected', async (_what, engines) => {
   expect((await run(...engines, '--bundle', meta)).json().error?.code).toBe('TF_SERVING_REFUSED');
+});
+
+test('the client decodes by the facts that the decoder of the bundle finds', async () => {
+  const exported = async (content: object) => {
+    const path = join(folder, 'other_meta.json');
+    writeFileSync(path, JSON.stringify({ model_name: 'other', ...content }));
+    const { json } = await run(encoder, predictor, joint, '--bundle', path);
+    const [data = ''] = json<TritonExport>().client ?? [];
+    return data === '' ? json().error?.code : JSON.parse(readFileSync(join(models, data), 'utf8')).decoding;
+  };
+  // Five logits: two tokens, the blank among the labels, and what is left are durations.
+  expect(await exported({ labels: ['<blk>', 'a', 'b'], streaming: null })).toEqual({
+    ...{ tokenLogits: 3, blankId: 0, durations: [0, 1], labels: ['<blk>', 'a', 'b'], streaming: null },
+  });
+  expect(
+    await exported({ streaming: { chunk_size: 4, shift_size: 4, sampling_frames: [1, 2] } }),
+  ).toMatchObject({
+    ...{ tokenLogits: 5, blankId: 4, durations: [] },
+    streaming: { chunk: { first: 4, rest: 4 }, before: { first: 0, rest: 0 }, fewest: { first: 1, rest: 2 } },
+  });
+  expect(await exported({ blank_id: 9 })).toBe('TF_SERVING_REFUSED');
+  // Misspelt fields are named, as by every verb that reads the file.
+  const misspelt = join(folder, 'misspelt_meta.json');
+  writeFileSync(misspelt, JSON.stringify({ model_name: 'misspelt', blnk_id: 0 }));
+  const { json } = await run(encoder, predictor, joint, '--bundle', misspelt);
+  expect(json<TritonExport>().warnings[0]).toContain('"blnk_id"');
 });
 
 test('a meta file that is none is rejected', async () => {

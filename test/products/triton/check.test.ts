@@ -299,9 +299,19 @@ const faults: readonly (readonly [code: string, where: string, fault: Fault, ...
           inputs: [...encoder.inputs, { name: 'n', dtype: 'int64', shape: [null] }],
           outputs: [...encoder.outputs, { name: 'n_next', dtype: 'int64', shape: [null] }],
         }),
-        'enc/lengths.json': '{"schema":"trtforge.contract/1","state":[{"input":"n","output":"n_next"}]}',
+        'enc/lengths.json':
+          '{"schema":"trtforge.contract/1","name":"n","inputs":[{"name":"n"}],"outputs":[{"name":"n_next"}],"state":[{"input":"n","output":"n_next"}]}',
       }),
   ],
+  [
+    'contract-invalid',
+    'enc/contract.json',
+    (files) => ({
+      ...files,
+      'enc/contract.json': `${files['enc/contract.json']}`.replace('initial', 'inital'),
+    }),
+  ],
+  ['contract-invalid', 'enc/cut.json', add({ 'enc/cut.json': '{"schema":"trtforge.contract/1"}' })],
   [
     'state-by-name',
     'enc/config.pbtxt: sequence_batching.state',

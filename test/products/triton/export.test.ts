@@ -11,6 +11,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { identityDigest } from '../../../src/engines/identity/identity.js';
+import { readPassport } from '../../../src/engines/identity/passport.js';
+import { openLocalStore } from '../../../src/engines/store/open-stores.js';
 import { type TritonExport, tritonExportSchema } from '../../../src/products/triton/export/export-models.js';
 import { readModelConfig } from '../../../src/products/triton/model-config.js';
 import { codeOfLine, trtforge } from '../../support/trtforge.js';
@@ -228,9 +230,20 @@ describe('a model with states', () => {
   };
   const contract = (content: object) => {
     const path = join(folder, 'contract.json');
-    const inputs = [{ name: 'x', shape: ['B', 8, 'T'] }];
-    const state = [{ input: 'z', output: 'z_next' }];
-    writeFileSync(path, JSON.stringify({ schema: 'trtforge.contract/1', inputs, state, ...content }));
+    const file = {
+      ...{ schema: 'trtforge.contract/1', name: 'm' },
+      inputs: [{ name: 'x', shape: ['B', 8, 'T'] }] as { name: string; shape?: unknown }[],
+      state: [{ input: 'z', output: 'z_next' }] as { input: string; output: string }[],
+      ...content,
+    };
+    const [own, outputs] = (['input', 'output'] as const).map((side) =>
+      file.state.map((pair) => ({ name: pair[side] })),
+    ) as [{ name: string }[], { name: string }[]];
+    const inputs = [
+      ...file.inputs,
+      ...own.filter(({ name }) => file.inputs.every((each) => each.name !== name)),
+    ];
+    writeFileSync(path, JSON.stringify({ ...file, inputs, outputs }));
     return ['--contract', path];
   };
 
@@ -374,7 +387,13 @@ describe('a model with states', () => {
   });
 
   test.each<[string, object | string, string]>([
-    ['is of another form', { schema: 'other' }, 'TF_CONTRACT_INVALID'],
+    ['is of another form', { schema: 'trtforge.other/1' }, 'TF_CONTRACT_INVALID'],
+    ['has an unknown key', { asserts: [] }, 'TF_CONTRACT_INVALID'],
+    [
+      'has an unknown key in a state',
+      { state: [{ input: 'z', output: 'z_next', inital: 1 }] },
+      'TF_CONTRACT_INVALID',
+    ],
     ['is not JSON', '{', 'TF_CONTRACT_INVALID'],
     ['names a state that the engine lacks', { state: [{ input: 'q', output: 'q2' }] }, 'TF_SERVING_REFUSED'],
     ['feeds back another shape', { state: [{ input: 'z', output: 'y' }] }, 'TF_SERVING_REFUSED'],
@@ -551,4 +570,17 @@ describe('engines of the store', () => {
     expect(configOf().cc_model_filenames).toEqual({ '8.9': 'sm_89.plan', '12.0': 'sm_120.plan' });
     expect(configOf('other').max_batch_size).toBe(16);
   });
+});
+
+test('an engine is exported where a trusted key signed it, and not where another did', async () => {
+  const file = engine('signed.engine');
+  const store = openLocalStore(join(folder, 'store'), environment());
+  await store.put(file, readPassport(file));
+  const keys = ['own.pem', 'other.pem'].map((name) => join(folder, name));
+  for (const key of keys) await trtforge(['cache', 'keygen', '-o', key], environment());
+  const trusting = (key = '') => ['classifier', '--require-signature', '--trust-key', `${key}.pub`];
+  expect(await code(...trusting(keys[0]))).toBe('TF_SIGNATURE_INVALID');
+  await trtforge(['cache', 'sign', '--sign-key', keys[0]!], environment());
+  expect(await code(...trusting(keys[1]))).toBe('TF_SIGNATURE_INVALID');
+  expect((await exported(...trusting(keys[0]))).models).toHaveLength(1);
 });

@@ -130,6 +130,8 @@ version_policy { specific { versions: [ 3 ] } }
     'enc/contract.json': JSON.stringify({
       schema: 'trtforge.contract/1',
       name: 'enc',
+      inputs: [{ name: 'z' }],
+      outputs: [{ name: 'z_next' }],
       state: [{ input: 'z', output: 'z_next', initial: 1 }],
     }),
     'shape/config.pbtxt': `backend: "tensorrt"

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { contractSchema } from '../../../src/formats/contract/contract.js';
+import { filledTensor, nextState } from '../../../src/formats/contract/state.js';
 import { float32Values, floatTensor } from '../../../src/formats/tensor/values.js';
-import { contractSchema } from '../../../src/products/streaming/contract/contract.js';
-import { filledTensor, nextState } from '../../../src/products/streaming/contract/state.js';
 import { readRepository } from '../../../src/products/triton/check/repository.js';
 import { type ModelConfig, printModelConfig } from '../../../src/products/triton/model-config.js';
 import { TritonClient } from '../../../src/products/triton/try/client.js';

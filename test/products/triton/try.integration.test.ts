@@ -122,6 +122,8 @@ async function attempt(behaviour: typeof model, address = url, repository = 'rep
     join(folder, repository),
     '--url',
     address,
+    '--timeout',
+    '250',
     '--json',
   ]);
   return { exitCode, answer: json() };
@@ -247,10 +249,18 @@ describe('a server that is started here', () => {
     const stop = new AbortController();
     const work = tryRepository({ repository: join(folder, 'repo') }, { environment, signal: stop.signal });
     const outcome = expect(work).rejects.toMatchObject({ code: 'TF_CANCELLED' });
-    await vi.waitUntil(() => asked().at(-1)?.endsWith(last), { timeout: 60_000 });
+    await vi.waitUntil(() => asked().at(-1)?.endsWith(last), { timeout: 240_000 });
     stop.abort();
     await outcome;
     expect(isGone()).toBe(true);
+  });
+
+  it('ends with --timeout', async () => {
+    const { environment, asked, isGone } = started('deaf');
+    const line = ['triton', 'try', join(folder, 'repo'), '--timeout', '5', '--json'];
+    const { json } = await trtforge(line, environment);
+    expect(json().error?.code).toBe('TF_TIMEOUT');
+    expect([asked().length > 0, isGone()]).toEqual([true, true]);
   });
 
   it('is not started after a cancellation', async () => {

@@ -20,6 +20,7 @@ export const tensorrt: BackEnd = {
       requirePassport: false,
     });
     const { streamableWeightsBytes, weightBudgetBytes } = session.facts.engine;
+    const { profile } = options;
     let cudaGraphFallbacks = session.facts.cudaGraphFallbacks;
     return {
       ...session,
@@ -27,8 +28,9 @@ export const tensorrt: BackEnd = {
       backEnd: tensorrt.id,
       arithmetic: 'as-built',
       seedsRepeat: false,
+      run: (inputs, request) => session.run(inputs, { profile, ...request }),
       runRepeatedly: async (inputs, request) => {
-        const ran = await session.runRepeatedly(inputs, request);
+        const ran = await session.runRepeatedly(inputs, { profile, ...request });
         ({ cudaGraphFallbacks } = ran);
         return ran;
       },

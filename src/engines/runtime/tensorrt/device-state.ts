@@ -1,5 +1,6 @@
 import type { NativeBinding, NativeDeviceMemory, NativeEngine } from '../../../addon/native-engine.js';
 import { TrtforgeError } from '../../../errors.js';
+import { canFeed } from '../../../formats/contract/state-pairs.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import { checkDims, checkTensor, list, same } from '../session-inputs.js';
@@ -187,10 +188,7 @@ function planTensors(
         `${inputName} is ${list(binding.shape.map((size) => size ?? '?'))}, so its shape must be passed`,
       );
     }
-    const agrees =
-      shape.length === output.shape.length &&
-      output.shape.every((size, at) => size === null || size === shape[at]);
-    if (!agrees)
+    if (!canFeed(output, { ...binding, shape }))
       throw mismatch(`one is ${list(output.shape.map((size) => size ?? '?'))}, the other ${list(shape)}`);
     const bytes = packedBytes(binding.dtype, elementCount(shape));
     checkDims(binding, shape);

@@ -24,15 +24,9 @@ export const onlyLoadOptions = {
   }),
 };
 
-/** How an engine is loaded, besides the GPU; whatever opens engines has the same. */
-export const loadOptions = {
+/** How engines are loaded, besides the GPU; whatever opens engines has the same. */
+export const enginesOptions = {
   ...onlyLoadOptions,
-  /** The identity that the engine must have, so that no other one passes in its place; a path in a store (`by-identity/xx/ID/`) states it already. */
-  identity: optional(is.identity, {
-    flags: '--identity <id>',
-    group: 'Engine loading',
-    describe: 'engines: reject one that has not this identity, as trtforge build printed it',
-  }),
   /** Plug-in libraries that the engine needs. */
   plugins: optional(is.list<string>(), {
     flags: '--plugin <library>',
@@ -48,6 +42,17 @@ export const loadOptions = {
     trust: true,
     describe:
       'engines: which TensorRT, by its name in `trtforge toolchain list` or its folder (default: the first that loads it)',
+  }),
+};
+
+/** The same for what opens one: no two engines have the same identity. */
+export const loadOptions = {
+  ...enginesOptions,
+  /** The identity that the engine must have, so that no other one passes in its place; a path in a store (`by-identity/xx/ID/`) states it already. */
+  identity: optional(is.identity, {
+    flags: '--identity <id>',
+    group: 'Engine loading',
+    describe: 'engines: reject one that has not this identity, as trtforge build printed it',
   }),
 };
 

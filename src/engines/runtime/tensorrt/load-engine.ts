@@ -135,7 +135,7 @@ function checkPlugins({ path, passport }: PlanFacts, plugins: readonly string[])
   throw new TrtforgeError(
     'TF_PLAN_LOAD_FAILED',
     `${path} was built with ${needed} plug-in ${needed === 1 ? 'library' : 'libraries'}, and none is passed.`,
-    { remedy: 'Pass the same plug-in libraries: --plugin FILE (plugins).' },
+    { remedy: 'Pass the same plug-in libraries: --plugin FILE.' },
   );
 }
 
@@ -150,7 +150,7 @@ const remedies = [
   {
     code: 'TF_PLAN_LOAD_FAILED',
     words: /plug-?in/i,
-    remedy: 'Pass the plug-in libraries that the engine was built with: --plugin FILE (plugins).',
+    remedy: 'Pass the plug-in libraries that the engine was built with: --plugin FILE.',
   },
   { code: 'TF_PLAN_LOAD_FAILED', words: /engine with lean runtime/i, remedy: HOST_CODE_REMEDY },
 ] as const;

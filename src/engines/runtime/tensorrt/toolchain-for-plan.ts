@@ -18,7 +18,7 @@ export interface ToolchainChoice extends OptionsOf<typeof loadOptions> {
 
 /** What to do about a plan that runs only with leave. */
 export const HOST_CODE_REMEDY =
-  'A version-compatible plan carries its own runtime, which is code: allow it with --allow-host-code (allowHostCode) if you trust the file.';
+  'A version-compatible plan carries its own runtime, which is code: allow it with --allow-host-code if you trust the file.';
 
 /** The TensorRT that a plan is to be loaded with. Throws TF_TOOLCHAIN_NOT_FOUND, TF_ENGINE_VERSION_MISMATCH. */
 export async function toolchainForPlan(plan: PlanFacts, choice: ToolchainChoice): Promise<Toolchain> {
@@ -53,7 +53,7 @@ function fitting(
         ? undefined
         : compatible.loads === 'if-allowed'
           ? HOST_CODE_REMEDY
-          : `Build it again with ${compatible.toolchain.product} ${compatible.toolchain.version}. If it was built version-compatible with its runtime inside, --allow-host-code (allowHostCode) loads it.`,
+          : `Build it again with ${compatible.toolchain.product} ${compatible.toolchain.version}. If it was built version-compatible with its runtime inside, --allow-host-code loads it.`,
     details: {
       built: { product: plan.header.product, version: plan.header.version },
       found: candidates.map(({ product, version }) => ({ product, version })),

@@ -57,15 +57,16 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
   readonly place: string;
   readonly leases: RemoteLeases;
   readonly #objects: Objects;
-  readonly #prefix: string;
+  /** What every key begins with, as `place` ends: empty, or with a slash behind. */
+  readonly prefix: string;
   readonly #trust: Trust;
 
   constructor(objects: Objects, prefix: string, options: RemoteStoreOptions = {}) {
     this.place = objects.place;
     this.#objects = objects;
-    this.#prefix = prefix === '' ? '' : `${prefix}/`;
+    this.prefix = prefix === '' ? '' : `${prefix}/`;
     this.#trust = options.trust ?? noTrust;
-    this.leases = new RemoteLeases(objects, `${this.#prefix}.leases/`, options.leaseTiming);
+    this.leases = new RemoteLeases(objects, `${this.prefix}.leases/`, options.leaseTiming);
   }
 
   /** The index and the plan's object, two requests. Throws TF_REMOTE_* where the server does not answer; what it answers wrongly is a miss with a reason. */
@@ -183,7 +184,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     signal?: AbortSignal,
   ): Promise<void> {
     if (signature !== null) await this.#putJson(signaturePath(key), signature, signal);
-    const entry = remoteEntry({ key: key.slice(this.#prefix.length), passport, signature });
+    const entry = remoteEntry({ key: key.slice(this.prefix.length), passport, signature });
     await this.#putJson(this.#indexKey(passport.identity.digest), entry, signal);
   }
 
@@ -207,7 +208,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
   /** Every identity in the index, in no order. */
   async identities(signal?: AbortSignal): Promise<readonly string[]> {
     const identities: string[] = [];
-    for await (const { key } of this.#objects.list(`${this.#prefix}${INDEX}/`, signal)) {
+    for await (const { key } of this.#objects.list(`${this.prefix}${INDEX}/`, signal)) {
       const [, identity] = /\/([0-9a-f]{64})\.json$/.exec(key) ?? [];
       if (identity !== undefined) identities.push(identity);
     }
@@ -246,11 +247,11 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
   }
 
   #indexKey(identity: string): string {
-    return `${this.#prefix}${INDEX}/${identity.slice(0, 2)}/${identity}.json`;
+    return `${this.prefix}${INDEX}/${identity.slice(0, 2)}/${identity}.json`;
   }
 
   #modelKey(model: string, identity: string): string {
-    return `${this.#prefix}${MODELS}/${model.slice(0, 2)}/${model}/${identity}`;
+    return `${this.prefix}${MODELS}/${model.slice(0, 2)}/${model}/${identity}`;
   }
 
   async #putJson(key: string, value: unknown, signal: AbortSignal | undefined): Promise<void> {
@@ -260,7 +261,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
 
   /** The readable key, or with the start of the identity where another engine has that name already. */
   async #freeKey({ name, identity }: Passport, signal: AbortSignal | undefined): Promise<string> {
-    const folder = `${this.#prefix}${modelFolder(name)}`;
+    const folder = `${this.prefix}${modelFolder(name)}`;
     const there = await this.#objects.head(`${folder}/${name}`, signal);
     const isFree = there === undefined || identityOf(there) === identity.digest;
     return `${folder}/${isFree ? name : longerName(name, identity.digest)}`;
@@ -275,7 +276,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
       path,
       place: this.place,
     });
-    return { ...engine, key: `${this.#prefix}${engine.key}` };
+    return { ...engine, key: `${this.prefix}${engine.key}` };
   }
 }
 

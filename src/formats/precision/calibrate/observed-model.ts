@@ -2,9 +2,9 @@ import { realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { removeIfAllowed } from '../../../base/files/files.js';
+import { leaves } from '../../../base/files/folders.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
-import { leaves } from '../../onnx/external-data.js';
 import { editModel, type OnnxModel } from '../../onnx/model.js';
 import {
   AttributeProto_AttributeType,

@@ -9,7 +9,7 @@ import {
   type TextOutput,
 } from '../../../cli/command.js';
 import { advanced, choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
+import { assertImages, placeOptions } from '../../../cli/options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
 import { integer } from '../../../cli/values.js';
 import { storeOptions as stores } from '../../../engines/store/open-stores.js';
@@ -136,6 +136,7 @@ export const command = defineCommand({
 
 function requestOf(model: string, options: OptionValues<typeof commandOptions>): AdviseRequest {
   const { precision, budget, output, threads } = options;
+  assertImages(options.imgsz, options.calibration, options.heldOut);
   const { calibration: _calibration, ...converted } = conversionFrom({
     ...options,
     calibration: [],

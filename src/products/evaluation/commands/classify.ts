@@ -7,6 +7,8 @@ import { allowMissing } from '../options.js';
 import { renderFindings } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
+const preprocess = preprocessOption(['imagenet', 'yolo', 'rt-detr', 'arcface']);
+
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'a classifier: an ONNX model or a TensorRT engine' }],
   examples: [
@@ -28,11 +30,11 @@ export const command = defineCommand({
       ...allowMissing,
       describe: 'so many images may have no file, or one that cannot be read; they are left out',
     },
-    preprocess: preprocessOption(['imagenet', 'yolo', 'rt-detr', 'arcface'], 'imagenet'),
+    preprocess,
   },
   schema: async () => (await import('../classification/classification-result.js')).classificationResultSchema,
   run: ([model = ''], options, { emit, signal }): Promise<ClassificationResult> =>
-    evaluateClassifier({ ...options, model, ...imageRunOf(options) }, { emit, signal }),
+    evaluateClassifier({ ...options, model, ...imageRunOf(model, options, preprocess) }, { emit, signal }),
   render: (result: ClassificationResult, output) => {
     const { bold, dim } = output.colors;
     output.line(bold(`${result.candidate.file} on ${result.truth}`));

@@ -18,7 +18,7 @@ import {
 } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { messageLines } from '../../../cli/text.js';
-import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { storeOptions as stores } from '../../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type FormatId, formatNamed } from '../../../formats/precision/formats/index.js';
@@ -69,7 +69,7 @@ const commandOptions = {
   ...grouped('Data and preparation', { ...imageRunOptions, ...detectionOptions, ...speechOptions }),
   preNmsTopk: inConfig(detectionOptions.preNmsTopk),
   ...onnxRuntimeOptions,
-  ...loadOptions,
+  ...enginesOptions,
   ...advanced({ store: stores.store }),
 };
 
@@ -96,7 +96,7 @@ const requestOf = (model: string, options: OptionValues<typeof commandOptions>):
   backEnds: options.backends,
   imagesDir: options.images,
   open: {
-    ...valuesOf(loadOptions, options),
+    ...valuesOf(enginesOptions, options),
     toolchain: options.toolchain,
     ...valuesOf(onnxRuntimeOptions, options),
     device: options.device,

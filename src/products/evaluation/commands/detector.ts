@@ -9,6 +9,8 @@ import { detectionOptions } from '../options.js';
 import { renderScores } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
+const preprocess = preprocessOption(['yolo', 'rt-detr']);
+
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'a detector: an ONNX model or a TensorRT engine' }],
   examples: [
@@ -27,12 +29,12 @@ export const command = defineCommand({
       describe: 'metrics.json and detections.json, a COCO results file',
       writes: true,
     }),
-    preprocess: preprocessOption(['yolo', 'rt-detr'], 'yolo'),
+    preprocess,
     ...detectionOptions,
   },
   schema: async () => (await import('../detection/detector-result.js')).detectorResultSchema,
   run: ([model = ''], options, { emit, signal }): Promise<DetectorResult> =>
-    evaluateDetector({ ...options, model, ...imageRunOf(options) }, { emit, signal }),
+    evaluateDetector({ ...options, model, ...imageRunOf(model, options, preprocess) }, { emit, signal }),
   render: (result: DetectorResult, output) => {
     const { bold, dim } = output.colors;
     const { candidate, head, latency, imagesPerSecond } = result.run;

@@ -6,6 +6,8 @@ import { evaluateEmbeddings } from '../embeddings/evaluate-embeddings.js';
 import { embeddingOptions } from '../options.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
+const preprocess = preprocessOption(['arcface', 'imagenet', 'yolo', 'rt-detr']);
+
 export const command = defineCommand({
   arguments: [{ name: 'CANDIDATE', describe: 'an embedding network: an engine, or an ONNX model' }],
   examples: ['trtforge eval embeddings arcface.engine --against arcface.onnx --images faces/'],
@@ -16,13 +18,13 @@ export const command = defineCommand({
       describe: 'the reference: usually the FP32 model with the same weights',
       required: '--against MODEL',
     }),
-    preprocess: preprocessOption(['arcface', 'imagenet', 'yolo', 'rt-detr'], 'arcface'),
+    preprocess,
     ...embeddingOptions,
   },
   schema: async () => (await import('../embeddings/embeddings-result.js')).embeddingsResultSchema,
   run: ([candidate = ''], options, { emit, signal }): Promise<EmbeddingsResult> =>
     evaluateEmbeddings(
-      { ...options, candidate, reference: options.against, ...imageRunOf(options) },
+      { ...options, candidate, reference: options.against, ...imageRunOf(candidate, options, preprocess) },
       { emit, signal },
     ),
   render: (result: EmbeddingsResult, output) => {

@@ -4,6 +4,7 @@ import { placeOptions } from '../../../cli/options/comparison.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import { imageRunOptions } from '../options.js';
+import { passportOf } from '../run/candidate.js';
 
 export const imagesFolder = {
   flags: '--images <folder>',
@@ -24,15 +25,29 @@ export const preprocessSpec = <const I extends readonly string[]>(ids: I) => ({
   choices: ids,
 });
 
-export const preprocessOption = (ids: readonly string[], first: string) =>
-  choice({ ...preprocessSpec(ids), default: first });
+/** The first is the default of what has no passport. */
+export const preprocessOption = (ids: readonly string[]) => {
+  const { describe, ...spec } = preprocessSpec(ids);
+  return choice({
+    ...spec,
+    describe: `${describe} (default: as the engine's passport states, else ${ids[0]})`,
+  });
+};
 
-/** The options as the rooms take them that run images. */
-export const imageRunOf = (options: OptionValues<typeof imageOptions> & { readonly preprocess: string }) => ({
-  imagesDir: options.images,
-  preprocess: options.preprocess,
-  imgsz: options.imgsz ?? preprocessings[options.preprocess]!.width,
-  warmupRuns: options.warmupRuns,
-  skipLatency: options.skipLatency,
-  open: { ...valuesOf(loadOptions, options), ...valuesOf(placeOptions, options) },
-});
+/** The options as the rooms take them that run images through this engine or model. */
+export function imageRunOf(
+  file: string,
+  options: OptionValues<typeof imageOptions> & { readonly preprocess?: string | undefined },
+  { choices = [] }: ReturnType<typeof preprocessOption>,
+) {
+  const calibrated = passportOf(file)?.model.preprocess;
+  const preprocess = options.preprocess ?? choices.find((id) => id === calibrated) ?? choices[0]!;
+  return {
+    imagesDir: options.images,
+    preprocess,
+    imgsz: options.imgsz ?? preprocessings[preprocess]!.width,
+    warmupRuns: options.warmupRuns,
+    skipLatency: options.skipLatency,
+    open: { ...valuesOf(loadOptions, options), ...valuesOf(placeOptions, options) },
+  };
+}

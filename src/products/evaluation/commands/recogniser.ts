@@ -5,7 +5,7 @@ import { defineCommand, recognisersOfProducts } from '../../../cli/command.js';
 import { choice, type OptionValues, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { renderNext } from '../../../cli/text.js';
-import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { type EvaluateRecogniserRequest, evaluateRecogniser } from '../speech/evaluate-recogniser.js';
 import type { RecogniserResult } from '../speech/recogniser-result.js';
 import { normalizers } from '../wer/normalizers.js';
@@ -42,7 +42,7 @@ const commandOptions = {
     writes: true,
   }),
   ...placeOptions,
-  ...loadOptions,
+  ...enginesOptions,
 };
 
 const requestOf = (
@@ -51,7 +51,11 @@ const requestOf = (
 ): EvaluateRecogniserRequest => ({
   ...options,
   meta,
-  open: { ...valuesOf(loadOptions, options), engines: options.engines, ...valuesOf(placeOptions, options) },
+  open: {
+    ...valuesOf(enginesOptions, options),
+    engines: options.engines,
+    ...valuesOf(placeOptions, options),
+  },
 });
 
 export const command = defineCommand({

@@ -17,6 +17,8 @@ export const candidateSchema = z.object({
   identity: z.string().nullable(),
   name: z.string().nullable(),
   precision: z.string().nullable(),
+  /** How its passport states that images of its calibration were prepared. */
+  preprocess: z.string().nullable(),
   backEnd: z.string(),
   /** `ONNX Runtime 1.30.0 (CPU)`. */
   backend: z.string(),
@@ -28,6 +30,9 @@ export const candidateSchema = z.object({
 });
 export type Candidate = z.infer<typeof candidateSchema>;
 
+/** The passport beside an engine, where there is one. */
+export const passportOf = (file: string) => (existsSync(passportPath(file)) ? readPassport(file) : null);
+
 /** Opens an engine or a model, runs it, and closes it. Throws what opening and `use` throw. */
 export async function withCandidate<T>(
   file: string,
@@ -37,7 +42,7 @@ export async function withCandidate<T>(
 ): Promise<{ readonly candidate: Candidate; readonly result: T }> {
   await using session = await openSession(file, options, context);
   const result = await use(session);
-  const passport = session.kind === 'engine' && existsSync(passportPath(file)) ? readPassport(file) : null;
+  const passport = session.kind === 'engine' ? passportOf(file) : null;
   const { warnings, onnxRuntime } = await session.facts();
   const { preprocess = null } = context;
   const calibrated = passport?.model.preprocess ?? preprocess;
@@ -54,6 +59,7 @@ export async function withCandidate<T>(
       identity: passport?.identity.digest ?? null,
       name: passport?.name ?? null,
       precision: passport?.identity.document.recipe.precision ?? null,
+      preprocess: passport?.model.preprocess ?? null,
       backEnd: session.backEnd,
       backend: session.backend,
       arithmetic: session.arithmetic,

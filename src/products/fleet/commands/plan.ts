@@ -15,7 +15,10 @@ export const command = defineCommand({
   ],
   options: {},
   schema: async () =>
-    (await import('../plan-schema.js')).fleetPlanSchema.extend({ address: (await import('zod')).z.string() }),
+    // The document in the store, whose place it does not state, names the same schema.
+    (await import('../plan-schema.js')).fleetPlanSchema.extend({
+      address: (await import('zod')).z.string().optional(),
+    }),
   file: ([path = '']) => resolvedFile(readEnginesFile(path)),
   run: async ([path = ''], _, context): Promise<FleetPlan & { address: string }> => {
     const { withFleet } = await import('../open-plan.js');

@@ -15,7 +15,7 @@ export const command = defineCommand({
   options: {
     jobs: option({
       flags: '--jobs <list>',
-      describe: 'indices of the plan, 0,3,7 (default: those that were missing when it was made)',
+      describe: 'indices of the plan, 0,3,7 (default: all; what the store has ends at once)',
       parse: (text) => splitAtCommas(text).map(integer(0)),
     }),
     index: option({
@@ -54,9 +54,9 @@ export const command = defineCommand({
   },
 });
 
-/** Throws TF_USAGE for an index that the plan lacks. */
+/** Without a list all: whoever may write to the store could have edited a plan's states, which its ID does not cover. Throws TF_USAGE for an index that the plan lacks. */
 export function listedJobs({ jobs }: FleetPlan, indices: readonly number[] | undefined): readonly FleetJob[] {
-  if (indices === undefined) return jobs.filter(({ state }) => state === 'missing');
+  if (indices === undefined) return jobs;
   return indices.map((index) => {
     const job = jobs[index];
     if (job === undefined)

@@ -1,6 +1,6 @@
+import type { Contract, ContractBinding } from '../../../formats/contract/contract.js';
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
-import type { Contract, ContractBinding } from '../contract/contract.js';
 import type { ModelBinding, ModelBindings } from '../contract/draft.js';
 import type { ContractFinding } from './finding.js';
 

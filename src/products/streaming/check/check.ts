@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
+import type { Contract } from '../../../formats/contract/contract.js';
+import { readContract } from '../../../formats/contract/file.js';
 import { openReference } from '../../../formats/reference/open.js';
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
 import { scheduled, simulateLengths } from '../contract/cache-length.js';
-import type { Contract } from '../contract/contract.js';
 import type { ModelBindings } from '../contract/draft.js';
-import { readContract } from '../contract/file.js';
 import { compareBindings, remedies } from './bindings.js';
 import { type ContractFinding, contractFindingSchema } from './finding.js';
 import { type ModelContext, readModelBindings } from './model-bindings.js';

@@ -1,3 +1,4 @@
+import type { CacheLengthRule, ChunkSchedule, Contract } from '../../../formats/contract/contract.js';
 import { integerTensor } from '../../../formats/tensor/values.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
 import {
@@ -6,7 +7,6 @@ import {
   simulateLengths,
   validResultLength,
 } from '../contract/cache-length.js';
-import type { CacheLengthRule, ChunkSchedule, Contract } from '../contract/contract.js';
 import { stepsOf } from '../fastconformer.js';
 import type { ContractFinding } from './finding.js';
 

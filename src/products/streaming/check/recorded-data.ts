@@ -1,6 +1,6 @@
+import type { CacheLengthRule, Contract } from '../../../formats/contract/contract.js';
 import { recordedAs } from '../../../formats/reference/meta.js';
 import { simulateLengths } from '../contract/cache-length.js';
-import type { CacheLengthRule, Contract } from '../contract/contract.js';
 import type { ModelBindings } from '../contract/draft.js';
 import { stepsOf } from '../fastconformer.js';
 import { remedies } from './bindings.js';

@@ -1,11 +1,11 @@
+import type { Contract, StatePair, Violation } from '../../../formats/contract/contract.js';
+import { fitToCapacity, lastInUse } from '../../../formats/contract/state.js';
 import type { Reference, ReferenceChunk } from '../../../formats/reference/reference.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, isIntegerDtype, numbersOf } from '../../../formats/tensor/values.js';
 import { validRegion } from '../compare/region.js';
 import { compareTensor } from '../compare/tensor-parity.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
-import type { Contract, StatePair, Violation } from '../contract/contract.js';
-import { fitToCapacity, lastInUse } from '../contract/state.js';
 
 /** The lengths of one recorded chunk; null where they are not recorded. */
 export interface RecordedLengths {

@@ -1,5 +1,5 @@
+import type { Contract } from '../../../formats/contract/contract.js';
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
-import type { Contract } from '../contract/contract.js';
 import type { ModelBindings } from '../contract/draft.js';
 import { remedies } from './bindings.js';
 import type { ContractFinding } from './finding.js';

@@ -2,9 +2,9 @@ import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../
 import type { TextOutput } from '../../../cli/command.js';
 import { renderNext } from '../../../cli/text.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
+import { uncheckedSentences } from '../../../formats/contract/sentences.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import type { ContractCheck } from '../check/check.js';
-import { uncheckedSentences } from '../contract/sentences.js';
 import type { ParityOutput, ParityResult, SensitivityResult } from '../verify/result.js';
 import { taskLine } from '../verify/task.js';
 

@@ -1,11 +1,11 @@
+import type { Contract, StatePair } from '../../../formats/contract/contract.js';
+import { openAxis } from '../../../formats/contract/roles.js';
+import { lastInUse } from '../../../formats/contract/state.js';
 import { elementCount } from '../../../formats/tensor/dtype.js';
 import { type FloatArray, formatOf } from '../../../formats/tensor/float-format.js';
 import { type FloatReader, floatsOf } from '../../../formats/tensor/float-reader.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { elementsOf, float32Values, numbersOf } from '../../../formats/tensor/values.js';
-import type { Contract, StatePair } from '../contract/contract.js';
-import { openAxis } from '../contract/roles.js';
-import { lastInUse } from '../contract/state.js';
 
 /** Positions `from` (included) to `to` (excluded) along one axis. */
 export interface Region {

@@ -1,7 +1,7 @@
+import type { Assertion, Contract, Violation } from '../../../formats/contract/contract.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { numbersOf } from '../../../formats/tensor/values.js';
-import type { Assertion, Contract, Violation } from './contract.js';
 
 /** What went into one step and what came out. */
 export interface Step {

@@ -1,5 +1,5 @@
+import type { CacheLengthRule } from '../../../formats/contract/contract.js';
 import { stepsOf } from '../fastconformer.js';
-import type { CacheLengthRule } from './contract.js';
 
 export interface PredictedLength {
   readonly frames: number;

@@ -1,7 +1,7 @@
+import type { Contract, ContractBinding } from '../../../formats/contract/contract.js';
+import { isBounded, resolveContract } from '../../../formats/contract/resolve.js';
+import { openAxis } from '../../../formats/contract/roles.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
-import type { Contract, ContractBinding } from './contract.js';
-import { resolveContract } from './resolve.js';
-import { openAxis } from './roles.js';
 
 /** Names, dtypes and shapes of a model, an engine or a session; a session is one as it is. */
 export interface ModelBindings {
@@ -32,26 +32,10 @@ export function contractFromModel(
     dtype,
     shape,
   });
-  const stated = {
-    name,
-    origin: { path: null, form: 'draft' },
-    inputs: model.inputs.map(plain),
-    outputs: model.outputs.map(plain),
-    padding: new Map(),
-    cacheLengthRule: null,
-    chunk: null,
-    shift: null,
-    preEncode: null,
-    statedSizes: sizes,
-    validOutLength: null,
-    stateBounds: null,
-    profiles: [],
-    stateCount: null,
-    sentences: [],
-    tolerances: [],
-    ignored: [],
-  } as const;
-  const drafted = resolveContract(stated);
+  const drafted = resolveContract({
+    ...{ name, origin: { path: null, form: 'draft' }, statedSizes: sizes },
+    ...{ inputs: model.inputs.map(plain), outputs: model.outputs.map(plain) },
+  });
   const capacity = drafted.state.find(({ validLength }) => validLength !== null)?.capacity ?? null;
   const { stateOut, stateIn } = drafted.lengths;
   const withSchedule = { ...drafted, profiles: profilesOf(model) };
@@ -60,13 +44,7 @@ export function contractFromModel(
     ...withSchedule,
     assertions: [
       ...drafted.assertions,
-      {
-        id: `${stateOut}-bounded`,
-        tensor: stateOut,
-        kind: 'bounded-by-capacity',
-        capacity,
-        sentence: `${stateOut} is 0 to ${capacity}.`,
-      },
+      isBounded(stateOut, capacity),
       {
         id: `${stateOut}-grows`,
         tensor: stateOut,

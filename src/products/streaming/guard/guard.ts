@@ -1,8 +1,8 @@
 import type { RunOptions, Session } from '../../../engines/runtime/session.js';
 import { mapOf } from '../../../engines/runtime/session-inputs.js';
 import type { PreparedCall } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import type { Contract } from '../../../formats/contract/contract.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import type { Contract } from '../contract/contract.js';
 import type { GuardCounters } from './counters.js';
 import { type GuardOptions, GuardWatch } from './watch.js';
 

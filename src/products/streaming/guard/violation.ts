@@ -1,4 +1,4 @@
-import type { Assertion } from '../contract/contract.js';
+import type { Assertion } from '../../../formats/contract/contract.js';
 
 /** A contract violation while a session ran. */
 export interface GuardViolation {

@@ -1,10 +1,10 @@
 import { TrtforgeError } from '../../../errors.js';
+import type { Assertion, Contract, ContractBinding } from '../../../formats/contract/contract.js';
+import { uncheckedSentences } from '../../../formats/contract/sentences.js';
 import { elementCount } from '../../../formats/tensor/dtype.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
-import type { Assertion, Contract, ContractBinding } from '../contract/contract.js';
-import { uncheckedSentences } from '../contract/sentences.js';
 import { BindingChecker } from './bindings.js';
 import { GuardCounters } from './counters.js';
 import type { GuardListener, GuardViolation } from './violation.js';

@@ -1,6 +1,8 @@
 import { isBatchAxis } from '../../../engines/profiles/batch-axis.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { Contract } from '../../../formats/contract/contract.js';
+import { filledTensor } from '../../../formats/contract/state.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import {
   isRandomDtype,
@@ -9,8 +11,6 @@ import {
   randomTensor,
 } from '../../../formats/tensor/random.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import type { Contract } from '../contract/contract.js';
-import { filledTensor } from '../contract/state.js';
 
 /** One chunk of the stream: which frames of the signal it takes. */
 export interface PlannedChunk {

@@ -13,16 +13,16 @@ import { openSession } from '../../../engines/runtime/open-session.js';
 import { type EngineLoadOptions, engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
+import type { Contract } from '../../../formats/contract/contract.js';
+import { contractFileOf, readContract, writeContract } from '../../../formats/contract/file.js';
+import { undecidedStates } from '../../../formats/contract/roles.js';
 import type { Provenance } from '../../../formats/reference/meta.js';
 import { openReference } from '../../../formats/reference/open.js';
 import type { DamagedLine } from '../../../formats/reference/reference.js';
 import { writeReference } from '../../../formats/reference/write.js';
 import { packageVersion } from '../../../version.js';
 import { type KnownModel, type ModelContext, readModelBindings } from '../check/model-bindings.js';
-import type { Contract } from '../contract/contract.js';
 import { contractFromModel } from '../contract/draft.js';
-import { contractFileOf, readContract, writeContract } from '../contract/file.js';
-import { undecidedStates } from '../contract/roles.js';
 import { recordStream } from './recorder.js';
 import type { ConvertedReference, DraftedContract, RecordResult } from './result.js';
 
@@ -163,7 +163,7 @@ export async function draftContract(
   const contract = contractFromModel(modelName(file), await readModelBindings(file, context), sizes);
   writeContract(output, contract);
   const { inputs, outputs, state } = contract;
-  const undecided = [...undecidedStates(inputs, outputs, state)];
+  const undecided = undecidedStates(inputs, outputs, state);
   return { schema: 'trtforge.stream-draft/1', file, output, contract: contractFileOf(contract), undecided };
 }
 

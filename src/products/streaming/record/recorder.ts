@@ -2,6 +2,9 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import type { Session } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { Contract, Violation } from '../../../formats/contract/contract.js';
+import { openAxis, signalAmong } from '../../../formats/contract/roles.js';
+import { nextState } from '../../../formats/contract/state.js';
 import { type Provenance, recordedAs } from '../../../formats/reference/meta.js';
 import type { WritableChunk, WrittenReference } from '../../../formats/reference/reference.js';
 import { beginReference } from '../../../formats/reference/write.js';
@@ -12,9 +15,6 @@ import { compareBindings, remedies } from '../check/bindings.js';
 import { checkData } from '../check/recorded-data.js';
 import { LengthsReader } from '../check/recorded-lengths.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
-import type { Contract, Violation } from '../contract/contract.js';
-import { openAxis, signalAmong } from '../contract/roles.js';
-import { nextState } from '../contract/state.js';
 import { type PlannedChunk, planChunks, StreamInputs } from './inputs.js';
 
 export interface RecordStreamRequest {

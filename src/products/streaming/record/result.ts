@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { contractSchema, undecidedSchema, violationSchema } from '../../../formats/contract/contract.js';
 import { provenanceSchema } from '../../../formats/reference/meta.js';
-import { contractSchema, violationSchema } from '../contract/contract.js';
 
 const written = {
   output: z.string(),
@@ -46,12 +46,6 @@ export const draftedContractSchema = z.object({
   output: z.string(),
   contract: contractSchema,
   /** Inputs that may be states and are not in the contract: what they could come back as, and why nothing was decided. */
-  undecided: z.array(
-    z.object({
-      input: z.string(),
-      candidates: z.array(z.string()),
-      reason: z.enum(['no-name', 'reads-like-signal', 'shape-only']),
-    }),
-  ),
+  undecided: z.array(undecidedSchema),
 });
 export type DraftedContract = z.infer<typeof draftedContractSchema>;

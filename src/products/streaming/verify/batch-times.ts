@@ -5,9 +5,9 @@ import type {
   PreparedCall,
 } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { Contract } from '../../../formats/contract/contract.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import type { Contract } from '../contract/contract.js';
 import type { ProfileTimes } from './result.js';
 
 /** What times batches and switches: any session of an engine. */

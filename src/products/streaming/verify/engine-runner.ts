@@ -6,8 +6,9 @@ import type {
 } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import type { CudaGraph } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { StatePair } from '../../../formats/contract/contract.js';
+import { canFeed } from '../../../formats/contract/state-pairs.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
-import type { StatePair } from '../contract/contract.js';
 import type { ChunkRunner, Stepped } from './candidate.js';
 
 export interface EngineRunnerOptions {
@@ -185,12 +186,7 @@ function whyStateCrosses(
     if (into === undefined || from === undefined) return `the engine has no ${into ? output : input}`;
     if (into.hostValues) return `the values of ${input} are read on the host`;
     if (into.dtype !== from.dtype) return `${output} is ${from.dtype} and ${input} is ${into.dtype}`;
-    const fits =
-      into.shape.length === from.shape.length &&
-      from.shape.every(
-        (size, axis) => size === null || into.shape[axis] === null || size === into.shape[axis],
-      );
-    if (!fits) {
+    if (!canFeed(from, into)) {
       const text = (shape: readonly (number | null)[]) => `[${shape.map((size) => size ?? '?').join(', ')}]`;
       return `${output} is ${text(from.shape)} and ${input} is ${text(into.shape)}, so it must be filled up or cut between steps`;
     }

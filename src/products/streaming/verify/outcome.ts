@@ -1,7 +1,7 @@
+import type { Violation } from '../../../formats/contract/contract.js';
 import type { RecordedLengths } from '../check/recorded-lengths.js';
 import type { NonFiniteChunk, TensorDiagnosis } from '../compare/diagnosis.js';
 import type { TensorParity } from '../compare/tensor-parity.js';
-import type { Violation } from '../contract/contract.js';
 
 /** One chunk of a stream, run and judged. */
 export interface ChunkOutcome {

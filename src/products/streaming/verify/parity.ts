@@ -1,11 +1,11 @@
 import { figuresOf, meanOf } from '../../../base/statistics.js';
 import { plural } from '../../../base/text/quantity.js';
+import type { CacheLengthRule, Immutable } from '../../../formats/contract/contract.js';
+import { uncheckedSentences } from '../../../formats/contract/sentences.js';
 import type { Provenance } from '../../../formats/reference/meta.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
 import { type Drift, type DriftCheck, driftOf, judgeDrift, policyFor } from '../compare/drift.js';
 import type { TensorParity } from '../compare/tensor-parity.js';
-import type { CacheLengthRule, Immutable } from '../contract/contract.js';
-import { uncheckedSentences } from '../contract/sentences.js';
 import type { ChunkRunner, OpenCandidate } from './candidate.js';
 import { explain } from './causes.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';

@@ -1,6 +1,7 @@
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { Contract, StatePair } from '../../../formats/contract/contract.js';
 import { magnitudesOf } from '../../../formats/tensor/compare/magnitudes.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import { probabilitiesOf } from '../../../quality/verify/probabilities.js';
@@ -8,7 +9,6 @@ import type { VerifyPrecision } from '../../../quality/verify/result.js';
 import { type AskedTolerance, limitsFor } from '../../../quality/verify/tolerance.js';
 import { CHECKLIST_TOLERANCE, type DriftPolicy } from '../compare/drift.js';
 import type { OutputLimits, PassRule } from '../compare/tensor-parity.js';
-import type { Contract, StatePair } from '../contract/contract.js';
 
 export const parityModes = ['functional', 'closed-loop'] as const;
 /** `functional`: every chunk begins with the recorded state. `closed-loop`: only the first one; later ones with the state that the candidate left. */

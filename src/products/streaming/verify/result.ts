@@ -1,12 +1,12 @@
 import { z } from 'zod';
+import { violationSchema } from '../../../formats/contract/contract.js';
 import { decisionDetailsSchema } from '../../../quality/tasks/decisions.js';
 import { taskIdentitySchema } from '../../../quality/tasks/task.js';
 import { measureSchema, outcomeSchema } from '../../../quality/verify/result.js';
 import { passRules } from '../compare/tensor-parity.js';
-import { violationSchema } from '../contract/contract.js';
 
-/** A robust slope; each bound is 99.95 % certain. */
-const slopeSchema = z.object({ perChunk: measureSchema, low: measureSchema, high: measureSchema });
+/** A robust slope, 0 of fewer than two finite errors; each bound is 99.95 % certain, and infinite where too few chunks bound it. */
+const slopeSchema = z.object({ perChunk: z.number(), low: measureSchema, high: measureSchema });
 
 const spreadSchema = z.object({
   min: measureSchema,
@@ -28,7 +28,10 @@ const driftCheckSchema = z.object({
 /** The error of the main output over the stream: of each chunk its largest absolute error. */
 const driftSchema = spreadSchema.extend({
   tensor: z.string(),
+  /** Chunks whose error is a finite number: slopes, thirds and shape are about these. */
   chunks: z.number(),
+  /** Chunks whose error is NaN or infinite: with one of them the figures over all chunks are "NaN". */
+  unmeasured: z.number(),
   /** Share of one: chunks in which this output was within its tolerance. */
   passRate: z.number(),
   worstChunk: z.number(),

@@ -1,12 +1,12 @@
 import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
+import type { Contract } from '../../../formats/contract/contract.js';
+import { undecidedStates } from '../../../formats/contract/roles.js';
 import type { Reference } from '../../../formats/reference/reference.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { compareBindings } from '../check/bindings.js';
 import type { ContractFinding } from '../check/finding.js';
 import { checkData } from '../check/recorded-data.js';
-import type { Contract } from '../contract/contract.js';
 import { contractFromModel } from '../contract/draft.js';
-import { undecidedStates } from '../contract/roles.js';
 import type { OpenCandidate } from './candidate.js';
 import { parityResult } from './parity.js';
 import type { ParityRequest } from './plan.js';

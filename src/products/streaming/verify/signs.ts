@@ -1,7 +1,7 @@
 import { meanOf } from '../../../base/statistics.js';
+import type { CacheLengthRule } from '../../../formats/contract/contract.js';
 import type { NonFiniteChunk, TensorDiagnosis } from '../compare/diagnosis.js';
 import type { Drift } from '../compare/drift.js';
-import type { CacheLengthRule } from '../contract/contract.js';
 import { stepsOf } from '../fastconformer.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
 import type { ParityMode } from './plan.js';

@@ -4,6 +4,8 @@ import { inDtype } from '../../../engines/run/inputs.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { StatePair, Violation } from '../../../formats/contract/contract.js';
+import { fitToCapacity, nextState } from '../../../formats/contract/state.js';
 import type { ReferenceChunk } from '../../../formats/reference/reference.js';
 import { writeNpz } from '../../../formats/tensor/npz.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
@@ -19,8 +21,6 @@ import {
 import { positionAxis, validRegion } from '../compare/region.js';
 import { compareTensor, type TensorParity } from '../compare/tensor-parity.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
-import type { StatePair, Violation } from '../contract/contract.js';
-import { fitToCapacity, nextState } from '../contract/state.js';
 import { dumpedAs } from '../fastconformer.js';
 import type { ChunkRunner } from './candidate.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';

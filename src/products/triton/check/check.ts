@@ -7,9 +7,9 @@ import { isOfProduct, type NamedGpu } from '../../../engines/identity/target.js'
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { changedModel, type ModelContext } from '../../../engines/plan/model-beside.js';
 import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
-import { profilesOf } from '../engine.js';
+import { pairStates } from '../../../formats/contract/state-pairs.js';
+import { knownStates, profilesOf } from '../engine.js';
 import { backendOf, platforms } from '../model-config.js';
-import { knownStates, statesByName } from '../states.js';
 import { checkCoreRules } from './core-rules.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
@@ -250,7 +250,7 @@ function engineOf({ file, passport }: ServedPlan, contract: Model['states']): En
   const others = knownStates(passport).filter(({ input }) => contract.every((pair) => pair.input !== input));
   const other = otherThanBatch(axesOf(passport));
   const states = [...contract, ...others];
-  const unstated = states.length === 0 ? statesByName(passport) : [];
+  const unstated = states.length === 0 ? pairStates(inputs, outputs) : [];
   return { file, inputs, outputs, profiles: profilesOf(passport), states, unstated, other };
 }
 

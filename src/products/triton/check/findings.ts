@@ -78,6 +78,7 @@ export const findingCodes = {
   'state-also-output': info`"{0}" is an output too: every response copies the state. | Remove it from "output" unless clients read it.`,
   'state-differs': error`"{0}" is fed from "{1}", and {3} gives it as "{2}". | Correct output_name.`,
   'state-not-fed': warning`"{1}" of {2} becomes "{0}" of the next step, and no entry feeds it: every request starts anew. | Add a state entry.`,
+  'contract-invalid': warning`{0} | Correct it, or draft it again: trtforge stream draft MODEL -o contract.json`,
   'state-by-name': warning`"{1}" of {2} reads like the next "{0}", and is no state here: every request starts anew. | Export it with --contract, or let the client send it back.`,
   'state-order': error`Triton pairs states by the order of their names, and would feed "{0}" from "{1}". | Name the outputs so that they sort as the inputs do.`,
   'state-by-client': info`"{0}" has no axis besides the batch, so that Triton cannot keep it: the client sends back "{1}". | Keep it so.`,

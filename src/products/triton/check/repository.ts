@@ -1,11 +1,12 @@
 import { join } from 'node:path';
-import { listFolder, readJson, statIfThere } from '../../../base/files/files.js';
+import { listFolder, statIfThere } from '../../../base/files/files.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { type PlanHeader, readPlanHeader } from '../../../engines/plan/header.js';
 import { checkPlan } from '../../../engines/plan/verify-engine.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { StatePair } from '../../../formats/contract/contract.js';
+import { readContractIfOne } from '../../../formats/contract/file.js';
 import { configText, type ModelConfig, readModelConfig } from '../model-config.js';
-import { contractSchema, type StatePair } from '../states.js';
 import type { Report } from './findings.js';
 
 /** A folder of the repository that Triton takes for a model. */
@@ -33,7 +34,6 @@ export interface ServedPlan {
 }
 
 const CONFIG = 'config.pbtxt';
-const LARGEST_CONTRACT = 1 << 20;
 /** Folders beside the versions that Triton gives a meaning. */
 const ownFolders = ['warmup', 'initial_state', 'configs'];
 const isFolder = (path: string) => statIfThere(path)?.isDirectory() === true;
@@ -75,10 +75,17 @@ function readModel(name: string, path: string, report: Report): ModelFolder | un
   return {
     ...{ name, path, config: hasConfig ? configOf(name, join(path, CONFIG), report) : null },
     versions: versions.toSorted((a, b) => Number(a) - Number(b)),
-    states: contracts.flatMap(
-      (each) => contractSchema.safeParse(readJson(join(path, each), LARGEST_CONTRACT)).data?.state ?? [],
-    ),
+    states: contracts.flatMap((each) => statesIn(join(path, each), `${name}/${each}`, report)),
   };
+}
+
+function statesIn(path: string, file: string, report: Report): readonly StatePair[] {
+  try {
+    return readContractIfOne(path)?.state ?? [];
+  } catch (cause) {
+    report('contract-invalid', file, ours(cause).message);
+    return [];
+  }
 }
 
 function configOf(name: string, file: string, report: Report): ModelConfig | null {

@@ -2,8 +2,7 @@ import { join } from 'node:path';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import { isTaken } from '../engine.js';
-import { agree, type ConfigState, dtypeOf, isBatched } from '../model-config.js';
-import { fedByOrder } from '../states.js';
+import { agree, type ConfigState, dtypeOf, fedByOrder, isBatched } from '../model-config.js';
 import { ours } from './repository.js';
 import { checkDims, compareTensor, type Engine, type Model, servedProfiles } from './tensors.js';
 

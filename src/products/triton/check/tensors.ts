@@ -1,5 +1,6 @@
 import type { otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
+import type { StatePair } from '../../../formats/contract/contract.js';
 import { batchesOf, type EngineTensor, isShapeTensor, isTaken, leastBatch, openShape } from '../engine.js';
 import {
   agree,
@@ -9,7 +10,6 @@ import {
   type ModelConfig,
   shapeOf,
 } from '../model-config.js';
-import type { StatePair } from '../states.js';
 import type { FindingCode, Report } from './findings.js';
 import type { ModelFolder } from './repository.js';
 

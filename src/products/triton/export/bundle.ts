@@ -1,24 +1,7 @@
 import { readFileSync } from 'node:fs';
-import { z } from 'zod';
-import { faultText } from '../../../base/text/schema-error.js';
-import { readYaml } from '../../../base/text/yaml.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
-import { type ErrorCode, TrtforgeError } from '../../../errors.js';
-import { type Contract, contractSchema, knownStates, statesByName } from '../states.js';
+import { type BundleMeta, logitsOf } from '../../../formats/contract/model-meta.js';
 import { refused, type ServedModel } from './served-model.js';
-
-/** Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CONTRACT_INVALID. */
-export const readContract = (path: string): Contract => read(path, contractSchema, 'TF_CONTRACT_INVALID');
-
-/** A bundle's `model_meta.json`, of which the client reads the rest. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_BUNDLE_META_INVALID. */
-export const readBundleMeta = (path: string) =>
-  read(path, z.looseObject({ model_name: z.string().nullish() }), 'TF_BUNDLE_META_INVALID');
-
-function read<T>(path: string, schema: z.ZodType<T>, code: ErrorCode): T {
-  const parsed = schema.safeParse(readYaml(path, code).content);
-  if (parsed.success) return parsed.data;
-  throw new TrtforgeError(code, `${path} cannot be used for Triton: ${faultText(parsed.error)}.`);
-}
 
 const roles = { encoder: /encoder/i, predictor: /predict|decoder/i, joint: /joint/i } as const;
 type Role = keyof typeof roles;
@@ -44,25 +27,27 @@ export function componentsOf(
   );
 }
 
-/** The states of a component whose known answer has none, by their names. */
-export function namedStates({ passport }: StoredEngine): Contract | undefined {
-  if (knownStates(passport).length > 0) return undefined;
-  return { inputs: [], state: [...statesByName(passport)] };
-}
-
 const CLIENT = new URL('../../../../examples/triton/main.ts', import.meta.url);
 
-/** A program that decodes with the models, and what it reads: by name. */
+/** A program that decodes with the models, and what it reads: by name. Throws TF_SERVING_REFUSED where the meta file leaves open how. */
 export function clientFiles(
   start: string,
   models: readonly ServedModel[],
-  meta: object,
+  meta: BundleMeta,
 ): readonly (readonly [string, string])[] {
+  const [, , joint] = models;
+  const logits = logitsOf(meta, joint?.outputs[0]?.shape?.at(-1));
+  if (typeof logits === 'string')
+    throw refused(
+      `${meta.path} cannot be decoded with: ${logits}.`,
+      'Correct blank_id, duration_values and joint_vocab_size in it.',
+    );
+  const decoding = { ...logits, labels: meta.labels, streaming: meta.streaming };
   const described = models.map(({ name, maxBatch, states, fed, inputs, outputs }) => ({
     ...{ model: name, isBatched: maxBatch > 0, isStateful: states.length > 0, inputs, outputs, fed },
   }));
   return [
-    [`${start}.client.json`, `${JSON.stringify({ models: described, meta }, null, 1)}\n`],
+    [`${start}.client.json`, `${JSON.stringify({ models: described, decoding }, null, 1)}\n`],
     [`${start}.client.mts`, readFileSync(CLIENT, 'utf8').replace('client.json', `${start}.client.json`)],
   ];
 }

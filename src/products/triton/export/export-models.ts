@@ -15,9 +15,12 @@ import { type ExportedFile, writeExport } from '../../../engines/exports/exporte
 import type { LocalStore } from '../../../engines/store/local.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { verifyTrusted } from '../../../engines/store/trust.js';
+import { readContract } from '../../../formats/contract/file.js';
+import { readMeta } from '../../../formats/contract/model-meta.js';
+import { pairStates } from '../../../formats/contract/state-pairs.js';
 import { readLabels } from '../../../formats/images/labels.js';
-import type { Contract } from '../states.js';
-import { clientFiles, componentsOf, namedStates, readBundleMeta, readContract } from './bundle.js';
+import { knownStates } from '../engine.js';
+import { clientFiles, componentsOf } from './bundle.js';
 import { engineFamily, plainName, tritonExporter } from './exporter.js';
 import { refused, type ServedModel, type ServeRequest, serve } from './served-model.js';
 import { planFile } from './tensor-files.js';
@@ -64,20 +67,20 @@ export async function exportModels(
   const chosen = await enginesNamed(engines, store);
   const contract = contractFile === undefined ? undefined : readContract(contractFile);
   const labels = labelFile === undefined ? [] : readLabels(labelFile);
-  const served = (name: string, own: readonly StoredEngine[], states: Contract | undefined) => {
+  const served = (name: string, own: readonly StoredEngine[], states: ServeRequest['contract']) => {
     const version = request.version ?? nextVersion(repository, name);
     const isPinned = request.version !== undefined;
     return serve(own, { ...request, name, version, isPinned, labels, contract: states });
   };
-  const meta = bundle === undefined ? undefined : readBundleMeta(bundle);
-  const title = meta === undefined ? chosen[0]!.passport.model.name : (meta.model_name ?? 'bundle');
+  const meta = bundle === undefined ? undefined : readMeta(bundle);
+  const title = meta === undefined ? chosen[0]!.passport.model.name : (meta.modelName ?? 'bundle');
   const start = request.name ?? plainName(title.split('/').at(-1)!);
   const models =
     meta === undefined
       ? [served(start, chosen, contract)]
       : componentsOf(chosen).map(([role, own]) => {
           const states = role === 'encoder' ? contract : undefined;
-          return served(`${start}_${role}`, own, states ?? namedStates(own[0]!));
+          return served(`${start}_${role}`, own, states ?? statesOfComponent(own[0]!));
         });
   const client = meta === undefined ? [] : clientFiles(start, models, meta);
   const files = await publishModels(models, repository, store, request.force);
@@ -98,8 +101,15 @@ export async function exportModels(
       states: states.map((state) => ({ ...state, input: state.input.name, output: state.output.name })),
     })),
     client: client.map(([name]) => name),
-    warnings: models.flatMap(({ warnings }) => warnings),
+    warnings: [...(meta?.warnings ?? []), ...models.flatMap(({ warnings }) => warnings)],
   };
+}
+
+/** By the known answer, else by names: a bundle has a contract for its encoder at most. */
+function statesOfComponent({ passport }: StoredEngine): ServeRequest['contract'] {
+  const known = knownStates(passport);
+  const { inputs, outputs } = passport.plan;
+  return { inputs: [], state: known.length > 0 ? known : pairStates(inputs, outputs) };
 }
 
 /** Engines by file, or of the store; a part of a name there brings those of the same model and recipe for other GPUs, an identity does not. */
@@ -112,7 +122,7 @@ async function enginesNamed(names: readonly string[], store: LocalStore): Promis
       found.push({ identity, planPath: name, passport, signature, readablePath: null });
       continue;
     }
-    const { engines } = await chooseEngines(store, [name]);
+    const engines = await soundEngines([name], store);
     const isIdentity = engines.some(({ identity }) => identity.startsWith(name));
     found.push(...(isIdentity ? engines : await ofFamilies(engines, store)));
   }
@@ -132,7 +142,13 @@ async function ofFamilies(
     const passport = models.includes(model ?? '') ? await store.passport(identity) : undefined;
     if (passport !== undefined && families.includes(engineFamily({ passport }))) same.push(identity);
   }
-  return (await chooseEngines(store, same)).engines;
+  return soundEngines(same, store);
+}
+
+async function soundEngines(names: readonly string[], store: LocalStore): Promise<readonly StoredEngine[]> {
+  const { engines, bad } = await chooseEngines(store, names);
+  for (const { error } of bad) throw error;
+  return engines;
 }
 
 /** After those that are there. */

@@ -5,18 +5,19 @@ import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js'
 import type { Profile } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { Contract } from '../../../formats/contract/contract.js';
+import { canFeed, pairStates } from '../../../formats/contract/state-pairs.js';
 import { elementCount } from '../../../formats/tensor/dtype.js';
 import {
   batchesOf,
   configTensor,
   type EngineTensor,
   isShapeTensor,
+  knownStates,
   leastBatch,
-  openShape,
   profilesOf,
 } from '../engine.js';
-import { agree, type ConfigTensor, dataTypes } from '../model-config.js';
-import { type Contract, fedByOrder, knownStates, statesByName } from '../states.js';
+import { type ConfigTensor, dataTypes, fedByOrder } from '../model-config.js';
 
 export interface ServeRequest {
   readonly name: string;
@@ -30,7 +31,7 @@ export interface ServeRequest {
   readonly labels: readonly string[];
   /** A GPU's name, or a part of it: which of several engines of one capability. */
   readonly gpu: string | undefined;
-  readonly contract: Contract | undefined;
+  readonly contract: Pick<Contract, 'inputs' | 'state'> | undefined;
   /** What Triton cannot serve is a warning, not an error. */
   readonly force: boolean;
 }
@@ -85,7 +86,8 @@ export function serve(engines: readonly StoredEngine[], request: ServeRequest): 
   if (new Set(profiles.map(({ length }) => length)).size > 1)
     throw refused('The engines have different numbers of profiles.', 'Export them as two models.');
   const all = statesOf(first, request.contract);
-  const unstated = request.contract === undefined && all.length === 0 ? statesByName(first.passport) : [];
+  const isUnstated = request.contract === undefined && all.length === 0;
+  const unstated = isUnstated ? pairStates(plan.inputs, plan.outputs) : [];
   for (const { input, output } of unstated)
     warn(
       `${output} reads like the next ${input}, and is no state here: each request begins anew. Pass a contract: trtforge stream draft ${first.planPath} -o contract.json`,
@@ -229,7 +231,7 @@ function rejectTensor(
 }
 
 /** By the contract, else by what the known answer feeds back. */
-function statesOf({ passport }: StoredEngine, contract: Contract | undefined): readonly State[] {
+function statesOf({ passport }: StoredEngine, contract: ServeRequest['contract']): readonly State[] {
   const { plan } = passport;
   return (contract?.state ?? knownStates(passport)).map(({ input: from, output: to, initial }) => {
     const input = plan.inputs.find(({ name }) => name === from);
@@ -242,9 +244,6 @@ function statesOf({ passport }: StoredEngine, contract: Contract | undefined): r
     );
   });
 }
-
-const canFeed = (output: EngineTensor, input: EngineTensor): boolean =>
-  input.dtype === output.dtype && agree(openShape(input)!, openShape(output)!);
 
 /** A state that core would feed from the output of another one. */
 function swappedStates(

@@ -1,15 +1,10 @@
 import { areDrawable } from '../../../engines/identity/known-answer-schema.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
-import { inDtype } from '../../../engines/run/inputs.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
+import { filledTensor } from '../../../formats/contract/state.js';
 import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import {
-  floatTensor,
-  type IntegerDtype,
-  integerTensor,
-  isIntegerDtype,
-} from '../../../formats/tensor/values.js';
+import { type IntegerDtype, integerTensor } from '../../../formats/tensor/values.js';
 import { inTypesOf, madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
 import { batchesOf, configTensor, type EngineTensor, isTaken } from '../engine.js';
 import type { ConfigState, ModelConfig } from '../model-config.js';
@@ -91,7 +86,7 @@ export const initialStates = (model: ServedModel, files: TensorFiles): readonly 
     if (initial !== 0) {
       if (!areDrawable([{ dtype: input.dtype, shape: first }]))
         throw refused(`The state ${input.name} has more than 1 GiB at its smallest size.`);
-      files.set(`initial_state/${file}`, filled(input.dtype as Dtype, first, initial));
+      files.set(`initial_state/${file}`, filledTensor(input.dtype as Dtype, first, initial).bytes);
     }
     const data = initial === 0 ? { zero_data: true } : { data_file: file };
     return {
@@ -102,12 +97,3 @@ export const initialStates = (model: ServedModel, files: TensorFiles): readonly 
       initial_state: [{ name: `${input.name} at the start`, data_type: data_type!, dims: first, ...data }],
     };
   });
-
-/** The bytes of a tensor whose elements are all `value`. */
-export function filled(dtype: Dtype, shape: readonly number[], value: number): Uint8Array {
-  const values = new Float32Array(elementCount(shape)).fill(value);
-  if (isIntegerDtype(dtype)) return integerTensor(dtype, shape, values).bytes;
-  if (dtype === 'bool') return new Uint8Array(values.length).fill(value === 0 ? 0 : 1);
-  return inDtype({ name: 'state', dtype, shape }, floatTensor('float32', shape, values), 'the contract')
-    .bytes;
-}

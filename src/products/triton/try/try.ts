@@ -4,6 +4,7 @@ import { makeScratch } from '../../../base/files/scratch.js';
 import { passportPath } from '../../../engines/identity/engine-name.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
+import { filledTensor } from '../../../formats/contract/state.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values } from '../../../formats/tensor/values.js';
@@ -13,7 +14,6 @@ import { runChecks } from '../../../quality/known-answer/run-checks.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
 import { checkRepository } from '../check/check.js';
 import { type ModelFolder, readRepository } from '../check/repository.js';
-import { filled } from '../export/tensor-files.js';
 import { backendOf, dtypeOf, innerDims, isBatched, type ModelConfig } from '../model-config.js';
 import { TritonClient } from './client.js';
 import type { TriedModel, TritonTry } from './result-schema.js';
@@ -198,7 +198,7 @@ function inputsOf(config: ModelConfig, answer: Answer | undefined): NamedTensors
     const dims = warm[name]?.dims ?? config.input?.[at]?.dims ?? [];
     const sizes = dims.map((size) => Math.max(1, size));
     const shape = isBatched(config) ? [1, ...sizes] : sizes;
-    return [name, { dtype, shape, bytes: filled(dtype, shape, dtypes[dtype].kind === 'float' ? 1 : 0) }];
+    return [name, filledTensor(dtype, shape, dtypes[dtype].kind === 'float' ? 1 : 0)];
   });
   return new Map([...plain, ...made]);
 }

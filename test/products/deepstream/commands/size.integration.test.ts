@@ -318,6 +318,15 @@ describe('each option of deepstream size, over the same fake', () => {
   test('stops where it is told', async () => {
     const none = await sized([...asIs, '--time-limit', '0', '--timeout', '600']);
     expect(none.result).toMatchObject({ engines: [], stop: { reason: 'time' } });
+    const doubling = [...asIs, '--fps', '30', '--max-batch', '1', '--max-batch-limit', '4', '--min-gain'];
+    const recorded = environment.TRTEXEC;
+    const filled = { version: '10.6', says: '10.3.0.26', fault: 'saturated', isSaturated: true } as const;
+    environment.TRTEXEC = fakeTrtexec(root, filled);
+    const gains = [];
+    for (const least of ['10', '-100']) gains.push((await sized([...doubling, least])).result);
+    environment.TRTEXEC = recorded;
+    expect(gains.map(({ stop }) => stop?.reason)).toEqual(['gain', 'max-batch-limit']);
+    expect(gains.map(({ engines }) => engines.length)).toEqual([2, 3]);
     const { sensitivity } = (
       await sized([...asIs, '--max-batch', '32', '--max-batch-limit', '32', '--sensitivity'])
     ).result;

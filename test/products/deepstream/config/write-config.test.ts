@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { afterAll, describe, expect, it, test } from 'vitest';
@@ -110,6 +110,18 @@ describe('what is written', () => {
       'config_infer_primary_net.txt',
       'config_inferserver_primary_net.txt',
     ]);
+  });
+
+  test('of a model that lies elsewhere, by another name', async () => {
+    const { line, root, onnx } = await project({ model: { metadata: ultralytics }, plan: {} });
+    renameSync(onnx, join(root, 'other.onnx'));
+    const named = [...line, '--onnx', join(root, 'other.onnx'), '--name', 'cars', '--json'];
+    const { json } = await trtforge(named);
+    const files = json<DeepstreamConfig>().files.map((file) => basename(file));
+    expect(files).toContain('config_inferserver_primary_cars.txt');
+    const text = readFileSync(join(root, 'config', 'config_infer_primary_cars.txt'), 'utf8');
+    expect(text).toContain('onnx-file=../other.onnx');
+    expect(text).toContain('parse-bbox-func-name=NvDsInferParseCustom_cars');
   });
 
   test('of a model: the engine is the one that nvinfer builds, and the check agrees', async () => {

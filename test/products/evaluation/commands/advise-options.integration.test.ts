@@ -1,14 +1,14 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { writeNpz } from '../../../../src/formats/tensor/npz.js';
 import type { Advice } from '../../../../src/quality/study/advise/result.js';
-import { floats, ids, modelFile } from '../../../engines/runtime/onnxruntime/models.js';
+import { modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { noise } from '../../../formats/precision/judge.js';
 import { writeBundle } from '../../../support/bundle.js';
 import { trtforge } from '../../../support/trtforge.js';
-import { paint } from '../image-networks.js';
+import { paint, quantizableMeans } from '../image-networks.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-advise-options-'));
 const at = (...names: readonly string[]) => join(folder, ...names);
@@ -25,24 +25,7 @@ beforeAll(async () => {
   });
   writeFileSync(at('labels.txt'), 'red\ngreen\nblue\n');
   writeFileSync(at('truth.tsv'), 'a.png\tred\nb.png\tgreen\nc.png\tblue\nd.png\tblue\n');
-  // Means of the channels behind a product that can be quantized, and one that is last.
-  model = await modelFile((graph) => {
-    graph.input('image', 'float32', [1, 3, 16, 16]);
-    graph.initializer('shape', ids([2], [1, 3]));
-    const unit = (rows: number, columns: number) =>
-      Array.from({ length: rows * columns }, (_, cell) =>
-        cell % columns === Math.floor(cell / columns) ? 1 : 0,
-      );
-    const sizes = [3, 32, 32, 3];
-    graph.node('GlobalAveragePool', { name: 'pool', inputs: ['image'], outputs: ['pooled'] });
-    graph.node('Reshape', { name: 'flat', inputs: ['pooled', 'shape'], outputs: ['means'] });
-    for (const [index, name] of ['one', 'two', 'scores'].entries()) {
-      const [rows, columns] = [sizes[index]!, sizes[index + 1]!];
-      graph.initializer(`w${index}`, floats('float32', [rows, columns], unit(rows, columns)));
-      graph.node('MatMul', { name, inputs: [['means', 'one', 'two'][index]!, `w${index}`], outputs: [name] });
-    }
-    graph.output('scores', 'float32', [1, 3]);
-  });
+  model = await quantizableMeans();
 });
 
 async function advised(file: string, ...words: readonly string[]) {
@@ -91,4 +74,28 @@ test('words are scored in the bundle that the model is part of', async () => {
   const { task, chosen } = await advised(joint, ...words, ...speech);
   expect(task).toMatchObject({ id: 'wer', metric: { name: 'wer', value: 1 } });
   expect(chosen).toEqual(expect.any(Number));
+});
+
+test('operators of plug-ins have the types that are told', async () => {
+  const plugged = await modelFile(
+    (graph) => {
+      graph.input('x', 'float32', [1, 64]);
+      for (const [index, name] of ['w0', 'w1', 'w2'].entries())
+        graph.initializer(name, noise([64, 64], 0.1, index));
+      graph.node('MatMul', { name: 'one', inputs: ['x', 'w0'], outputs: ['a'] });
+      graph.node('MatMul', { name: 'two', inputs: ['a', 'w1'], outputs: ['b'] });
+      graph.node('FastGelu', { name: 'plug', domain: 'com.microsoft', inputs: ['b'], outputs: ['c'] });
+      graph.node('Mul', { name: 'twice', inputs: ['c', 'w2'], outputs: ['y'] });
+      graph.output('y', 'float32', [64, 64]);
+    },
+    { opsets: { 'com.microsoft': 1 } },
+  );
+  const samples = [1, 2, 3, 4].flatMap((seed) => {
+    writeNpz(at(`x${seed}.npz`), new Map([['x', noise([1, 64], 1, seed)]]));
+    return ['--calibration', at(`x${seed}.npz`)];
+  });
+  const types = ['--plugin-types', 'com.microsoft::FastGelu:fp16'];
+  const [untold, told] = [await advised(plugged, ...samples), await advised(plugged, ...samples, ...types)];
+  expect(told.convert).toContain(types.join(' '));
+  expect(readFileSync(told.output)).not.toEqual(readFileSync(untold.output));
 });

@@ -22,6 +22,8 @@ beforeAll(async () => {
     named: await detector(),
     means: await channelMeans(),
     other: await channelMeans([1, 0.8, 1]),
+    openDetector: await detector(null, ['h', 'w']),
+    openMeans: await channelMeans([1, 1, 1], 1, {}, ['h', 'w']),
   });
   writeFileSync(at('labels.txt'), 'red\ngreen\nblue\n');
   writeFileSync(at('truth.tsv'), 'a.png\tred\nb.png\tgreen\nc.png\tblue\n');
@@ -82,6 +84,14 @@ describe('eval detector', () => {
     expect(JSON.parse(readFileSync(at('found', 'metrics.json'), 'utf8'))).toMatchObject({ iou: 0.5 });
   });
 
+  test('prepares pictures at the size that a model leaves open', async () => {
+    const opened = line('--conf', '0.5').with(2, models.openDetector!);
+    const at64 = await run(...opened, '--imgsz', '64');
+    expect(at64).toMatchObject({ run: { settings: { imgsz: [64, 64] } }, metrics: { mAP_50: 1 } });
+    // At YOLO's own 640 pixels it does not run.
+    expect((await trtforge([...opened, '--json'])).exitCode).toBe(2);
+  });
+
   test('leaves out what may be missing', async () => {
     const instances = JSON.parse(readFileSync(at('instances.json'), 'utf8'));
     instances.images.push({ id: 11, width: 64, height: 64, file_name: 'val/11.png' });
@@ -123,6 +133,16 @@ describe('eval classify and eval embeddings', () => {
     expect(all).toMatchObject({ images: 3, top1: 1, preprocess: 'rt-detr', run: { latency: { count: 2 } } });
     const part = await run(...classify('--truth', at('missing.tsv'), '--allow-missing', '1'));
     expect(part).toMatchObject({ images: 1, warnings: [{ count: 1 }] });
+  });
+
+  test('prepare pictures at the size that a model leaves open', async () => {
+    const of = (size: number) => ({ preprocessing: { width: size, height: size } });
+    const truth = ['--truth', at('truth.tsv'), '--imgsz', '24'];
+    const classified = await run(...classify(...truth).with(2, models.openMeans!));
+    expect(classified).toMatchObject({ top1: 1, run: of(24) });
+    const pair = ['eval', 'embeddings', models.openMeans!, '--against', models.openMeans!];
+    const embedded = await run(...pair, '--images', at('pictures'), '--imgsz', '32');
+    expect(embedded).toMatchObject({ runs: { reference: of(32), candidate: of(32) } });
   });
 
   test('limits of embeddings decide', async () => {
@@ -331,6 +351,8 @@ describe('compare-backends', () => {
       ),
     );
     expect((all.variants as readonly object[]).length).toBe(2);
+    const opened = line('-o', at('opened'), '--imgsz', '64').with(1, models.openDetector!);
+    expect(first(await run(...opened)).comparabilityKey).toBe(first(all).comparabilityKey);
     expect(first(all)).toMatchObject({ samples: 2, latency: { count: 1 } });
     const part = await run(...line('-o', at('part'), '--image-ids', at('ids.txt'), '--max-images', '1'));
     expect(first(part).samples).toBe(1);

@@ -16,11 +16,14 @@ const boxes = Array.from({ length: COLUMNS ** 2 }, (_, cell) => [
   CELL,
 ]);
 
-/** A detector of coloured cells with the outputs of YOLO: [1,4+3,64]. */
-export const detector = (names: string | null = "{0: 'red', 1: 'green', 2: 'blue'}") =>
+/** A detector of coloured cells with the outputs of YOLO: [1,4+3,64]. Where it leaves the size of its pictures open, it runs at 64 pixels all the same. */
+export const detector = (
+  names: string | null = "{0: 'red', 1: 'green', 2: 'blue'}",
+  size: readonly (number | string)[] = [SIZE, SIZE],
+) =>
   modelFile(
     (graph) => {
-      graph.input('images', 'float32', [1, 3, SIZE, SIZE]);
+      graph.input('images', 'float32', [1, 3, ...size]);
       graph.initializer('cells', ids([3], [1, 3, COLUMNS ** 2]));
       graph.initializer(
         'boxes',

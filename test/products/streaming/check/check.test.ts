@@ -1,5 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Contract } from '../../../../src/formats/contract/contract.js';
+import { readContract } from '../../../../src/formats/contract/file.js';
 import type { RecordedBinding } from '../../../../src/formats/reference/reference.js';
 import { compareBindings } from '../../../../src/products/streaming/check/bindings.js';
 import { contractFindings } from '../../../../src/products/streaming/check/check.js';
@@ -7,9 +9,7 @@ import { checkData } from '../../../../src/products/streaming/check/recorded-dat
 import type { RecordedLengths } from '../../../../src/products/streaming/check/recorded-lengths.js';
 import { checkDimensions } from '../../../../src/products/streaming/check/sizes.js';
 import { scheduled, simulateLengths } from '../../../../src/products/streaming/contract/cache-length.js';
-import type { Contract } from '../../../../src/products/streaming/contract/contract.js';
 import type { ModelBindings } from '../../../../src/products/streaming/contract/draft.js';
-import { readContract } from '../../../../src/products/streaming/contract/file.js';
 
 const contract = readContract(
   join(import.meta.dirname, '../../../fixtures/contracts/batch-first.contract.json'),

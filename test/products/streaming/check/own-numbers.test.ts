@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import type { Contract } from '../../../../src/formats/contract/contract.js';
+import { readContract } from '../../../../src/formats/contract/file.js';
 import { checkOwnNumbers } from '../../../../src/products/streaming/check/own-numbers.js';
-import type { Contract } from '../../../../src/products/streaming/contract/contract.js';
-import { readContract } from '../../../../src/products/streaming/contract/file.js';
 
 const FIXTURES = join(import.meta.dirname, '../../../fixtures/contracts');
 

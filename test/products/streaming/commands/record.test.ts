@@ -49,6 +49,10 @@ describe('trtforge stream record, convert and draft', async () => {
       form: 'jsonl',
       violations: [],
     });
+    const two = ['record', model, '--contract', CONTRACT, '--chunks', '1', '--batch', '2'];
+    expect((await json(...two, '-o', place('two.jsonl'))).status).toBe(0);
+    const { inputs } = JSON.parse(readFileSync(place('two.jsonl'), 'utf8').split('\n')[0]!);
+    expect(inputs.audio_signal.shape).toEqual([2, 8, 41]);
     const compact = await json('convert', place('ref.jsonl'), '-o', place('ref'));
     expect(convertedReferenceSchema.parse(compact.result)).toMatchObject({ chunks: 4, form: 'compact' });
     expect((await json('convert', place('ref'), '-o', place('back.jsonl'))).status).toBe(0);

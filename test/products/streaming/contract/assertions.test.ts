@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Assertion, StatePair } from '../../../../src/formats/contract/contract.js';
+import { filledTensor, fitToCapacity, nextState } from '../../../../src/formats/contract/state.js';
 import type { Tensor } from '../../../../src/formats/tensor/tensor.js';
 import {
   float32Values,
@@ -8,8 +10,6 @@ import {
   tensorFrom,
 } from '../../../../src/formats/tensor/values.js';
 import { checkAssertions, type Step } from '../../../../src/products/streaming/contract/assertions.js';
-import type { Assertion, StatePair } from '../../../../src/products/streaming/contract/contract.js';
-import { filledTensor, fitToCapacity, nextState } from '../../../../src/products/streaming/contract/state.js';
 import { refusal } from '../../../support/refusal.js';
 
 const lengths = (...values: number[]) => integerTensor('int64', [values.length], values);

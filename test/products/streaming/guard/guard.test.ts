@@ -1,9 +1,9 @@
 import { metrics } from '@opentelemetry/api';
 import { afterEach, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
+import { parseContract } from '../../../../src/formats/contract/file.js';
 import type { NamedTensors } from '../../../../src/formats/tensor/tensor.js';
 import { integerTensor } from '../../../../src/formats/tensor/values.js';
-import { parseContract } from '../../../../src/products/streaming/contract/file.js';
 import { guard, guardCall } from '../../../../src/products/streaming/guard/guard.js';
 import { openGuardTelemetry } from '../../../../src/products/streaming/guard/telemetry.js';
 import type { GuardOptions } from '../../../../src/products/streaming/guard/watch.js';

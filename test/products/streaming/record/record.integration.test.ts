@@ -2,11 +2,11 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { readContract } from '../../../../src/formats/contract/file.js';
 import { openReference } from '../../../../src/formats/reference/open.js';
 import type { ReferenceChunk } from '../../../../src/formats/reference/reference.js';
 import { float32Values, numbersOf } from '../../../../src/formats/tensor/values.js';
 import { checkContract } from '../../../../src/products/streaming/check/check.js';
-import { readContract } from '../../../../src/products/streaming/contract/file.js';
 import { planChunks } from '../../../../src/products/streaming/record/inputs.js';
 import {
   convertReference,

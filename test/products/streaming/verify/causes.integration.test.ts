@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { StatePair } from '../../../../src/formats/contract/contract.js';
 import { randomStream } from '../../../../src/formats/tensor/random.js';
 import { float32Values, integerTensor } from '../../../../src/formats/tensor/values.js';
 import {
@@ -7,7 +8,6 @@ import {
 } from '../../../../src/products/streaming/compare/diagnosis.js';
 import { driftOf } from '../../../../src/products/streaming/compare/drift.js';
 import { positionAxis } from '../../../../src/products/streaming/compare/region.js';
-import type { StatePair } from '../../../../src/products/streaming/contract/contract.js';
 import { explain } from '../../../../src/products/streaming/verify/causes.js';
 import { besideRuns, explainSwap, type RunNumbers } from '../../../../src/products/streaming/verify/runs.js';
 import { sensitivityTo } from '../../../../src/products/streaming/verify/sensitivity.js';

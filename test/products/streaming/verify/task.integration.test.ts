@@ -3,15 +3,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { modelFamilies } from '../../../../examples/models/catalogue.js';
+import { readContract } from '../../../../src/formats/contract/file.js';
 import { taskKind } from '../../../../src/products/bundle/token-task.js';
-import { readContract } from '../../../../src/products/streaming/contract/file.js';
 import { recordReference } from '../../../../src/products/streaming/record/record.js';
 import type { ParityRequest } from '../../../../src/products/streaming/verify/plan.js';
-import type { JudgedTask, StreamTask } from '../../../../src/products/streaming/verify/result.js';
+import type {
+  JudgedTask,
+  ParityResult,
+  StreamTask,
+} from '../../../../src/products/streaming/verify/result.js';
 import { parityResultSchema } from '../../../../src/products/streaming/verify/result.js';
 import { verifyAgainstReference } from '../../../../src/products/streaming/verify/verify.js';
 import { changeMeta, changeModel, writeBundle } from '../../../support/bundle.js';
 import { describeWith } from '../../../support/needs.js';
+import { type Answer, trtforge } from '../../../support/trtforge.js';
 import { encoderModel } from '../streaming-encoder.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-task-'));
@@ -265,6 +270,23 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
       code: 'TF_BUNDLE_MISMATCH',
       message: expect.stringMatching(/other tokens or durations than the bundle of --decoder/),
     });
+  });
+
+  it('is judged by the command line as it is told', async () => {
+    const own = await writeBundle(join(folder, 'told'));
+    const other = await changed('told', (value) => Math.abs(value));
+    const verified = async (candidate: string, ...more: readonly string[]) => {
+      const line = ['stream', 'verify', candidate, '--reference', reference, '--threads', '1'];
+      const { json } = await trtforge([...line, ...more, '--json']);
+      return json<ParityResult & Answer>();
+    };
+    const swapped = await verified(encoder, '--decoder', decoder, '--swap', own);
+    expect(swapped).toMatchObject({ exitCode: 0, task: { swap: { decoder: own, candidateCandidate: 0 } } });
+    const scores = ['--task-output', 'encoder_output', '--mode', 'functional', '--min-agreement'];
+    const [strict, lenient] = [await verified(other, ...scores, '1'), await verified(other, ...scores, '0')];
+    expect([judged(strict.task).minAgreement, judged(lenient.task).minAgreement]).toEqual([1, 0]);
+    // The share alone is one reason less; decisions with a margin fail by either.
+    expect(strict.reasons.length - lenient.reasons.length).toBe(1);
   });
 
   it('of class scores is the largest along the last axis, at every place', async () => {

@@ -52,6 +52,32 @@ describe('the conversion that is searched', () => {
     expect(convert?.replaceAll("'", '')).toContain(words.join(' '));
   });
 
+  test('has operators of plug-ins in the types that are told', async () => {
+    const plugged = await modelFile(
+      (graph) => {
+        graph.input('x', 'float32', ['batch', 16]);
+        graph.initializer('k', floats([], [60000]));
+        graph.initializer('w', noise([16, 16], 0.3, 1));
+        graph.node('MatMul', { name: 'first', inputs: ['x', 'w'], outputs: ['a'] });
+        graph.node('FastGelu', { name: 'plug', domain: 'com.microsoft', inputs: ['a'], outputs: ['p'] });
+        graph.node('Mul', { name: 'up', inputs: ['p', 'k'], outputs: ['b'] });
+        graph.node('Div', { name: 'down', inputs: ['b', 'k'], outputs: ['y'] });
+        graph.output('y', 'float32', ['batch', 16]);
+      },
+      { opsets: { 'com.microsoft': 1 } },
+    );
+    const [typed, config] = [freshPath('.typed.onnx'), freshPath('.json')];
+    const types = ['--plugin-types', 'com.microsoft::FastGelu:fp16'];
+    const made = await trtforge(['convert', plugged, '-o', typed, ...types]);
+    expect(made.exitCode, made.err).toBe(0);
+    writeFileSync(config, JSON.stringify({ 'plugin-types': types[1] }));
+    const line = ['bisect', typed, '--against', plugged, '-o', freshPath('/out'), '--samples', '1'];
+    const { json } = await trtforge([...line, '--config', config, '--json']);
+    const { convert, ...found } = json<BisectResult>();
+    expect(found).toMatchObject({ exitCode: 0, outcome: 'pass' });
+    expect(convert).toContain(types.join(' '));
+  });
+
   test('knows the largest values of its samples', async () => {
     const found = (limit: string) => bisected(candidates.fp16!, '--calibration', data, '--data-max', limit);
     for (const limit of ['5', '65504'])

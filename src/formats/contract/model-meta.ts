@@ -4,8 +4,8 @@ import { parseJson } from '../../base/files/json.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
-import type { ChunkSchedule, FirstAndRest } from '../../quality/tasks/recogniser.js';
-import { type Layout, parseLayouts } from './layout-contract.js';
+import { type FirstAndRest, firstAndRestOf } from './contract.js';
+import { type Layout, parseLayouts } from './layouts.js';
 
 /** Real files are some hundred KiB, most of it the labels. */
 const LARGEST_META = 16 << 20;
@@ -19,10 +19,7 @@ const words = z.custom<readonly string[]>(
 /** One number for every chunk, or that of the first and that of the rest. */
 const frames = z
   .union([z.int().nonnegative(), z.tuple([z.int().nonnegative(), z.int().nonnegative()])])
-  .transform(
-    (value): FirstAndRest =>
-      typeof value === 'number' ? { first: value, rest: value } : { first: value[0], rest: value[1] },
-  );
+  .transform(firstAndRestOf);
 const someFrames = frames.refine(({ first, rest }) => first > 0 && rest > 0, 'is not a number of frames');
 
 /** NeMo's `streaming_cfg` of a cache-aware encoder. */
@@ -47,6 +44,18 @@ const metaSchema = z.looseObject({
   features: z.looseObject({ type: z.string().nullish(), n_mels: count }).nullish(),
   streaming: streamingSchema.nullish(),
 });
+
+/** How a streaming encoder takes the frames of an utterance. */
+export interface UtteranceChunks {
+  /** Frames of a chunk that no chunk before it began with. */
+  readonly chunk: FirstAndRest;
+  /** Frames from the begin of a chunk to that of the next. */
+  readonly shift: FirstAndRest;
+  /** Frames before the chunk that go in front of it. */
+  readonly before: FirstAndRest;
+  /** Fewest frames that are worth a chunk: what is left with fewer at the end is not fed. */
+  readonly fewest: FirstAndRest;
+}
 
 /** The content of a meta file; null where the file leaves it open. */
 export interface BundleMeta {
@@ -73,8 +82,7 @@ export interface BundleMeta {
   readonly jointWidth: number | null;
   /** By the field of `tensor_layout_contract`: `encoder_input` to the tensors it names. */
   readonly layouts: ReadonlyMap<string, readonly Layout[]>;
-  /** How a streaming encoder takes an utterance. */
-  readonly streaming: ChunkSchedule | null;
+  readonly streaming: UtteranceChunks | null;
   /** What contradicts itself in the file without touching any engine. */
   readonly warnings: readonly string[];
 }
@@ -131,6 +139,27 @@ export function parseMeta(text: string, path: string): BundleMeta {
       ...labelWarnings(labels?.length ?? null, data.tokenizer_vocab_size ?? null),
     ],
   };
+}
+
+/** How the logits of a joint network are read: first those of tokens and the blank, then one for each duration. */
+export interface LogitFacts {
+  readonly tokenLogits: number;
+  readonly blankId: number;
+  /** Empty for a plain transducer. */
+  readonly durations: readonly number[];
+}
+
+/** The same of a network of `width` logits (null: not known), or why it cannot be decoded. */
+export function logitsOf(meta: BundleMeta, width: number | string | null | undefined): LogitFacts | string {
+  const logits = typeof width === 'number' ? width : meta.jointWidth;
+  if (logits === null) return 'neither the meta file nor the joint network states the number of logits';
+  // Logits beyond the vocabulary and its blank are durations 0, 1, 2, …
+  const beyond = meta.vocabulary === null ? 0 : Math.max(0, logits - meta.vocabulary - 1);
+  const durations = meta.durations ?? Array.from({ length: beyond }, (_, duration) => duration);
+  const tokenLogits = logits - durations.length;
+  const blankId = meta.blankId ?? tokenLogits - 1;
+  if (blankId >= tokenLogits) return `its blank ${blankId} is outside the ${tokenLogits} token logits`;
+  return { tokenLogits, blankId, durations };
 }
 
 /** Fields that are not read and have nearly the name of one that is, and that the file lacks. */

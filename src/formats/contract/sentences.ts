@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+import { type Dtype, dtypes } from '../tensor/dtype.js';
 import type { Assertion, Contract } from './contract.js';
 
 /** What sentences are about. */

@@ -2,18 +2,15 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { TrtforgeError } from '../../../../src/errors.js';
-import { contractFromModel } from '../../../../src/products/streaming/contract/draft.js';
-import {
-  parseContract,
-  readContract,
-  writeContract,
-} from '../../../../src/products/streaming/contract/file.js';
-import { undecidedStates } from '../../../../src/products/streaming/contract/roles.js';
-import { mutations } from '../../../support/mutations.js';
-import { refusal } from '../../../support/refusal.js';
+import { TrtforgeError } from '../../../src/errors.js';
+import { parseContract, readContract, writeContract } from '../../../src/formats/contract/file.js';
+import { undecidedStates } from '../../../src/formats/contract/roles.js';
+import { statePair } from '../../../src/formats/contract/state-pairs.js';
+import { contractFromModel } from '../../../src/products/streaming/contract/draft.js';
+import { mutations } from '../../support/mutations.js';
+import { refusal } from '../../support/refusal.js';
 
-const FIXTURES = join(import.meta.dirname, '../../../fixtures/contracts');
+const FIXTURES = join(import.meta.dirname, '../../fixtures/contracts');
 const fixture = (name: string) => join(FIXTURES, `${name}.contract.json`);
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-contract-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -471,7 +468,7 @@ describe('a draft from a model', () => {
     ]);
     const [, state] = undecidedStates(inputs, outputs, []);
     expect(state?.candidates).toContain('out_1');
-    expect(undecidedStates(inputs, outputs, [{ input: 'lstm_state', output: 'out_1' }])).not.toContainEqual(
+    expect(undecidedStates(inputs, outputs, [statePair('lstm_state', 'out_1')])).not.toContainEqual(
       expect.objectContaining({ input: 'lstm_state' }),
     );
   });

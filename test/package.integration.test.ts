@@ -1,5 +1,8 @@
-import { readFileSync, statSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { pages } from './support/pages.js';
 
@@ -38,6 +41,21 @@ test('what its pages link of docs/ is in the package', () => {
   expect(inDocs.filter((path) => !packed.some((pattern) => pattern.test(path)))).toEqual([]);
 });
 
-test('the program of the package stays executable after each compilation', () => {
-  expect(statSync(new URL('../dist/trtforge.cjs', import.meta.url)).mode & 0o111).toBe(0o111);
+test('the command is linked before and after the first build, and states how to build', () => {
+  const root = fileURLToPath(new URL('..', import.meta.url));
+  const clone = mkdtempSync(join(tmpdir(), 'trtforge-clone-'));
+  cpSync(join(root, 'bin'), join(clone, 'bin'), { recursive: true });
+  const { name, version, bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+  writeFileSync(join(clone, 'package.json'), JSON.stringify({ name, version, bin }));
+  const environment = { ...process.env, npm_config_prefix: join(clone, 'prefix') };
+  execFileSync('npm', ['link', '--offline'], { cwd: clone, env: environment, stdio: 'ignore' });
+  const linked = () =>
+    spawnSync(join(clone, 'prefix', 'bin', 'trtforge'), ['--version'], { encoding: 'utf8' });
+  expect(linked()).toMatchObject({
+    status: 3,
+    stderr: expect.stringContaining(`cd ${clone} && npm install`),
+  });
+  symlinkSync(join(root, 'dist'), join(clone, 'dist'));
+  expect(linked()).toMatchObject({ status: 0, stdout: expect.stringContaining(version) });
+  rmSync(clone, { recursive: true });
 });

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { faultText } from '../../../base/text/schema-error.js';
-import { TrtforgeError } from '../../../errors.js';
-import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+import { faultText } from '../../base/text/schema-error.js';
+import { TrtforgeError } from '../../errors.js';
+import { type Dtype, dtypes } from '../tensor/dtype.js';
 
 /** Parses with a schema that leaves out what it does not know, or throws TF_CONTRACT_INVALID with the first field that is wrong. */
 export function parseForm<T>(path: string, schema: z.ZodType<T>, content: unknown): T {

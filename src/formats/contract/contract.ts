@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+import { type Dtype, dtypes } from '../tensor/dtype.js';
 
 const dtype = z.enum(Object.keys(dtypes) as [Dtype, ...Dtype[]]);
 const whole = z.number().int();
@@ -43,7 +43,12 @@ const cacheLengthRule = z.strictObject({
   drop: whole,
 });
 
+/** Of the first chunk, and of every later one. */
 const firstAndRest = z.strictObject({ first: whole, rest: whole });
+export type FirstAndRest = Immutable<z.infer<typeof firstAndRest>>;
+/** One number for both, or one for each. */
+export const firstAndRestOf = (value: number | readonly [number, number]): FirstAndRest =>
+  typeof value === 'number' ? { first: value, rest: value } : { first: value[0], rest: value[1] };
 
 const schedule = z.object({
   /** Input whose axis is cut, and which axis. */
@@ -141,6 +146,14 @@ export type CacheLengthRule = Immutable<z.infer<typeof cacheLengthRule>>;
 export type ChunkSchedule = Immutable<z.infer<typeof schedule>>;
 export type DimensionRange = Immutable<z.infer<typeof range>>;
 export type Assertion = Contract['assertions'][number];
+
+/** An input that may be a state: outputs of its type and shape that feed nothing, and why none was decided for. */
+export const undecidedSchema = z.object({
+  input: z.string(),
+  candidates: z.array(z.string()),
+  reason: z.enum(['no-name', 'reads-like-signal', 'shape-only']),
+});
+export type UndecidedState = z.infer<typeof undecidedSchema>;
 
 /** One contract violation: an assertion that a step of a run or a recording violates. */
 export const violationSchema = z.object({

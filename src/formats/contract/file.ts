@@ -1,11 +1,11 @@
-import { readText } from '../../../base/files/files.js';
-import { parseJson } from '../../../base/files/json.js';
-import { publishFile } from '../../../base/files/publish.js';
-import { assertUnedited } from '../../../base/files/user-files.js';
-import { isEncoderForm, readEncoderForm } from '../legacy/encoder.js';
-import { isWholeModelForm, readWholeModelForm } from '../legacy/whole-model.js';
+import { readJson, readText } from '../../base/files/files.js';
+import { parseJson } from '../../base/files/json.js';
+import { publishFile } from '../../base/files/publish.js';
+import { assertUnedited } from '../../base/files/user-files.js';
 import { type Contract, type ContractFile, contractSchema } from './contract.js';
+import { isEncoderForm, readEncoderForm } from './encoder-form.js';
 import { contractInvalid, parseForm } from './parse-form.js';
+import { isWholeModelForm, readWholeModelForm } from './whole-model-form.js';
 
 /** A contract is a page or two; what is larger is another file. */
 const MAX_BYTES = 1 << 20;
@@ -18,6 +18,12 @@ const OWN_SCHEMA = 'trtforge.contract/1';
  */
 export function readContract(path: string): Contract {
   return parseContract(path, readText(path, MAX_BYTES, 'TF_CONTRACT_INVALID'));
+}
+
+/** The same of a file that may have another purpose: undefined where it is no JSON of our schema. */
+export function readContractIfOne(path: string): Contract | undefined {
+  const content = readJson(path, MAX_BYTES) as { readonly schema?: unknown } | null | undefined;
+  return content?.schema === OWN_SCHEMA ? readContract(path) : undefined;
 }
 
 /** The same from text; `path` names it in errors. */

@@ -1,6 +1,3 @@
-import { isLength, type NamedPair, pairByName } from '../../../engines/run/state-names.js';
-import type { FirstAndRest } from '../../../quality/tasks/recogniser.js';
-import { lengthNameOf } from '../fastconformer.js';
 import type {
   Assertion,
   CacheLengthRule,
@@ -8,39 +5,41 @@ import type {
   Contract,
   ContractBinding,
   DimensionRange,
+  FirstAndRest,
   StatePair,
 } from './contract.js';
 import { lengthsAmong, openAxis, signalAmong, withRoles } from './roles.js';
 import { rulesOfSentences, type SentenceSubjects } from './sentences.js';
+import { isLength, pairStates } from './state-pairs.js';
 
-/** What the forms of contract have in common, before anything is concluded. Absent is null or empty. */
+/** What the forms of contract have in common, before anything is concluded. */
 export interface StatedContract {
   readonly name: string;
   readonly origin: Contract['origin'];
   readonly inputs: readonly Omit<ContractBinding, 'role'>[];
   readonly outputs: readonly Omit<ContractBinding, 'role'>[];
   /** Output to how it is fitted before it is fed back. */
-  readonly padding: ReadonlyMap<string, StatedPadding>;
-  readonly cacheLengthRule: CacheLengthRule | null;
-  readonly chunk: FirstAndRest | null;
-  readonly shift: FirstAndRest | null;
+  readonly padding?: ReadonlyMap<string, StatedPadding>;
+  readonly cacheLengthRule?: CacheLengthRule | null;
+  readonly chunk?: FirstAndRest | null;
+  readonly shift?: FirstAndRest | null;
   /** Frames of the chunk before that are put in front. */
-  readonly preEncode: FirstAndRest | null;
-  readonly statedSizes: readonly number[];
-  readonly validOutLength: number | null;
+  readonly preEncode?: FirstAndRest | null;
+  readonly statedSizes?: readonly number[];
+  readonly validOutLength?: number | null;
   /** Bounds of the state's length. */
-  readonly stateBounds: { readonly min: number; readonly max: number } | null;
+  readonly stateBounds?: { readonly min: number; readonly max: number } | null;
   /** Dimension key (`audio_signal.T`, `B`) to range. */
-  readonly profiles: readonly {
+  readonly profiles?: readonly {
     readonly name: string;
     readonly dimensions: ReadonlyMap<string, DimensionRange>;
   }[];
   /** Valid positions of the state after every chunk. */
-  readonly stateCount: number | null;
+  readonly stateCount?: number | null;
   /** Rules in words: `NAME == 1`, or prose. */
-  readonly sentences: readonly string[];
-  readonly tolerances: Contract['tolerances'];
-  readonly ignored: readonly string[];
+  readonly sentences?: readonly string[];
+  readonly tolerances?: Contract['tolerances'];
+  readonly ignored?: readonly string[];
 }
 
 export interface StatedPadding {
@@ -52,28 +51,28 @@ export interface StatedPadding {
 
 /** Draws the conclusions: what is fed back, which tensors are lengths, how long chunks are, what can be checked. */
 export function resolveContract(stated: StatedContract): Contract {
-  const pairs = pairByName(stated.inputs, stated.outputs);
+  const pairs = pairStates(stated.inputs, stated.outputs);
   const lengths = lengthsAmong(stated.inputs, stated.outputs, pairs);
   const signal = signalAmong(stated.inputs, pairs);
   const outputs = withRoles(stated.outputs, pairs, lengths, null, 'outputs');
   const results = outputs.filter(({ role }) => role === 'result').map(({ name }) => name);
   const implied = impliedAssertions(stated, lengths.result, lengths.stateOut, results[0] ?? null);
-  const said = rulesOfSentences(stated.sentences, subjectsOf(stated, lengths.stateOut), implied);
+  const said = rulesOfSentences(stated.sentences ?? [], subjectsOf(stated, lengths.stateOut), implied);
   return {
     schema: 'trtforge.contract/1',
     name: stated.name,
     origin: stated.origin,
     inputs: withRoles(stated.inputs, pairs, lengths, signal?.name ?? null, 'inputs'),
     outputs,
-    state: pairs.map((pair) => statePair(pair, stated, lengths.stateOut)),
+    state: pairs.map((pair) => fittedAsStated(pair, stated, lengths.stateOut)),
     lengths,
-    cacheLengthRule: stated.cacheLengthRule,
+    cacheLengthRule: stated.cacheLengthRule ?? null,
     schedule: signal === null ? null : scheduleOf(stated, signal),
-    profiles: stated.profiles.map((profile) => resolveProfile(stated.inputs, profile)),
+    profiles: (stated.profiles ?? []).map((profile) => resolveProfile(stated.inputs, profile)),
     assertions: [...implied, ...said.assertions],
-    tolerances: stated.tolerances,
+    tolerances: stated.tolerances ?? [],
     notExecutable: said.notExecutable,
-    ignored: stated.ignored,
+    ignored: stated.ignored ?? [],
   };
 }
 
@@ -90,40 +89,25 @@ function subjectsOf(stated: StatedContract, stateLength: string | null): Sentenc
   };
 }
 
-function statePair(pair: NamedPair, stated: StatedContract, stateLength: string | null): StatePair {
-  const input = stated.inputs.find(({ name }) => name === pair.input);
-  const output = stated.outputs.find(({ name }) => name === pair.output);
-  const padding = stated.padding.get(pair.output);
-  const axis = padding?.axis ?? flexibleAxis(input, output);
-  const size = axis === null ? undefined : input?.shape?.[axis];
-  const capacity = padding?.capacity ?? (typeof size === 'number' ? size : null);
-  const counts =
-    stateLength !== null && stateLength !== pair.output && stateLength.startsWith(lengthNameOf(pair.input));
-  return {
-    ...pair,
-    initial: 0,
-    axis: input !== undefined && isLength(input) ? null : axis,
-    capacity: input !== undefined && isLength(input) ? null : capacity,
-    padSide: padding?.side ?? 'right',
-    fillValue: padding?.fillValue ?? 0,
-    validLength: counts ? stateLength : null,
-  };
-}
-
-/** The axis on which an input has a number and the output it comes from has not. */
-function flexibleAxis(
-  input: Omit<ContractBinding, 'role'> | undefined,
-  output: Omit<ContractBinding, 'role'> | undefined,
-): number | null {
-  const [to, from] = [input?.shape ?? null, output?.shape ?? null];
-  if (to === null || from === null) return null;
-  const axis = to.findIndex((size, at) => typeof size === 'number' && typeof from[at] !== 'number');
-  return axis < 0 ? null : axis;
+function fittedAsStated(
+  pair: StatePair,
+  { inputs, padding }: StatedContract,
+  stateLength: string | null,
+): StatePair {
+  const isCounted = stateLength !== pair.output && stateLength?.startsWith(`${pair.input}_len`);
+  const counted = { ...pair, validLength: isCounted ? stateLength : null };
+  const stated = padding?.get(pair.output);
+  const input = inputs.find(({ name }) => name === pair.input);
+  if (stated === undefined || input === undefined || isLength(input)) return counted;
+  const axis = stated.axis ?? pair.axis;
+  const size = axis === null ? null : input.shape?.[axis];
+  const capacity = stated.capacity ?? (typeof size === 'number' ? size : null);
+  return { ...counted, axis, capacity, padSide: stated.side, fillValue: stated.fillValue };
 }
 
 function scheduleOf(stated: StatedContract, signal: Omit<ContractBinding, 'role'>): ChunkSchedule | null {
   const axis = openAxis(signal);
-  const { chunk, preEncode, statedSizes } = stated;
+  const { chunk = null, shift = null, preEncode, statedSizes = [] } = stated;
   if (axis === null || (chunk === null && statedSizes.length === 0)) return null;
   const [firstStated = 0, restStated = firstStated] = statedSizes;
   return {
@@ -131,7 +115,7 @@ function scheduleOf(stated: StatedContract, signal: Omit<ContractBinding, 'role'
     axis,
     first: chunk === null ? firstStated : chunk.first + (preEncode?.first ?? 0),
     rest: chunk === null ? restStated : chunk.rest + (preEncode?.rest ?? 0),
-    shift: stated.shift,
+    shift,
     preEncode: preEncode ?? { first: 0, rest: 0 },
     stated: statedSizes,
   };
@@ -139,53 +123,46 @@ function scheduleOf(stated: StatedContract, signal: Omit<ContractBinding, 'role'
 
 /** What follows from numbers in the contract. */
 function impliedAssertions(
-  { validOutLength, stateBounds, stateCount, cacheLengthRule }: StatedContract,
+  { validOutLength = null, stateBounds, stateCount = null, cacheLengthRule }: StatedContract,
   resultLength: string | null,
   stateLength: string | null,
   result: string | null,
 ): readonly Assertion[] {
-  const made: Assertion[] = [];
-  if (validOutLength !== null && resultLength !== null)
-    made.push({
-      id: `${resultLength}-equal-${validOutLength}`,
-      tensor: resultLength,
-      kind: 'equal',
-      value: validOutLength,
-      sentence: `${resultLength} is ${validOutLength}.`,
-    });
-  if (validOutLength !== null && result !== null)
-    made.push({
-      id: `${result}-time-${validOutLength}`,
-      tensor: result,
-      kind: 'dimension-equals',
-      axis: -1,
-      value: validOutLength,
-      sentence: `The last dimension of ${result} is ${validOutLength}.`,
-    });
-  if (stateCount !== null && stateLength !== null)
-    made.push({
-      id: `${stateLength}-equal-${stateCount}`,
-      tensor: stateLength,
-      kind: 'equal',
-      value: stateCount,
-      sentence: `${stateLength} is ${stateCount}.`,
-    });
+  const time: readonly Assertion[] =
+    validOutLength === null || result === null
+      ? []
+      : [
+          {
+            id: `${result}-time-${validOutLength}`,
+            tensor: result,
+            ...{ kind: 'dimension-equals', axis: -1, value: validOutLength },
+            sentence: `The last dimension of ${result} is ${validOutLength}.`,
+          },
+        ];
   const capacity = stateBounds?.max ?? cacheLengthRule?.capacity;
-  if (stateLength !== null && capacity !== undefined)
-    made.push({
-      id: `${stateLength}-bounded`,
-      tensor: stateLength,
-      kind: 'bounded-by-capacity',
-      capacity,
-      sentence: `${stateLength} is 0 to ${capacity}.`,
-    });
-  return made;
+  return [
+    ...isAlways(resultLength, validOutLength),
+    ...time,
+    ...isAlways(stateLength, stateCount),
+    ...(stateLength === null || capacity === undefined ? [] : [isBounded(stateLength, capacity)]),
+  ];
 }
+
+const isAlways = (tensor: string | null, value: number | null): readonly Assertion[] =>
+  tensor === null || value === null
+    ? []
+    : [{ id: `${tensor}-equal-${value}`, tensor, kind: 'equal', value, sentence: `${tensor} is ${value}.` }];
+
+/** The length of a state is within its capacity. */
+export const isBounded = (tensor: string, capacity: number): Assertion => ({
+  ...{ id: `${tensor}-bounded`, tensor, kind: 'bounded-by-capacity', capacity },
+  sentence: `${tensor} is 0 to ${capacity}.`,
+});
 
 /** Keys are `tensor.Symbol`, or a bare symbol for every tensor that uses it. An input with a symbol that has no range is left out. */
 function resolveProfile(
   inputs: StatedContract['inputs'],
-  { name, dimensions }: StatedContract['profiles'][number],
+  { name, dimensions }: NonNullable<StatedContract['profiles']>[number],
 ): Contract['profiles'][number] {
   const ranges = inputs.flatMap(({ name: input, shape }): [string, readonly DimensionRange[]][] => {
     const found = (shape ?? []).map((size): DimensionRange | undefined => {

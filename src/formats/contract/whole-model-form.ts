@@ -1,76 +1,59 @@
 import { z } from 'zod';
-import type { Contract, DimensionRange } from '../contract/contract.js';
-import { contractDtype, contractInvalid, ignoredFields, parseForm } from '../contract/parse-form.js';
-import { resolveContract, type StatedPadding } from '../contract/resolve.js';
-import { binding, cacheLengthRuleOf, firstAndRest, optionalWhole, pairOf, range, whole } from './encoder.js';
+import type { Contract, DimensionRange } from './contract.js';
+import {
+  binding,
+  bindingsOf,
+  chunkFields,
+  chunksOf,
+  ifValid,
+  optionalWhole,
+  range,
+  toleranceOfAll,
+  whole,
+} from './encoder-form.js';
+import { contractInvalid, ignoredFields, parseForm } from './parse-form.js';
+import { resolveContract, type StatedPadding } from './resolve.js';
 
 const io = z.object({ inputs: z.array(binding).min(1), outputs: z.array(binding).min(1) });
-const bounds = z
-  .union([z.object({ min: whole, max: whole }), z.tuple([whole, whole])])
-  .optional()
-  .catch(undefined);
+const bounds = ifValid(z.union([z.object({ min: whole, max: whole }), z.tuple([whole, whole])]));
 const shapes = z.record(z.string(), z.array(whole));
 const profileMap = z.object({ min: shapes, opt: shapes, max: shapes });
 const profileItem = z.looseObject({
-  name: z.string().optional().catch(undefined),
+  name: ifValid(z.string()),
   audio_signal_T: range.optional(),
   batch: range.optional(),
 });
 
+const number = z.number().optional();
 const wholeModelSchema = z.object({
-  model_id: z.string().optional().catch(undefined),
+  model_id: ifValid(z.string()),
   encoder: z.object({ streaming_io: io }),
-  streaming: z
-    .object({
+  streaming: ifValid(
+    z.object({
       valid_out_len: optionalWhole,
-      cache_len_expected: z.union([whole, z.string()]).optional().catch(undefined),
+      cache_len_expected: ifValid(z.union([whole, z.string()])),
       cache_len_bounds: bounds,
-      cache_len_behavior: z.string().optional().catch(undefined),
-      cache_pad: z
-        .object({ side: z.enum(['right', 'left']), value: z.number() })
-        .partial()
-        .optional()
-        .catch(undefined),
-      chunk_size: firstAndRest,
-      shift_size: firstAndRest,
-      cache_drop_size: optionalWhole,
-      pre_encode_cache_size: firstAndRest,
-      drop_extra_pre_encoded: optionalWhole,
-      cache: z
-        .object({ last_channel_size: optionalWhole, time_context_size: optionalWhole })
-        .optional()
-        .catch(undefined),
-    })
-    .optional()
-    .catch(undefined),
-  trt: z
-    .object({
-      profiles: z
-        .object({
-          encoder_streaming: z
-            .union([z.array(profileItem), profileMap])
-            .optional()
-            .catch(undefined),
-        })
-        .optional()
-        .catch(undefined),
-      tolerances: z
-        .object({
-          ort: z
-            .object({
-              default_atol: z.number().optional(),
-              default_rtol: z.number().optional(),
-              cache_last_time_atol: z.number().optional(),
-            })
-            .optional()
-            .catch(undefined),
-          trt: z.object({ encoder_output_p100_max_abs: z.number().optional() }).optional().catch(undefined),
-        })
-        .optional()
-        .catch(undefined),
-    })
-    .optional()
-    .catch(undefined),
+      cache_len_behavior: ifValid(z.string()),
+      cache_pad: ifValid(z.object({ side: z.enum(['right', 'left']), value: z.number() }).partial()),
+      ...chunkFields,
+      cache: ifValid(z.object({ last_channel_size: optionalWhole, time_context_size: optionalWhole })),
+    }),
+  ),
+  trt: ifValid(
+    z.object({
+      profiles: ifValid(
+        z.object({ encoder_streaming: ifValid(z.union([z.array(profileItem), profileMap])) }),
+      ),
+      tolerances: ifValid(
+        z.object({
+          ort: ifValid(
+            z.object({ default_atol: number, default_rtol: number, cache_last_time_atol: number }),
+          ),
+          trt: ifValid(z.object({ encoder_output_p100_max_abs: number })),
+        }),
+      ),
+    }),
+  ),
 });
 type WholeModelFile = z.infer<typeof wholeModelSchema>;
 type Binding = z.infer<typeof binding>;
@@ -82,29 +65,14 @@ export const isWholeModelForm = (content: Readonly<Record<string, unknown>>): bo
 export function readWholeModelForm(path: string, content: unknown): Contract {
   const file = parseForm(path, wholeModelSchema, content);
   const { streaming } = file;
-  const { inputs, outputs } = file.encoder.streaming_io;
-  const named = ({ name, dtype, shape }: Binding) => ({
-    name,
-    dtype: contractDtype(path, name, dtype),
-    shape: shape ?? null,
-  });
   const stateBounds = boundsOf(streaming?.cache_len_bounds);
   const capacity = streaming?.cache?.last_channel_size ?? stateBounds?.max;
   return resolveContract({
     name: file.model_id ?? 'model',
     origin: { path, form: 'whole-model' },
-    inputs: inputs.map(named),
-    outputs: outputs.map(named),
+    ...bindingsOf(path, file.encoder.streaming_io),
     padding: paddings(file),
-    cacheLengthRule: cacheLengthRuleOf(
-      capacity,
-      streaming?.drop_extra_pre_encoded,
-      streaming?.cache_drop_size,
-    ),
-    chunk: pairOf(streaming?.chunk_size),
-    shift: pairOf(streaming?.shift_size),
-    preEncode: pairOf(streaming?.pre_encode_cache_size),
-    statedSizes: [],
+    ...chunksOf(streaming, capacity),
     validOutLength: streaming?.valid_out_len ?? null,
     stateBounds,
     profiles: profilesOf(path, file),
@@ -179,16 +147,13 @@ function dimensionsOf(
 
 function tolerancesOf({ encoder, trt }: WholeModelFile): Contract['tolerances'] {
   const { ort, trt: engine } = trt?.tolerances ?? {};
-  const has = (name: string): boolean => encoder.streaming_io.outputs.some((output) => output.name === name);
-  const all: Contract['tolerances'][number][] =
-    ort === undefined
-      ? []
-      : [{ tensor: null, absolute: ort.default_atol ?? null, relative: ort.default_rtol ?? null }];
-  const cache = ort?.cache_last_time_atol;
-  if (cache !== undefined && has('cache_last_time_out'))
-    all.push({ tensor: 'cache_last_time_out', absolute: cache, relative: null });
-  const result = engine?.encoder_output_p100_max_abs;
-  if (result !== undefined && has('encoder_output'))
-    all.push({ tensor: 'encoder_output', absolute: result, relative: null });
-  return all;
+  const own = [
+    { tensor: 'cache_last_time_out', absolute: ort?.cache_last_time_atol },
+    { tensor: 'encoder_output', absolute: engine?.encoder_output_p100_max_abs },
+  ].flatMap(({ tensor, absolute }) =>
+    absolute !== undefined && encoder.streaming_io.outputs.some(({ name }) => name === tensor)
+      ? [{ tensor, absolute, relative: null }]
+      : [],
+  );
+  return [...toleranceOfAll(ort && { atol: ort.default_atol, rtol: ort.default_rtol }), ...own];
 }

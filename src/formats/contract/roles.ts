@@ -1,36 +1,22 @@
-import {
-  canFeed,
-  isLength,
-  isStateLike,
-  type NamedPair,
-  sameStem,
-} from '../../../engines/run/state-names.js';
-import { dtypes } from '../../../formats/tensor/dtype.js';
-import type { Contract, ContractBinding } from './contract.js';
+import { dtypes } from '../tensor/dtype.js';
+import type { Contract, ContractBinding, StatePair, UndecidedState } from './contract.js';
+import { isLength, isStateLike, mayFeed, sameStem } from './state-pairs.js';
 
 type Named = Omit<ContractBinding, 'role'>;
-
-/** An input that may be a state: what it could come back as, and why nothing was decided. */
-interface Undecided {
-  readonly input: string;
-  /** Outputs of its type and shape that feed nothing. */
-  readonly candidates: string[];
-  readonly reason: 'no-name' | 'reads-like-signal' | 'shape-only';
-}
 
 /** The inputs without a pair that read like a state, have an output of their name, or one of their shape beside another input that is streamed. */
 export function undecidedStates(
   inputs: readonly Named[],
   outputs: readonly Named[],
-  pairs: readonly NamedPair[],
-): readonly Undecided[] {
+  pairs: readonly StatePair[],
+): UndecidedState[] {
   const left = outputs.filter(({ name }) => !pairs.some(({ output }) => output === name));
   const signal = signalAmong(inputs, pairs)?.name;
-  return inputs.flatMap((input): Undecided[] => {
+  return inputs.flatMap((input): UndecidedState[] => {
     if (pairs.some((pair) => pair.input === input.name)) return [];
-    const candidates = left.filter((output) => canFeed(output, input));
+    const candidates = left.filter((output) => mayFeed(output, input));
     const named = sameStem(input, left);
-    const of = (found: readonly Named[], reason: Undecided['reason']) =>
+    const of = (found: readonly { readonly name: string }[], reason: UndecidedState['reason']) =>
       found.length === 0 ? [] : [{ input: input.name, candidates: found.map(({ name }) => name), reason }];
     if (isStateLike(input.name)) return of(candidates, 'no-name');
     if (named.length > 0) return of(named, 'reads-like-signal');
@@ -48,12 +34,12 @@ const sameSizes =
 export function lengthsAmong(
   inputs: readonly Named[],
   outputs: readonly Named[],
-  pairs: readonly NamedPair[],
+  pairs: readonly StatePair[],
 ): Contract['lengths'] {
   const [fedBack, feeding] = [pairs.map(({ input }) => input), pairs.map(({ output }) => output)];
   const plain = (tensors: readonly Named[], others: readonly string[]): string | null =>
     tensors.find((tensor) => isLength(tensor) && !others.includes(tensor.name))?.name ?? null;
-  const state = pairs.find(({ input }) => isLength(named(inputs, input)));
+  const state = pairs.find(({ input }) => inputs.some((each) => each.name === input && isLength(each)));
   return {
     signal: plain(inputs, fedBack),
     result: plain(outputs, feeding),
@@ -63,7 +49,7 @@ export function lengthsAmong(
 }
 
 /** The input that is cut into chunks: floating point, not state, with an axis besides the batch that is open. */
-export function signalAmong(inputs: readonly Named[], pairs: readonly NamedPair[]): Named | null {
+export function signalAmong(inputs: readonly Named[], pairs: readonly StatePair[]): Named | null {
   const candidates = inputs.filter(
     ({ name, dtype }) =>
       !pairs.some(({ input }) => input === name) && (dtype === null || dtypes[dtype].kind === 'float'),
@@ -81,7 +67,7 @@ export function openAxis({ shape }: Named): number | null {
 /** Every binding with its role. */
 export function withRoles(
   bindings: readonly Named[],
-  pairs: readonly NamedPair[],
+  pairs: readonly StatePair[],
   lengths: Contract['lengths'],
   signal: string | null,
   side: 'inputs' | 'outputs',
@@ -95,8 +81,4 @@ export function withRoles(
     return side === 'outputs' && (dtype === null || dtypes[dtype].kind === 'float') ? 'result' : 'other';
   };
   return bindings.map((binding) => ({ ...binding, role: roleOf(binding) }));
-}
-
-function named(bindings: readonly Named[], name: string): Named {
-  return bindings.find((binding) => binding.name === name) ?? { name, dtype: null, shape: null };
 }

@@ -1,13 +1,7 @@
-import { TrtforgeError } from '../../../errors.js';
-import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import {
-  float32Values,
-  floatTensor,
-  integerTensor,
-  isIntegerDtype,
-  numbersOf,
-} from '../../../formats/tensor/values.js';
+import { TrtforgeError } from '../../errors.js';
+import { type Dtype, elementCount, packedBytes } from '../tensor/dtype.js';
+import type { NamedTensors, Tensor } from '../tensor/tensor.js';
+import { float32Values, floatTensor, integerTensor, isIntegerDtype, numbersOf } from '../tensor/values.js';
 import type { Contract, ContractBinding, StatePair } from './contract.js';
 
 /** A tensor of `shape` with every element `value`. Throws TF_CONTRACT_INVALID for a dtype that has no such value. */
@@ -18,6 +12,7 @@ export function filledTensor(dtype: Dtype, shape: readonly number[], value: numb
   if (dtype === 'float16' || dtype === 'bfloat16' || dtype === 'float32' || dtype === 'float64') {
     return floatTensor(dtype, shape, new Float32Array(count).fill(value));
   }
+  if (dtype === 'bool') return { dtype, shape, bytes: new Uint8Array(count).fill(1) };
   throw new TrtforgeError('TF_CONTRACT_INVALID', `State of ${dtype} cannot begin as ${value}.`, {
     remedy: 'State of this type can begin as 0 only.',
   });
