@@ -6,10 +6,11 @@ import { renderNext } from '../../../cli/text.js';
 import type { DetectorResult } from '../detection/detector-result.js';
 import { evaluateDetector } from '../detection/evaluate-detector.js';
 import { detectionOptions } from '../options.js';
+import { preparations } from '../run/candidate.js';
 import { renderScores } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
-const preprocess = preprocessOption(['yolo', 'rt-detr']);
+const preprocess = preprocessOption(preparations.detector);
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'a detector: an ONNX model or a TensorRT engine' }],

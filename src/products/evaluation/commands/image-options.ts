@@ -4,7 +4,7 @@ import { placeOptions } from '../../../cli/options/comparison.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import { imageRunOptions } from '../options.js';
-import { passportOf } from '../run/candidate.js';
+import { preparationOf } from '../run/candidate.js';
 
 export const imagesFolder = {
   flags: '--images <folder>',
@@ -40,8 +40,7 @@ export function imageRunOf(
   options: OptionValues<typeof imageOptions> & { readonly preprocess?: string | undefined },
   { choices = [] }: ReturnType<typeof preprocessOption>,
 ) {
-  const calibrated = passportOf(file)?.model.preprocess;
-  const preprocess = options.preprocess ?? choices.find((id) => id === calibrated) ?? choices[0]!;
+  const preprocess = preparationOf(options.preprocess, [file], choices);
   return {
     imagesDir: options.images,
     preprocess,
