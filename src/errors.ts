@@ -663,7 +663,8 @@ export const catalogue = {
   },
   TF_PARITY_SUMMARY_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A file that stands for another run over a reference is not what `stream verify --json` printed.',
+    meaning:
+      'A file that stands for another run over a reference is not what `stream verify --json` printed.',
     remedy: 'Pass the JSON that `stream verify --json` printed.',
   },
   TF_TENSOR_FILE_INVALID: {
@@ -695,8 +696,7 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'A recorded reference is damaged, cut short or not one; the message names the line. Tensors whose bytes do not fill their shape count as damaged.',
-    remedy:
-      'Record it again, or remove the line that is named.',
+    remedy: 'Record it again, or remove the line that is named.',
   },
   TF_TENSOR_UNSUPPORTED: {
     exitCode: ExitCode.badInput,
