@@ -2,7 +2,7 @@
 
 export type { Contract } from '../../formats/contract/contract.js';
 export { readContract } from '../../formats/contract/file.js';
-export { openReference } from '../../formats/reference/open.js';
+export { openReference } from '../../formats/reference/jsonl.js';
 export type { Reference } from '../../formats/reference/reference.js';
 export { type ContractCheck, checkContract } from './check/check.js';
 export type { ModelContext } from './check/model-bindings.js';

@@ -24,12 +24,6 @@ export const streaming: Product = {
       load: async () => (await import('./commands/record.js')).command,
     },
     {
-      path: 'stream convert',
-      group: 'Products',
-      summary: 'write a reference in the other form (JSONL, compact), without loss',
-      load: async () => (await import('./commands/convert.js')).command,
-    },
-    {
       path: 'stream draft',
       group: 'Products',
       summary: 'draft the contract of a model from its names',

@@ -16,7 +16,7 @@ import { parityModes } from '../verify/plan.js';
 export const referenceOptions = {
   reference: text({
     flags: '--reference <place>',
-    describe: 'recorded stream to run: JSONL, or the folder of a compact one',
+    describe: 'recorded stream to run, as JSON lines',
     required: '--reference REFERENCE',
   }),
   mode: choice({

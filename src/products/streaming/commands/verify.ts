@@ -21,7 +21,7 @@ export const command = defineCommand({
   arguments: [{ name: 'CANDIDATE', describe: 'a TensorRT engine or an ONNX model' }],
   examples: [
     'trtforge stream verify encoder.engine --reference reference.jsonl --contract encoder.contract.json',
-    'trtforge stream verify encoder.engine --reference ref/ --mode functional --report parity.html',
+    'trtforge stream verify encoder.engine --reference ref.jsonl --mode functional --report parity.html',
     'trtforge stream verify encoder.fp16.onnx --reference reference.jsonl --decoder bundle/model_meta.json',
   ],
   options: { ...referenceOptions, ...engineOptions, check: checkedSessionOptions.check },

@@ -12,19 +12,16 @@ import { openOptions } from '../../../engines/runtime/back-end.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { type EngineLoadOptions, engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
+import { ignoreEvents, inPhase } from '../../../events.js';
 import type { Contract } from '../../../formats/contract/contract.js';
 import { contractFileOf, readContract, writeContract } from '../../../formats/contract/file.js';
 import { undecidedStates } from '../../../formats/contract/roles.js';
 import type { Provenance } from '../../../formats/reference/meta.js';
-import { openReference } from '../../../formats/reference/open.js';
-import type { DamagedLine } from '../../../formats/reference/reference.js';
-import { writeReference } from '../../../formats/reference/write.js';
 import { packageVersion } from '../../../version.js';
 import { type KnownModel, type ModelContext, readModelBindings } from '../check/model-bindings.js';
 import { contractFromModel } from '../contract/draft.js';
 import { recordStream } from './recorder.js';
-import type { ConvertedReference, DraftedContract, RecordResult } from './result.js';
+import type { DraftedContract, RecordResult } from './result.js';
 
 /** What is recorded. */
 export const signalOptions = {
@@ -98,7 +95,7 @@ async function record(request: RecordRequest, context: ModelContext): Promise<Re
     const recorded = await inPhase('record', emit, () =>
       recordStream(session, { contract, sizes, chunks, seed, batch, output, provenance }, { emit, signal }),
     );
-    const { form, bytes, tensorBytes, warnings, violations, stepMs } = recorded;
+    const { bytes, warnings, violations, stepMs } = recorded;
     const [first = 0, ...rest] = stepMs;
     return {
       schema: 'trtforge.stream-record/1',
@@ -107,10 +104,8 @@ async function record(request: RecordRequest, context: ModelContext): Promise<Re
       contract: request.contract ?? null,
       provenance,
       output,
-      form,
       chunks: recorded.chunks,
       bytes,
-      tensorBytes,
       warnings: [...warnings],
       violations: [...violations],
       stepMs: { first, median: rest.length === 0 ? null : medianOf(rest) },
@@ -118,38 +113,6 @@ async function record(request: RecordRequest, context: ModelContext): Promise<Re
     };
   } finally {
     await session.close();
-  }
-}
-
-/** Writes a reference in the other form, or the same again; tensors bit by bit, metadata as it was. */
-export async function convertReference(
-  from: string,
-  output: string,
-  options: WorkContext & { readonly skipDamaged: boolean },
-): Promise<ConvertedReference> {
-  const { emit = ignoreEvents, signal } = options;
-  const damaged: DamagedLine[] = [];
-  const reference = openReference(from);
-  try {
-    const onDamaged = options.skipDamaged ? (damage: DamagedLine) => void damaged.push(damage) : undefined;
-    const chunks = reference.chunks({ onDamaged, signal });
-    const { provenance } = reference.header;
-    const written = await inPhase('convert', emit, () =>
-      protectingInputs([from], () => writeReference(output, chunks, { provenance, signal })),
-    );
-    const { form, bytes, tensorBytes } = written;
-    const warnings =
-      damaged.length === 0
-        ? []
-        : [
-            damaged.length === 1
-              ? `1 damaged line of ${from} is not in ${output}.`
-              : `${damaged.length} damaged lines of ${from} are not in ${output}.`,
-          ];
-    const result = { output, form, chunks: written.chunks, bytes, tensorBytes, warnings };
-    return { schema: 'trtforge.stream-convert/1', from, ...result, damaged };
-  } finally {
-    reference.close();
   }
 }
 

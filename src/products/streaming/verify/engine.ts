@@ -6,7 +6,7 @@ import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-int
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { sessionOf } from '../../../engines/runtime/tensorrt/engine-session.js';
 import { type LoadedEngine, loadEngine } from '../../../engines/runtime/tensorrt/load-engine.js';
-import { openReference } from '../../../formats/reference/open.js';
+import { openReference } from '../../../formats/reference/jsonl.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { numbersOf } from '../../../formats/tensor/values.js';
 import { timesOf } from '../../../quality/bench/times.js';

@@ -6,7 +6,7 @@ import { openOptions } from '../../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
 import { ignoreEvents } from '../../../events.js';
-import { openReference } from '../../../formats/reference/open.js';
+import { openReference } from '../../../formats/reference/jsonl.js';
 import { minAgreementOption } from '../../../quality/tasks/decisions.js';
 import { inArithmetic, precisionOf } from '../../../quality/verify/precision-between.js';
 import { sessionRunner } from './candidate.js';
