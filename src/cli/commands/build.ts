@@ -24,6 +24,7 @@ import { renderIssues, renderNext, renderWarnings } from '../text.js';
 export type BuildReport = ReturnType<typeof buildResult> & {
   readonly profileFrom: readonly ProfileOrigin[];
   readonly issues: readonly ExplainedIssue[];
+  readonly harmless: readonly { readonly id: string; readonly warnings: readonly string[] }[];
 };
 
 const commandOptions = {
@@ -56,6 +57,8 @@ export const command = defineCommand({
       /** The profiles that --profile-from made. */
       profileFrom: z.array(profileOriginSchema),
       issues: z.array(explainedIssueSchema),
+      /** Of the warnings those that a known issue states to be harmless, by its id. */
+      harmless: z.array(z.object({ id: z.string(), warnings: z.array(z.string()) })),
     });
   },
   run: limited(async ([model = ''], options, context): Promise<BuildReport> => {
@@ -70,12 +73,29 @@ export const command = defineCommand({
         built: ({ source, passport }) => (source === 'built' ? passport.identity.document.target : null),
       },
     );
-    return { ...buildResult(result), profileFrom, issues };
+    const built = buildResult(result);
+    return { ...built, profileFrom, issues, harmless: await harmlessIn(built.warnings) };
   }),
   plan: async ([model = ''], options, context) =>
     buildPlan(await requestOf(model, options, context), context),
   render,
 });
+
+/** Loaded only where there are warnings: an engine is found in milliseconds. */
+async function harmlessIn(warnings: readonly string[]): Promise<BuildReport['harmless']> {
+  if (warnings.length === 0) return [];
+  const { knownIssues } = await import('../../quality/explain/known-issues/index.js');
+  const found = warnings.map((text) => ({
+    text,
+    issue: knownIssues.find(({ pattern }) => pattern.test(text)),
+  }));
+  return [...new Set(found.flatMap(({ issue }) => (issue?.severity === 'note' ? [issue] : [])))].map(
+    (note) => ({
+      id: note.id,
+      warnings: found.filter(({ issue }) => issue === note).map(({ text }) => text),
+    }),
+  );
+}
 
 function requestOf(
   model: string,
@@ -133,5 +153,11 @@ function render(result: BuildReport, output: TextOutput): void {
     result.issues.filter(({ severity }) => severity !== 'note'),
     output,
   );
-  renderWarnings(result.warnings, output);
+  const harmless = result.harmless.flatMap(({ warnings }) => warnings);
+  const kinds = result.harmless.map(({ id, warnings }) => `${id} ${warnings.length}`).join(', ');
+  if (kinds !== '') output.line(dim(`${plural(harmless.length, 'harmless warning')}: ${kinds}`));
+  renderWarnings(
+    result.warnings.filter((warning) => !harmless.includes(warning)),
+    output,
+  );
 }
