@@ -4,8 +4,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { longName } from '../dist/cli/option.js';
-import { fleetOptions } from '../dist/products/fleet/engines-file.js';
 import { enginesFileSchema } from '../dist/products/fleet/engines-schema.js';
+import { fleetOptions } from '../dist/products/fleet/model-options.js';
 import { products } from '../dist/registry.js';
 import { root } from './setup.mjs';
 

@@ -1,6 +1,6 @@
 /**
  * The library: everything the command line does for one model, as typed functions. Products have doors of their own: `trtforge/streaming`,
- * `trtforge/bundle`, `trtforge/deepstream`, `trtforge/evaluation`; `trtforge/trtexec` reads what trtexec writes, `trtforge/onnx` reads and writes ONNX.
+ * `trtforge/bundle`, `trtforge/deepstream`, `trtforge/evaluation`, `trtforge/triton`, `trtforge/fleet`; `trtforge/trtexec` reads what trtexec writes, `trtforge/onnx` reads and writes ONNX.
  *
  * ```ts
  * import { forge } from 'trtforge';
@@ -8,8 +8,8 @@
  * const { verdict, engine, report } = await forge({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
  * ```
  *
- * Every function but `tensor` gives a promise, and its room is loaded with its first call. Long work takes `{ emit, signal }`: events while it runs, an AbortSignal to
- * stop it. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
+ * Every function but `tensor` gives a promise, and its room is loaded with its first call. Long work takes `{ emit, signal, environment }`: events while it runs, an
+ * AbortSignal to stop it, the environment that it reads. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
  */
 
 import type { Argument } from './base/text/library-options.js';
@@ -88,8 +88,7 @@ const bench =
   'engine! toolchain identity device! plugins! allowHostCode! weightBudget shapes:case! inputs! mode! layers:flag! samples:file percentiles wait!';
 const judging = 'seed samples shapes ranges data atol rtol threads';
 const file = { is: 'file!' };
-const work = 'emit signal';
-const context = `${work} environment`;
+const work = 'emit signal environment';
 
 /** The names in options that are objects themselves. */
 const nested = {
@@ -127,7 +126,7 @@ export const forge = lazy(
     };
   },
   options<ForgeOptions>()(`${build} runRoot skip verify allowHostCode weightBudget`),
-  options<ForgeContext>()(`${context} commandLine`),
+  options<ForgeContext>()(`${work} commandLine`),
 );
 /**
  * Builds an engine, or finds it in the store.
@@ -142,7 +141,7 @@ export const buildOrLoad = lazy<
 >(
   async () => (await import('./quality/known-answer/at-build.js')).buildOrLoad,
   options<BuildOptions>()(`${build} output`),
-  options<BuildContext>()(`${context} graceMs`),
+  options<BuildContext>()(`${work} graceMs`),
 );
 /**
  * What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
@@ -200,7 +199,7 @@ export const runFile = lazy(
   options<import('./engines/run/run-request.js').RunRequest>()(
     `file! sources! seed output iterations shapes ranges ${opening}`,
   ),
-  `${context} backEnds`,
+  `${work} backEnds`,
 );
 /**
  * Opens an engine or a model, in a process of its own: what crashes there is an error here.
@@ -215,7 +214,7 @@ export const openSession = lazy(
   async () => (await import('./engines/runtime/open-session.js')).openSession,
   file,
   options<import('./engines/runtime/back-end.js').OpenOptions>()(opening),
-  context,
+  work,
 );
 /**
  * Opens an engine in this process: prepared calls, CUDA graphs, state on the GPU. With `check` it proves itself first.
@@ -232,7 +231,7 @@ export const openEngineSession = lazy<
   async () => (await import('./quality/known-answer/at-load.js')).openCheckedSession,
   file,
   options<EngineSessionOptions>()(
-    `device requirePassport contexts keepCalls requireSignature trustKeys ${load} cudaGraph check ${context}`,
+    `device requirePassport contexts keepCalls requireSignature trustKeys ${load} cudaGraph check ${work}`,
   ),
 );
 /**
@@ -248,7 +247,7 @@ export const verifyModel = lazy(
   options<import('./quality/verify/request.js').VerifyRequest>()(
     `reference! candidate! precision profiles conversion errorMap ${judging} ${load} cudaGraph ${place}`,
   ),
-  `${context} backEnds`,
+  `${work} backEnds`,
 );
 /**
  * What differs between two ONNX models: interface, weights, nodes.
@@ -291,7 +290,7 @@ export const benchWith = lazy(
   async () => (await import('./quality/bench/bench-with.js')).benchWith,
   { is: 'tool!' },
   options<import('./quality/bench/request.js').BenchRequest>()(bench),
-  `${context} trtexecLog`,
+  `${work} trtexecLog`,
 );
 /**
  * Measures two engines, or one in two modes, in turns.
@@ -307,7 +306,7 @@ export const benchCompare = lazy(
   options<import('./quality/bench/request.js').BenchCompareRequest>()(
     'candidate:bench! reference:bench! rounds! failAbove',
   ),
-  context,
+  work,
 );
 /**
  * A measuring request with every default, for one engine.
