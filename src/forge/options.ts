@@ -28,7 +28,6 @@ export interface ForgeOptions
 
 /** A run that is aborted ends the children of the phase at work, and its report is still written. */
 export interface ForgeContext extends WorkContext {
-  readonly environment?: NodeJS.ProcessEnv;
   /** The command line of this run, for its result and report; none where a program calls the library. */
   readonly commandLine?: string;
 }

@@ -25,7 +25,6 @@ import type { RunRequest } from './run-request.js';
 import type { RunResult } from './run-result.js';
 
 export interface RunContext extends WorkContext {
-  readonly environment?: NodeJS.ProcessEnv;
   /** Default: every back end there is. */
   readonly backEnds?: readonly BackEnd[];
 }

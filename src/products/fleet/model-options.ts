@@ -29,7 +29,7 @@ export interface ModelReaders {
 const { target: _, toolchain: __, device: ___, ...modelOptions } = buildOptions;
 
 /** What decides an engine of a model, and the samples that it is verified on. Keys of a model are options of `build`: this file alone reads their tables. */
-export const fleetOptions = { ...modelOptions, inputs: comparisonOptions.inputs } satisfies OptionTable;
+const fleetOptions = { ...modelOptions, inputs: comparisonOptions.inputs } satisfies OptionTable;
 
 export const modelKeys = Object.values(fleetOptions).map(longName);
 

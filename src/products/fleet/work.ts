@@ -50,9 +50,9 @@ export interface WorkOptions extends FleetOptions {
  * ```
  */
 export function workFleet(options: WorkOptions, context?: WorkContext): Promise<FleetWork> {
-  const { jobs, index, folder = process.cwd(), ...fleetOptions } = options;
+  const { jobs, index, folder = process.cwd() } = options;
   const work = workOf(context);
-  return withFleet(fleetOptions, work, { asPlanned: true }, async (fleet) => {
+  return withFleet(options, work, { asPlanned: true }, async (fleet) => {
     const plan = { ...fleet.plan, folder };
     const listed = listedJobs(plan, jobs);
     const chosen = index === undefined ? listed : listed.slice(index, index + 1);

@@ -1,6 +1,6 @@
 import type { RunSource } from '../../engines/run/run-request.js';
 import type { Pace, PlaceOptions } from '../../engines/runtime/back-end.js';
-import { type EventListener, ignoreEvents } from '../../events.js';
+import { type Work, workOf } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 
@@ -91,20 +91,15 @@ export interface BenchCompareRequest {
   readonly failAbove?: number | undefined;
 }
 
-export interface BenchContext {
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
-  readonly environment: NodeJS.ProcessEnv;
+export interface BenchContext extends Work {
   /** Where the log of trtexec goes, for one batch; default: a name of its own under `bench_logs` in trtforge's cache folder. */
   readonly trtexecLog?: string;
 }
 
 /** What measuring needs besides its request, with what a caller left out. */
 export const benchContext = (context: Partial<BenchContext> = {}): BenchContext => ({
-  emit: ignoreEvents,
-  signal: new AbortController().signal,
-  environment: process.env,
   ...context,
+  ...workOf(context),
 });
 
 /** Everything about measuring an engine at its profile's optimum that nobody stated otherwise: what `forge` and scripts start from. */

@@ -53,8 +53,6 @@ export interface VerifyRequest
 }
 
 export interface VerifyContext extends WorkContext {
-  /** Where TensorRT is looked for, when the candidate is an engine; default: this process's. */
-  readonly environment?: NodeJS.ProcessEnv;
   /** Default: every back end there is. */
   readonly backEnds?: readonly BackEnd[];
 }

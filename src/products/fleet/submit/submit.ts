@@ -54,7 +54,7 @@ export interface SubmitOptions extends FleetOptions {
 export function submitFleet(options: SubmitOptions, context?: WorkContext): Promise<FleetSubmit> {
   const work = workOf(context);
   const { output, confirm } = options;
-  return withFleet(fleetOf(options), work, { keep: true }, async (fleet) => {
+  return withFleet(options, work, { keep: true }, async (fleet) => {
     const { batches, asked } = await decide(fleet, options, work);
     const full = batches.filter(({ jobs }) => jobs.length > 0);
     const isAsked = output === undefined && full.length > 0 && !fleet.isOwn && !fleet.isSigned;
@@ -89,17 +89,11 @@ export function planSubmit(
   context?: WorkContext,
 ): Promise<{ readonly address: string; readonly sending: readonly Sending[] }> {
   const work = workOf(context);
-  return withFleet(fleetOf(options), work, {}, async (fleet) => {
+  return withFleet(options, work, {}, async (fleet) => {
     const { batches } = await decide(fleet, options, work);
     return { address: withoutSecrets(fleet.address), sending: batches.map(sendingOf) };
   });
 }
-
-const fleetOf = ({ fleet, bundleParts, profileSources }: SubmitOptions): FleetOptions => ({
-  fleet,
-  bundleParts,
-  profileSources,
-});
 
 const sendingOf = ({ target, where, jobs, plan: { folder } }: Batch): Sending => ({
   target,
