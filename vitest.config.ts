@@ -5,8 +5,8 @@ import { defineConfig } from 'vitest/config';
 
 const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
 
-/** Files with fuzz tests: `runs` gives them a tenth of their count in `npm test`, and all of it in the full tier, where they run again. */
-const fuzzed = testFiles('.test.ts', /\/support\/runs\.js/);
+/** Files of which `npm test` runs a part (a tenth of a fuzz test's runs, a verb of those that take an option), and the full tier all: they run in both. */
+const inBoth = testFiles('.test.ts', /\/support\/runs\.js/);
 
 /** Tests that change what a process has once: its modules, environment, folder or libraries. The others share processes, and import the source once in each. */
 const alone = testFiles(
@@ -77,7 +77,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'full',
-          include: ['test/**/*.full.test.ts', ...fuzzed],
+          include: ['test/**/*.full.test.ts', ...inBoth],
           exclude: [...alone],
           pool: 'forks',
           isolate: false,
@@ -88,7 +88,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'full-alone',
-          include: alone.filter((path) => path.endsWith('.full.test.ts') || fuzzed.includes(path)),
+          include: alone.filter((path) => path.endsWith('.full.test.ts') || inBoth.includes(path)),
           pool: 'forks',
           env: { TRTFORGE_TESTS_FULL: '1' },
         },

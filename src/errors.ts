@@ -663,8 +663,8 @@ export const catalogue = {
   },
   TF_PARITY_SUMMARY_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A parity summary is not JSON, or lacks what every summary has: its counts of chunks.',
-    remedy: 'Pass the JSON that stream verify, or the script that checked parity, wrote.',
+    meaning: 'A file that stands for another run over a reference is not what `stream verify --json` printed.',
+    remedy: 'Pass the JSON that `stream verify --json` printed.',
   },
   TF_TENSOR_FILE_INVALID: {
     exitCode: ExitCode.badInput,

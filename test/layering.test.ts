@@ -147,6 +147,17 @@ describe('the layers', () => {
     expect(named).toEqual([]);
   });
 
+  test('no test looks at a clock, or at memory that a busy machine holds longer: figures are for benchmarks', () => {
+    const tests = fileURLToPath(new URL('.', import.meta.url));
+    const clocks = /performance\.now|hrtime|cpuUsage|resourceUsage|\brss\b|(?<!new Date\()Date\.now\(\) -/;
+    for (const text of ['performance.now() - begun', 'memoryUsage().rss', 'expect(Date.now() - begun)'])
+      expect(text).toMatch(clocks);
+    const looking = readdirSync(tests, { recursive: true, encoding: 'utf8' })
+      .filter((path) => path.endsWith('.test.ts') && path !== 'layering.test.ts')
+      .filter((path) => clocks.test(readFileSync(join(tests, path), 'utf8')));
+    expect(looking).toEqual([]);
+  });
+
   test('what benchmarks load from dist by its path has a source', () => {
     const bench = fileURLToPath(new URL('../bench', import.meta.url));
     const written = readdirSync(bench, { recursive: true, encoding: 'utf8' })

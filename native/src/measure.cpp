@@ -91,24 +91,20 @@ class Run {
 // All streams' samples in the order they began, from the first one's beginning.
 void collect(const std::vector<std::unique_ptr<Lane>>& lanes, Measurement& measurement) {
   auto& samples = measurement.samples;
-  double finishedAtMs = 0;
   for (const auto& lane : lanes) {
     samples.insert(samples.end(), lane->samples().begin(), lane->samples().end());
     measurement.warmUpInferences += lane->warmUpInferences();
-    finishedAtMs = std::max(finishedAtMs, lane->finishedAtMs());
   }
   std::stable_sort(samples.begin(), samples.end(),
                    [](const Sample& one, const Sample& other) { return one.inputStart < other.inputStart; });
   if (samples.empty()) return;
   const double first = samples.front().inputStart;
-  double enqueuedAtMs = samples.front().enqueueStartMs;
   for (Sample& sample : samples) {
-    enqueuedAtMs = std::min(enqueuedAtMs, sample.enqueueStartMs);
     for (double Sample::*time : {&Sample::inputStart, &Sample::inputEnd, &Sample::computeStart, &Sample::computeEnd,
                                  &Sample::outputStart, &Sample::outputEnd})
       sample.*time -= first;
+    measurement.wallMs = std::max(measurement.wallMs, sample.outputEnd);
   }
-  measurement.wallMs = finishedAtMs - enqueuedAtMs;
 }
 
 }  // namespace

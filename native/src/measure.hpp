@@ -42,7 +42,7 @@ struct MeasureRequest {
 struct Measurement {
   // By the start of their input; the first timed event is 0.
   std::vector<Sample> samples;
-  double wallMs = 0;
+  double wallMs = 0;  // GPU's clock, as trtexec counts: from the first timed input to the last output
   std::int64_t warmUpInferences = 0;
   bool graph = false;
   std::string graphRefusal;

@@ -32,14 +32,12 @@ void Lane::enqueue() {
 
 bool Lane::finish(const TimedEvent& start, double warmUpMs) {
   stream_.wait(events_);
-  finishedAtMs_ = hostMs();
   const Sample& pending = pending_[finished_ % kUnderWay];
   Sample sample = events_.finish(start);
   ++finished_;
   sample.stream = index_;
   sample.enqueueStartMs = pending.enqueueStartMs;
   sample.enqueueEndMs = pending.enqueueEndMs;
-  now_ = sample.computeStart;
   if (sample.computeStart < warmUpMs) return ++warmUp_, false;
   samples_.push_back(sample);
   return true;
@@ -48,8 +46,7 @@ bool Lane::finish(const TimedEvent& start, double warmUpMs) {
 void runLoop(const std::vector<Lane*>& lanes, const LoopPlan& plan, const TimedEvent& start,
              const std::function<bool()>& stop) {
   const auto unfinished = [&](const Lane* lane) {
-    return lane->now() < plan.warmUpMs + plan.durationMs ||
-           static_cast<std::int64_t>(lane->samples().size()) < plan.iterations;
+    return lane->measuredMs() < plan.durationMs || static_cast<std::int64_t>(lane->samples().size()) < plan.iterations;
   };
   while (!stop() && std::any_of(lanes.begin(), lanes.end(), unfinished)) {
     for (Lane* lane : lanes) lane->enqueue();

@@ -21,7 +21,7 @@ struct MeasuredStream {
 
 struct LoopPlan {
   double warmUpMs = 0;
-  double durationMs = 0;
+  double durationMs = 0;  // from the first timed inference on
   std::int64_t iterations = 0;
   double idleMs = 0;
 };
@@ -42,10 +42,10 @@ class Lane {
   std::int64_t underWay() const { return events_.underWay(); }
   const std::deque<Sample>& samples() const { return samples_; }
   std::int64_t warmUpInferences() const { return warmUp_; }
-  // Common clock of the GPU: when the last finished inference began to compute.
-  double now() const { return now_; }
-  // Host clock, of the last finished inference.
-  double finishedAtMs() const { return finishedAtMs_; }
+  // GPU's clock, from the first timed inference's compute to that of the last; negative before there is one.
+  double measuredMs() const {
+    return samples_.empty() ? -1 : samples_.back().computeStart - samples_.front().computeStart;
+  }
 
  private:
   MeasuredStream& stream_;
@@ -55,8 +55,6 @@ class Lane {
   std::int64_t enqueued_ = 0;
   std::int64_t finished_ = 0;
   std::int64_t warmUp_ = 0;
-  double now_ = 0;
-  double finishedAtMs_ = 0;
   std::deque<Sample> samples_;
 };
 

@@ -178,6 +178,7 @@ export interface NativeMeasureRequest {
   /** Contexts that run at once, each with its own streams. */
   readonly streams: number;
   readonly warmUpMs: number;
+  /** From the first timed inference on. */
   readonly durationMs: number;
   /** At least so many timed inferences per stream, however long they take. */
   readonly iterations: number;
@@ -206,7 +207,7 @@ export interface NativeMeasurement {
   readonly outputEnd: Float64Array;
   /** Host time spent in the enqueue, or the launch of the graph, of each inference; copies are not in it. */
   readonly enqueueMs: Float64Array;
-  /** From the first timed enqueue to the last completion, host clock, milliseconds. */
+  /** From the first timed inference's begin to the last one's end, GPU's clock, milliseconds; never less than `durationMs`. */
   readonly wallMs: number;
   /** Those that began to compute before `warmUpMs`, of all streams; they are in no column. */
   readonly warmUpInferences: number;

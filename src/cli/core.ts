@@ -87,11 +87,6 @@ export const core: Product = {
       () => import('./commands/compare-layers.js'),
     ),
     quality(
-      'compare quantized',
-      'compare a quantized model with its original on real samples, node by node, as auto-quantize-model does',
-      () => import('./commands/compare-quantized.js'),
-    ),
-    quality(
       'bisect',
       'find what makes a typed model or an engine fail: nodes in 16 bits, a fusion, TF32',
       () => import('./commands/bisect.js'),
@@ -182,9 +177,11 @@ export const core: Product = {
   ],
   files: {
     'gate-baseline': async () => (await import('../quality/gate/baseline.js')).baselineSchema,
-    'io-contract': async () => (await import('../quality/study/quantized/result.js')).ioContractSchema,
+    'compare-quantized': async () =>
+      (await import('../quality/study/layers/quantized-result.js')).quantizedComparisonSchema,
+    'io-contract': async () => (await import('../quality/study/layers/quantized-result.js')).ioContractSchema,
     'precision-scheme': async () =>
-      (await import('../quality/study/quantized/result.js')).precisionSchemeSchema,
+      (await import('../quality/study/layers/quantized-result.js')).precisionSchemeSchema,
     'known-answer': async () =>
       (await import('../engines/identity/known-answer-schema.js')).knownAnswerSchema,
     passport: async () => (await import('../engines/identity/passport.js')).passportSchema,

@@ -1,4 +1,6 @@
 import { removal } from '../behaviour/facts.js';
+import { quantizedFormats } from '../formats/precision/formats/index.js';
+import type { OptionTable } from './option.js';
 
 /** Whose flags have rows: other tools, and scripts that a product replaces. */
 export const tools = [
@@ -36,13 +38,28 @@ export interface ForeignFlag {
   readonly isExplained?: true;
   /** TensorRT removed it: a conversion of the model replaces it. */
   readonly removed?: true;
-  /** Without an equivalent: the line to run instead, by all such flags and their values, and the rest of the line. */
-  readonly instead?: (passed: ReadonlyMap<string, string>, line: string) => string | Promise<string>;
+  /** Without an equivalent: the line to run instead, by all such flags and their values, the rest of the line and the verb's options; undefined without one. */
+  readonly instead?: (
+    passed: ReadonlyMap<string, string>,
+    line: string,
+    options: OptionTable,
+  ) => string | undefined | Promise<string>;
   readonly why: string;
 }
 
 /** A flag that TensorRT removed: a conversion of the model replaces it. */
 export const REMOVED = { removed: true } as const;
+
+/** A flag of codes, which were TensorRT's to choose: the last of two types counts, and what samples it needs stands for the user's. */
+export const QUANTIZES: Pick<ForeignFlag, 'removed' | 'instead'> = {
+  removed: true,
+  instead: (passed, line, { precision }) => {
+    const format = quantizedFormats.find(({ id }) => passed.has(`--${id}`));
+    if (format === undefined || precision === undefined) return undefined;
+    const isSampled = !format.activations || line.includes(' --calibration');
+    return `${line} --precision ${format.id}${isSampled ? '' : ' --calibration SAMPLES'}`;
+  },
+};
 
 /** Why nothing of a DLA core is translated. */
 export const DLA = 'trtforge does not build for DLA';

@@ -11,6 +11,7 @@ import { writeNpy } from '../../src/formats/tensor/npy.js';
 import { tensorFrom } from '../../src/formats/tensor/values.js';
 import { affineModel, fakeIdentity, manyLayers } from '../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../fakes/tensorrt/engine.js';
+import { verbs } from '../support/runs.js';
 import { samplePassport } from '../support/sample-engine.js';
 import { trtforge } from '../support/trtforge.js';
 
@@ -58,9 +59,9 @@ beforeAll(async () => {
   writeNpy(at('x4.npy'), tensorFrom('float32', [4, 4], new Float32Array(16).fill(3)));
 });
 
-async function run(line: readonly string[]) {
+async function run(line: readonly string[], more: NodeJS.ProcessEnv = {}) {
   rmSync(at('calls'), { force: true });
-  const { exitCode, json } = await trtforge([...line, '--json'], environment);
+  const { exitCode, json } = await trtforge([...line, '--json'], { ...environment, ...more });
   const calls = existsSync(at('calls')) ? readFileSync(at('calls'), 'utf8').split('\n') : [];
   return { exitCode, answer: json(), calls };
 }
@@ -165,7 +166,7 @@ const lines: Readonly<Record<string, () => readonly string[]>> = {
 };
 
 describe('an engine is loaded as it is told', () => {
-  test.each(Object.keys(lines))('by %s', async (verb) => {
+  test.each(verbs(Object.keys(lines), 2))('by %s', async (verb) => {
     const { exitCode, answer, calls } = await run([...lines[verb]!(), ...loading()]);
     expect([0, 1, 4], JSON.stringify(answer.error)).toContain(exitCode);
     expect(calls).toContain(`loadLibrary ${at('a.so')}`);
@@ -264,7 +265,8 @@ describe('a measurement', () => {
   test('of an engine is made as it is told', async () => {
     const line = ['bench', at('affine.engine'), '--allow-host-code', '--toolchain', at('home')];
     const more = ['--batch', '8', '--samples', at('samples.json'), '--layers'];
-    const { exitCode, answer } = await run([...line, ...pace, ...ways, ...drawn, ...more]);
+    const words = [...line, ...pace, ...ways, ...drawn, ...more];
+    const { exitCode, answer } = await run(words, { FAKE_CLOCK: 'paper' });
     expect(exitCode, JSON.stringify(answer.error)).toBe(0);
     expect(answer).toMatchObject({ mode, runs: [{ batch: 8 }], gpuMs: { percentiles: { p50: 2 } } });
     expect(answer.runs).toMatchObject([{ samples: at('samples.json') }]);

@@ -112,21 +112,20 @@ test.each([
   ['convert', () => ['-o', at('n.onnx'), '--precision', 'fp16', model]],
   ['bisect', () => [at('typed.onnx'), '--against', model, '-o', at('none')]],
   ['convert advise', () => [model, '--calibration', at('a.npz'), '--budget', '30dB', '-o', at('none')]],
-  ['compare quantized', () => [model, '--against', model, '--calibration', at('a.npz'), '-o', at('none')]],
 ])('%s: a size of images without images is an error', async (verb, line) => {
   const { exitCode, json } = await trtforge([...verb.split(' '), ...line(), '--imgsz', '64', '--json']);
   expect([exitCode, json().error]).toMatchObject([2, { code: 'TF_USAGE', details: { option: '--imgsz' } }]);
 });
 
-test('compare quantized prepares its inputs as it is told', async () => {
+test('compare layers prepares its inputs as it is told', async () => {
   await run('convert', model, '-o', at('q.onnx'), '--precision', 'int8', ...samples());
   const line = [
     'compare',
-    'quantized',
+    'layers',
     at('q.onnx'),
     '--against',
     model,
-    '--calibration',
+    '--inputs',
     image,
     '-o',
     at('compared'),

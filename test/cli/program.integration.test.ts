@@ -204,6 +204,22 @@ describe('the command line', () => {
   });
 
   test.each([
+    ['inspect m.onnx --nodes --json', '--nodes'],
+    ['build m.onnx --batch --json', '--batch'],
+    ['build m.onnx --minShapes --dry-run --json', '--minShapes'],
+    ['verify a.onnx --against --atol=1e-3 --json', '--against'],
+    ['cache ls --log-file --quiet --json', '--log-file'],
+  ])('"%s": what has no value takes no option for it', async (line, option) => {
+    const { exitCode, json } = await trtforge(line.split(' '));
+    expect([exitCode, json().error]).toMatchObject([2, { code: 'TF_USAGE', details: { option } }]);
+  });
+
+  test('an option is a value behind "="', async () => {
+    expect(await optionsOf('echo --name=--dry-run')).toMatchObject({ name: '--dry-run', dry: false });
+    expect(await optionsOf('echo --name --other')).toMatchObject({ name: '--other' });
+  });
+
+  test.each([
     ['ecko', 'Did you mean echo?'],
     ['echo --levle 3', 'Did you mean --level?'],
     ['echo --level 9', '--level: "9" is not a whole number from 0 to 5.'],

@@ -68,6 +68,8 @@ export class FakeAddon implements EngineAddon {
   failures = new Map<string, TrtforgeError>();
   /** Milliseconds that a run takes on its own thread. */
   runMs = 0;
+  /** A run ends after this, and not by the clock. */
+  runLasts: Promise<unknown> | undefined;
   running = 0;
   mostRunning = 0;
   live = 0;
@@ -93,7 +95,7 @@ export class FakeAddon implements EngineAddon {
     return this.job('open', () => this.#engine());
   }
 
-  job<T>(name: string, work: () => T, ms = 0): NativeJob<T> {
+  job<T>(name: string, work: () => T, lasts: number | Promise<unknown> = 0): NativeJob<T> {
     const failure = this.failures.get(name);
     let cancelled = false;
     const done = new Promise<T>((resolve, reject) => {
@@ -106,7 +108,8 @@ export class FakeAddon implements EngineAddon {
           reject(error);
         }
       };
-      if (ms > 0) setTimeout(end, ms);
+      if (typeof lasts === 'object') void lasts.then(end);
+      else if (lasts > 0) setTimeout(end, lasts);
       else setImmediate(end);
     });
     return {
@@ -219,7 +222,7 @@ export class FakeAddon implements EngineAddon {
       run: (inputs, into) => {
         this.running++;
         this.mostRunning = Math.max(this.mostRunning, this.running);
-        const job = this.job('run-job', () => compute(inputs, into), this.runMs);
+        const job = this.job('run-job', () => compute(inputs, into), this.runLasts ?? this.runMs);
         void job.done.then(
           () => this.running--,
           () => this.running--,

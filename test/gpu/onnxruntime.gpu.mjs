@@ -313,7 +313,7 @@ if (providers.includes('tensorrt')) {
           trt_ep_context_embed_mode: mode,
           ...(mode === '0' ? { trt_engine_cache_enable: '1', trt_engine_cache_path: '.' } : {}),
         });
-        const facts = trtforge(['engine', 'inspect', file]);
+        const facts = trtforge(['engine', 'inspect', file]).engines[0];
         assert.equal(facts.product, 'tensorrt');
         const again = smallOn({}, file);
         let plan = facts.file;

@@ -100,7 +100,7 @@ export class EngineScenarios {
     const words = [addon, bench.library(fake), this.path(`plans-${fake}`), name, ...args.map(String)];
     const done = spawnSync(process.execPath, ['--expose-gc', player, wrapper, ...words], {
       encoding: 'utf8',
-      timeout: 120_000,
+      timeout: 240_000,
       env: {
         ...bench.environment(environment),
         ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1:quarantine_size_mb=16',

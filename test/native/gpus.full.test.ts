@@ -27,7 +27,7 @@ describe.each(generations)('engines on two GPUs of one process, generation %s', 
       ],
       two,
     );
-  }, 120_000);
+  });
   const nothingLeft = [0, 0];
 
   test('run side by side, each in the memory of its own GPU', () => {

@@ -38,7 +38,6 @@ interface Measured extends Columns {
 interface Answer {
   readonly result?: Measured;
   readonly error?: { readonly code: string; readonly message: string };
-  readonly ms: number;
   readonly calls: readonly string[];
 }
 
@@ -61,6 +60,7 @@ interface Case {
   readonly mode?: Partial<typeof mode> & { readonly threads?: boolean };
   /** Zeros to give as inputs. */
   readonly inputs?: readonly { readonly name: string; readonly bytes: number }[];
+  /** `FAKE_CLOCK: 'paper'` makes times that are the same on every machine. */
   readonly environment?: Record<string, string>;
   readonly cancelAfterMs?: number;
   readonly exitAfterMs?: number;
@@ -87,6 +87,9 @@ function drive({
   const done = spawnSync(process.execPath, [driver, bench.addon, JSON.stringify(request)], {
     encoding: 'utf8',
     maxBuffer: 2 ** 28,
+    // A child that hangs holds this process up, which the runner's limit cannot end.
+    timeout: 240_000,
+    killSignal: 'SIGKILL',
     env: {
       ...bench.environment(),
       ASAN_OPTIONS: 'detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=1',
@@ -113,12 +116,8 @@ function measured(wanted: Case): Measured & Pick<Answer, 'calls'> {
 
 const differences = (ends: readonly number[], starts: readonly number[]): number[] =>
   ends.map((end, at) => end - (starts[at] ?? Number.NaN));
-const median = (numbers: readonly number[]): number =>
-  numbers.toSorted((one, other) => one - other)[Math.floor(numbers.length / 2)] ?? Number.NaN;
-/** Never less than the work takes; a stream that had nothing to do adds how late the host enqueues it. */
-function expectAbout(ms: number, times: readonly number[]): void {
-  expect(Math.min(...times)).toBeGreaterThanOrEqual(ms - 1e-6);
-  expect(median(times)).toBeLessThanOrEqual(ms * 1.25);
+function expectEach(ms: number, times: readonly number[]): void {
+  for (const time of times) expect(time).toBeCloseTo(ms, 5);
 }
 /** From the beginning of an inference's compute to that of the next. */
 const steps = ({ computeStart }: Columns): number[] => differences(computeStart.slice(1), computeStart);
@@ -156,42 +155,60 @@ describe.each(generations)('measuring with a library of generation %s', (fake) =
     { transfers: true, graph: false },
     { transfers: true, graph: true },
   ])('gives the GPU’s own times: %o', (how) => {
-    const environment = { FAKE_COMPUTE_US: '800', FAKE_COPY_US: '300' };
+    const environment = { FAKE_CLOCK: 'paper', FAKE_COMPUTE_US: '800', FAKE_COPY_US: '300' };
     const result = measured({ fake, mode: how, environment });
     expectOrdered(result);
     expect(result.streams.length).toBeGreaterThanOrEqual(20);
-    expectAbout(0.8, differences(result.computeEnd, result.computeStart));
+    expectEach(0.8, differences(result.computeEnd, result.computeStart));
     const copyMs = how.transfers ? 0.3 : 0;
-    expectAbout(copyMs, differences(result.inputEnd, result.inputStart));
-    expectAbout(copyMs, differences(result.outputEnd, result.outputStart));
+    expectEach(copyMs, differences(result.inputEnd, result.inputStart));
+    expectEach(copyMs, differences(result.outputEnd, result.outputStart));
     expect(result).toMatchObject({ graph: how.graph, graphRefusal: null });
     expect(unreturned(result.calls)).toEqual([]);
   });
 });
 
 test('copies overlap the compute of the inference before', () => {
-  const environment = { FAKE_COMPUTE_US: '3000', FAKE_COPY_US: '2000' };
+  const environment = { FAKE_CLOCK: 'paper', FAKE_COMPUTE_US: '3000', FAKE_COPY_US: '2000' };
   const result = measured({ mode: { transfers: true, graph: true, iterations: 40 }, environment });
-  // Two under way at a time are done in 7 ms; one after another would take 14.
-  expect(median(steps(result))).toBeLessThan(5.5);
+  const { inputStart, computeEnd } = result;
+  for (const [at, end] of computeEnd.slice(0, -1).entries()) expect(inputStart[at + 1]).toBeLessThan(end);
+  // Two under way at a time are done in 7 ms, as is a last one alone; one after another would take 14.
+  expect(result.wallMs).toBeCloseTo(Math.ceil(computeEnd.length / 2) * 7, 5);
 });
 
 test('times keep their resolution from the first inference to the last', () => {
-  const result = measured({ mode: { iterations: 400 }, environment: { FAKE_COMPUTE_US: '250' } });
-  // On the way a busy stream shows the time alone; a single-precision time since the start would be off by microseconds.
-  expect(median(differences(result.computeEnd, result.computeStart).slice(-50))).toBeCloseTo(0.25, 6);
+  const result = measured({
+    mode: { iterations: 400 },
+    environment: { FAKE_CLOCK: 'paper', FAKE_COMPUTE_US: '333' },
+  });
+  // A single-precision time since the start would be off by microseconds.
+  for (const time of differences(result.computeEnd, result.computeStart)) expect(time).toBeCloseTo(0.333, 6);
+  for (const step of steps(result)) expect(step).toBeCloseTo(0.333, 6);
 });
 
 test('the warm-up is run and not counted, and the duration is measured after it', () => {
   const result = measured({
     mode: { warmUpMs: 60, durationMs: 90, iterations: 1 },
-    environment: { FAKE_COMPUTE_US: '1000' },
+    environment: { FAKE_CLOCK: 'paper', FAKE_COMPUTE_US: '1000' },
   });
-  expect(result.warmUpInferences).toBeGreaterThanOrEqual(2);
-  expect(result.warmUpInferences).toBeLessThanOrEqual(62);
-  expect(result.streams.length).toBeLessThanOrEqual(100);
-  expect(result.wallMs).toBeGreaterThanOrEqual(88);
+  expect(result.warmUpInferences).toBe(60);
+  // Those that begin 0 to 90 ms after the first, and the one that is under way by then.
+  expect(result.streams).toHaveLength(92);
+  expect(result.wallMs).toBeCloseTo(92, 5);
   expectOrdered(result);
+});
+
+test.each([
+  ['at the end of the warm-up', 40],
+  ['in the measurement', 100],
+])('a host that is held up %s measures for as long as it should', (_, launch) => {
+  const result = measured({
+    mode: { warmUpMs: 60, durationMs: 90, iterations: 1 },
+    environment: { FAKE_CLOCK: 'paper', FAKE_COMPUTE_US: '1000', FAKE_HELD_UP: `${launch}:70000` },
+  });
+  expect(result.wallMs).toBeGreaterThanOrEqual(90);
+  expect(result.wallMs).toBe(Math.max(...result.outputEnd));
 });
 
 test('iterations are a minimum that outlasts the duration', () => {
@@ -216,15 +233,19 @@ test.each([[false], [true]])('several streams each measure their share (a thread
 });
 
 test('streams run beside each other', () => {
-  const result = measured({ mode: { streams: 2, iterations: 30 }, environment: { FAKE_COMPUTE_US: '2000' } });
-  const { computeStart, computeEnd } = result;
-  const overlapping = computeStart.slice(1).filter((start, at) => start < (computeEnd[at] ?? 0)).length;
-  expect(overlapping).toBeGreaterThan(computeStart.length / 3);
+  const result = measured({
+    mode: { streams: 2, iterations: 30 },
+    environment: { FAKE_CLOCK: 'paper', FAKE_COMPUTE_US: '2000' },
+  });
+  // One of each stream in the time of one.
+  expectEach(2, differences(result.computeEnd, result.computeStart));
+  expect(result.wallMs).toBeCloseTo((result.streams.length / 2) * 2, 5);
 });
 
 test('idle time lies between inferences', () => {
   const result = measured({ mode: { idleMs: 5, iterations: 8 }, environment: { FAKE_COMPUTE_US: '100' } });
-  expect(median(steps(result))).toBeGreaterThanOrEqual(4.9);
+  // The second is under way before the first is measured.
+  for (const step of steps(result).slice(1)) expect(step).toBeGreaterThanOrEqual(4.999);
 });
 
 test.each([
@@ -344,32 +365,29 @@ test('8.6 has one context for each profile of open shapes, and reports it to a s
 });
 
 test.each([
-  ['while it runs', { durationMs: 60_000 }],
-  ['while it warms up', { warmUpMs: 60_000 }],
-  ['in a pause', { idleMs: 60_000, durationMs: 60_000 }],
-  ['with a thread for each stream', { streams: 2, threads: true, durationMs: 60_000 }],
+  ['while it runs', { durationMs: 1e9 }],
+  ['while it warms up', { warmUpMs: 1e9 }],
+  ['in a pause', { idleMs: 1e9, durationMs: 1e9 }],
+  ['with a thread for each stream', { streams: 2, threads: true, durationMs: 1e9 }],
 ])('a measurement is cancelled %s', (_, how) => {
-  const { error, calls, ms } = measure({
+  const { error, calls } = measure({
     mode: how,
     environment: { FAKE_COMPUTE_US: '1000' },
     cancelAfterMs: 150,
   });
   expect(error?.code).toBe('TF_CANCELLED');
-  expect(ms).toBeLessThan(10_000);
   expect(unreturned(calls)).toEqual([]);
 });
 
 test.each([[false], [true]])(
-  'a process that ends while it measures ends at once (a thread each: %s)',
+  'a process that ends while it measures does not wait for it (a thread each: %s)',
   (threads) => {
-    const started = performance.now();
-    const how = { streams: 2, threads, transfers: true, durationMs: 60_000 };
+    const how = { streams: 2, threads, transfers: true, durationMs: 1e9 };
     const { status, stderr } = drive({
       mode: how,
       environment: { FAKE_COMPUTE_US: '1000' },
       exitAfterMs: 150,
     });
     expect(status, stderr).toBe(3);
-    expect(performance.now() - started).toBeLessThan(10_000);
   },
 );

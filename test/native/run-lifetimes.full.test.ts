@@ -21,7 +21,7 @@ describe.each(generations)('engines over a library of generation %s', (fake) => 
       ['faults', [], {}],
       ['pressure', [], {}],
     ]);
-  }, 120_000);
+  });
 
   test('runs whose length jumps settle when they are over, while the event loop turns; then it rests', () => {
     const settled = { right: true, early: false };

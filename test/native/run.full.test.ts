@@ -27,7 +27,7 @@ describe.each(generations)('engines over a library of generation %s', (fake) => 
       ['givenAwayToMemory', [], {}],
       ['layerTimes', [], {}],
     ]);
-  }, 120_000);
+  });
 
   test('are opened, described, prepared with a graph and run, from pinned and from ordinary memory', () => {
     const result = found.runs;

@@ -17,7 +17,7 @@ export interface Minio extends AsyncDisposable {
   readonly client: S3Client;
 }
 
-const START_LIMIT_MS = 20_000;
+const START_LIMIT_MS = 240_000;
 
 export async function startMinio(binary: string): Promise<Minio> {
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-minio-'));

@@ -23,7 +23,7 @@ export interface FakeNode {
   readonly feature: string;
 }
 
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 240_000;
 
 export async function startSlurm(
   nodes: readonly FakeNode[] = [

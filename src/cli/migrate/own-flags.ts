@@ -1,6 +1,5 @@
 import { shellQuote } from '../../base/process/shell-quote.js';
 import { TrtforgeError } from '../../errors.js';
-import { quantizedFormats } from '../../formats/precision/formats/index.js';
 import type { Product } from '../command.js';
 import { type ForeignFlag, templateOption, templateWords } from '../foreign-flag.js';
 import { globalOptions, longName, type OptionTable } from '../option.js';
@@ -75,6 +74,8 @@ function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chose
         isForVerb(row, chosen) &&
         (row.only === undefined ? !isKnown(options, flag) : row.only === value),
     );
+    const takesNext = isFollowedByValue(options, flag) || candidates.some(({ takesValue }) => takesValue);
+    if (takesNext && inline === undefined) assertNoFlag(flag, value ?? '', options);
     const found = equivalent(candidates, value, inline !== undefined, chosen);
     if (found === undefined) {
       own.push(arg);
@@ -99,6 +100,15 @@ function rewritten(typed: readonly string[], rows: readonly ForeignFlag[], chose
   own.splice(rangesAt ?? 0, 0, ...profilesOf(ranges, []).flatMap((profile) => ['--profile', profile]));
   // The last of two counts.
   return { own: [...defaults, ...own], answered };
+}
+
+/** Throws TF_USAGE where a flag of the verb stands in the place of a value: commander would take it for that. */
+function assertNoFlag(flag: string, value: string, options: OptionTable): void {
+  if (!isOwn(options, flagOf(value).flag)) return;
+  throw new TrtforgeError('TF_USAGE', `${flag} has no value: ${value} behind it is an option.`, {
+    remedy: 'Write a value behind it, or "=" between the two where that is the value.',
+    details: { option: flag },
+  });
 }
 
 /** Flags of a script, and values that are foreign, are so to the verbs that are named; elsewhere they are as unknown as any other. */
@@ -152,33 +162,20 @@ async function answer(
       `${[row.flag, row.only].join(' ').trim()} is ${ours.map(shellQuote).join(' ') || 'the default'}: ${row.why}.`,
       { remedy: remedyOf(line), details },
     );
-  const quantized =
-    row.removed && isOwn(options, '--precision')
-      ? quantizedFormats.find(({ id }) => row.flag === `--${id}`)
-      : undefined;
-  if (quantized !== undefined)
-    return new TrtforgeError('TF_USAGE', `${row.flag} is --precision ${quantized.id}: ${row.why}.`, {
-      remedy: remedyOf(quantizing(line, quantized)),
+  const passed = new Map(all.map(({ row: { flag }, value }) => [flag, value]));
+  const instead = await row.instead?.(passed, `trtforge ${line.map(shellQuote).join(' ')}`, options);
+  if (instead !== undefined)
+    return new TrtforgeError('TF_USAGE', `${row.flag} of ${row.of} is written otherwise here: ${row.why}.`, {
+      remedy: `Run: ${instead}`,
       details,
     });
-  const passed = new Map(all.map(({ row: { flag }, value }) => [flag, value]));
-  const remedy = await row.instead?.(passed, `trtforge ${line.map(shellQuote).join(' ')}`);
   const isKnown = row.ours.some((each) => each.startsWith('-')) && row.values === undefined;
   return new TrtforgeError(
     'TF_USAGE',
     `\`trtforge ${path}\` has no equivalent of ${row.flag} of ${row.of}${isKnown ? `, which elsewhere is ${row.ours.join(' or ')}` : ''}: ${row.why}.`,
-    {
-      remedy: remedy === undefined ? remedyFor(row, configKeyFor(row, options)) : `Run: ${remedy}`,
-      details,
-    },
+    { remedy: remedyFor(row, configKeyFor(row, options)), details },
   );
 }
-
-/** The line with a type of 8 or 4 bits, which counts as the last of two; what samples it needs stands for the user's. */
-const quantizing = (line: readonly string[], { id, activations }: (typeof quantizedFormats)[number]) => {
-  const isSampled = !activations || line.some((word) => word.startsWith('--calibration'));
-  return [...line, '--precision', id, ...(isSampled ? [] : ['--calibration', 'SAMPLES'])];
-};
 
 function remedyFor({ flag, ours, removed }: ForeignFlag, key: string | undefined): string {
   if (key !== undefined)

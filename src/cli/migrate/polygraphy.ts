@@ -6,6 +6,7 @@ import {
   KEPT_TYPES,
   poolSettings,
   QUANTIZED,
+  QUANTIZES,
   REMOVED,
   rowsOf,
   spelled,
@@ -36,7 +37,7 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   ...permitted('--fp16'),
   ...permitted('--bf16'),
   ...bare('--fp-to-fp16', '--precision fp16', '`trtforge convert` converts the model'),
-  ...bare('--int8 --fp8', null, QUANTIZED, REMOVED),
+  ...bare('--int8 --fp8', null, QUANTIZED, QUANTIZES),
   ...bare('--tf32', '', 'TF32 is on by default; --builder-config flags=no-tf32 switches it off', {
     verbs: ['build', 'forge', 'cache why'],
   }),

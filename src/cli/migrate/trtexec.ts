@@ -10,6 +10,7 @@ import {
   KEPT_TYPES,
   poolSettings,
   QUANTIZED,
+  QUANTIZES,
   REMOVED,
   rowsOf,
   spelled,
@@ -75,7 +76,7 @@ export const trtexecRows: readonly ForeignFlag[] = [
 
   ...permitted('--fp16'),
   ...permitted('--bf16'),
-  ...bare('--int8 --fp8 --int4', null, QUANTIZED, REMOVED),
+  ...bare('--int8 --fp8 --int4', null, QUANTIZED, QUANTIZES),
   ...bare(
     '--best',
     '--precision fp16',

@@ -63,7 +63,7 @@ export const cacheVerifySchema = z.object({
   verified: z.int(),
   engines: z.array(entrySchema),
   foreign: z.array(foreignEntrySchema),
-  exitCode: z.literal([0, 1]),
+  exitCode: z.literal([0, 1, 4]),
 });
 export type CacheVerification = z.infer<typeof cacheVerifySchema>;
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
-import { TrtforgeError } from '../../errors.js';
+import { ExitCode, TrtforgeError } from '../../errors.js';
 import { ignoreEvents, type WorkContext } from '../../events.js';
 import { entriesOf, foreignOf } from './cache-listing.js';
 import type { CacheEntry, CacheVerification } from './cache-result.js';
@@ -17,7 +17,7 @@ interface VerifyOptions extends WorkContext {
 
 /**
  * Reads every plan of a store and checks it against its passport and what is trusted; those of a bucket are fetched for it.
- * `exitCode` is 1 when one does not agree.
+ * `exitCode` is 1 when one does not agree, 4 when there is none.
  */
 export async function verifyCache(
   store: LocalStore | RemoteStore,
@@ -43,7 +43,8 @@ export async function verifyCache(
     verified,
     engines,
     foreign,
-    exitCode: verified === all.length ? 0 : 1,
+    // Of a store without engines nothing is proven, as `cache check` has it.
+    exitCode: all.length === 0 ? ExitCode.inconclusive : verified === all.length ? 0 : 1,
   };
 }
 

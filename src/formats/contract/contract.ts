@@ -135,7 +135,7 @@ export type Contract = Immutable<ContractFile> & {
   /** Where it was read from; null for one drafted from a model. */
   readonly origin: {
     readonly path: string | null;
-    readonly form: 'trtforge' | 'encoder' | 'whole-model' | 'draft';
+    readonly form: 'trtforge' | 'encoder' | 'draft';
   };
   /** Fields of the file that have no effect, as paths: `validation.parity_test`. */
   readonly ignored: readonly string[];

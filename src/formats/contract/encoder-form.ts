@@ -4,22 +4,21 @@ import { contractDtype, ignoredFields, parseForm } from './parse-form.js';
 import { resolveContract, type StatedContract, type StatedPadding } from './resolve.js';
 
 /** A field that is left out, and named among what was ignored, where it is not what it should be. */
-export const ifValid = <T extends z.ZodType>(schema: T) => schema.optional().catch(undefined);
+const ifValid = <T extends z.ZodType>(schema: T) => schema.optional().catch(undefined);
 
-/** Parts that the two streaming forms share. */
-export const whole = z.number().int();
-export const optionalWhole = ifValid(whole);
+const whole = z.number().int();
+const optionalWhole = ifValid(whole);
 const firstAndRest = ifValid(z.union([z.tuple([whole, whole]), whole]));
-export const range = z.object({ min: whole, opt: whole, max: whole });
+const range = z.object({ min: whole, opt: whole, max: whole });
 /** How the signal is cut into chunks, and what of the state is dropped after each. */
-export const chunkFields = {
+const chunkFields = {
   chunk_size: firstAndRest,
   shift_size: firstAndRest,
   pre_encode_cache_size: firstAndRest,
   drop_extra_pre_encoded: optionalWhole,
   cache_drop_size: optionalWhole,
 };
-export const binding = z.object({
+const binding = z.object({
   name: z.string().min(1),
   dtype: z.string().nullish().catch(undefined),
   shape: z
@@ -88,7 +87,7 @@ export function readEncoderForm(path: string, content: unknown): Contract {
 }
 
 /** Inputs and outputs by the names of `trtforge.contract/1`. Throws TF_CONTRACT_INVALID for an unknown dtype. */
-export function bindingsOf(
+function bindingsOf(
   path: string,
   { inputs, outputs }: Readonly<Record<'inputs' | 'outputs', readonly z.infer<typeof binding>[]>>,
 ): Pick<StatedContract, 'inputs' | 'outputs'> {
@@ -99,7 +98,7 @@ export function bindingsOf(
 }
 
 /** The schedule and, where all of its numbers are there, the cache-length rule. */
-export function chunksOf(
+function chunksOf(
   stated: Partial<z.infer<z.ZodObject<typeof chunkFields>>> = {},
   capacity: number | undefined,
 ): Pick<StatedContract, 'cacheLengthRule' | 'chunk' | 'shift' | 'preEncode'> {
@@ -116,7 +115,7 @@ export function chunksOf(
 const pairOf = (value: readonly [number, number] | number | undefined): FirstAndRest | null =>
   value === undefined ? null : firstAndRestOf(value);
 
-export const toleranceOfAll = (
+const toleranceOfAll = (
   stated: { readonly atol?: number | undefined; readonly rtol?: number | undefined } | undefined,
 ): Contract['tolerances'] =>
   stated === undefined

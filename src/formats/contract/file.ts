@@ -5,7 +5,6 @@ import { assertUnedited } from '../../base/files/user-files.js';
 import { type Contract, type ContractFile, contractSchema } from './contract.js';
 import { isEncoderForm, readEncoderForm } from './encoder-form.js';
 import { contractInvalid, parseForm } from './parse-form.js';
-import { isWholeModelForm, readWholeModelForm } from './whole-model-form.js';
 
 /** A contract is a page or two; what is larger is another file. */
 const MAX_BYTES = 1 << 20;
@@ -13,8 +12,8 @@ const MAX_BYTES = 1 << 20;
 const OWN_SCHEMA = 'trtforge.contract/1';
 
 /**
- * Reads a streaming contract in any form: ours (`trtforge.contract/1`), the binding contract of a streaming encoder (layer-first or batch-first), the
- * contract of a whole model. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CONTRACT_INVALID.
+ * Reads a streaming contract in any form: ours (`trtforge.contract/1`), the binding contract of a streaming encoder (layer-first or
+ * batch-first). Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CONTRACT_INVALID.
  */
 export function readContract(path: string): Contract {
   return parseContract(path, readText(path, MAX_BYTES, 'TF_CONTRACT_INVALID'));
@@ -38,13 +37,10 @@ export function parseContract(path: string, text: string): Contract {
   const contract =
     schema === OWN_SCHEMA
       ? readOwnForm(path, content)
-      : isWholeModelForm(fields)
-        ? readWholeModelForm(path, content)
-        : isEncoderForm(fields)
-          ? readEncoderForm(path, content)
-          : undefined;
-  if (contract === undefined)
-    throw contractInvalid(path, 'it has neither inputs and outputs nor an encoder with streaming_io');
+      : isEncoderForm(fields)
+        ? readEncoderForm(path, content)
+        : undefined;
+  if (contract === undefined) throw contractInvalid(path, 'it has no inputs and outputs');
   checkReferences(path, contract);
   return contract;
 }

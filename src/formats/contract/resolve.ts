@@ -27,15 +27,11 @@ export interface StatedContract {
   readonly preEncode?: FirstAndRest | null;
   readonly statedSizes?: readonly number[];
   readonly validOutLength?: number | null;
-  /** Bounds of the state's length. */
-  readonly stateBounds?: { readonly min: number; readonly max: number } | null;
   /** Dimension key (`audio_signal.T`, `B`) to range. */
   readonly profiles?: readonly {
     readonly name: string;
     readonly dimensions: ReadonlyMap<string, DimensionRange>;
   }[];
-  /** Valid positions of the state after every chunk. */
-  readonly stateCount?: number | null;
   /** Rules in words: `NAME == 1`, or prose. */
   readonly sentences?: readonly string[];
   readonly tolerances?: Contract['tolerances'];
@@ -77,7 +73,7 @@ export function resolveContract(stated: StatedContract): Contract {
 }
 
 function subjectsOf(stated: StatedContract, stateLength: string | null): SentenceSubjects {
-  const capacity = stated.stateBounds?.max ?? stated.cacheLengthRule?.capacity;
+  const capacity = stated.cacheLengthRule?.capacity;
   const result = stated.validOutLength;
   return {
     tensors: [...stated.outputs, ...stated.inputs],
@@ -123,7 +119,7 @@ function scheduleOf(stated: StatedContract, signal: Omit<ContractBinding, 'role'
 
 /** What follows from numbers in the contract. */
 function impliedAssertions(
-  { validOutLength = null, stateBounds, stateCount = null, cacheLengthRule }: StatedContract,
+  { validOutLength = null, cacheLengthRule }: StatedContract,
   resultLength: string | null,
   stateLength: string | null,
   result: string | null,
@@ -139,11 +135,10 @@ function impliedAssertions(
             sentence: `The last dimension of ${result} is ${validOutLength}.`,
           },
         ];
-  const capacity = stateBounds?.max ?? cacheLengthRule?.capacity;
+  const capacity = cacheLengthRule?.capacity;
   return [
     ...isAlways(resultLength, validOutLength),
     ...time,
-    ...isAlways(stateLength, stateCount),
     ...(stateLength === null || capacity === undefined ? [] : [isBounded(stateLength, capacity)]),
   ];
 }

@@ -17,7 +17,7 @@ export interface Times {
   readonly latencyMs: Float64Array;
   /** Host time to enqueue it; empty where nobody measured it. */
   readonly enqueueMs: Float64Array;
-  /** From the first timed enqueue to the last completion. */
+  /** From the first timed begin to the last end, on the clock of the times. */
   readonly wallMs: number;
 }
 

@@ -75,7 +75,7 @@ async function madeAnswer(
     const gpus = onDevice(visibleGpus(), build.device ?? 0);
     if (whyNotRun(gpus, target.computeCapabilities) === null) {
       const { device, toolchain, pluginPaths: plugins } = build;
-      const loading = { device, toolchain, plugins, allowHostCode: true, environment, signal: stop };
+      const loading = { device, toolchain, plugins, allowHostCode: true, environment, signal, limit };
       const { answer: own, observed } = await measured(answer, planPath, loading);
       const judged = own.cases.flatMap((each, at) => judgeCase(each, observed?.found[at] ?? []));
       const wrong = observed && judged.find(({ outcome }) => outcome === 'fail');
@@ -103,22 +103,24 @@ export function precisionOf(
   return lowest === 'fp32' && !flags.includes('no-tf32') ? 'tf32' : lowest;
 }
 
-/** The answer with what the engine gives here, and what was observed; null where it does not run, or not in time. */
+/** The answer with what the engine gives here, and what was observed; null where it does not run, or not before `limit`. Throws TF_CANCELLED of `signal`. */
 export async function measured(
   answer: KnownAnswer,
   planPath: string,
-  options: CheckOptions,
+  { limit, ...options }: CheckOptions & Pick<AnswerContext, 'limit'>,
   widens = true,
 ): Promise<{ readonly answer: KnownAnswer; readonly observed: Observed | null }> {
+  const { signal, environment = process.env } = options;
+  const stop = AbortSignal.any([signal, limit].flatMap((each) => each ?? []));
   try {
-    const observed = await observeEngine(
-      proofOf(planPath, options.environment ?? process.env, answer),
-      options,
-    );
+    const observed = await observeEngine(proofOf(planPath, environment, answer), {
+      ...options,
+      signal: stop,
+    });
     const { gpu, driver, library, found } = observed;
     return { answer: withMeasured(answer, { gpu: gpu.name, driver, library }, found, widens), observed };
   } catch (error) {
-    if (error instanceof TrtforgeError) return { answer, observed: null };
+    if (error instanceof TrtforgeError && signal?.aborted !== true) return { answer, observed: null };
     throw error;
   }
 }

@@ -24,7 +24,7 @@ test.each<[string, (path: string) => void, string]>([
     try { console.log(openFile(${JSON.stringify(path)}).size); } catch (error) { console.log(error.code); }`;
   const run = spawnSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',
-    timeout: 120_000,
+    timeout: 240_000,
     killSignal: 'SIGKILL',
   });
   expect([run.signal, run.stdout.trim()]).toEqual([null, expected]);

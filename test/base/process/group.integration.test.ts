@@ -20,7 +20,7 @@ test('it ends with all that it started when it is cancelled, and when it is late
   const line = `sleep 600 & echo $! > ${pid}.part; mv ${pid}.part ${pid}; wait`;
   const stopping = new AbortController();
   const cancelled = runShellLine(line, { ...options, signal: stopping.signal });
-  await vi.waitUntil(() => statIfThere(pid) !== undefined, { timeout: 120_000 });
+  await vi.waitUntil(() => statIfThere(pid) !== undefined, { timeout: 240_000 });
   stopping.abort();
   await expect(cancelled).rejects.toMatchObject({ code: 'TF_CANCELLED' });
   await expect.poll(() => isAlive(Number(readFileSync(pid, 'utf8')))).toBe(false);

@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { deathOf } from '../../../src/base/process/supervise.js';
@@ -11,6 +13,10 @@ const module = new URL('./children/session.mjs', import.meta.url);
 function start(events: WorkEvent[] = []) {
   return startSupervised(module, { emit: (event) => events.push(event), doing: 'adding up', graceMs: 200 });
 }
+
+/** Until the child has written this line. */
+const said = (events: readonly WorkEvent[], line: string) =>
+  expect.poll(() => events.some((event) => event.type === 'log' && event.message === line)).toBe(true);
 
 describe('a child process that answers many requests', () => {
   it('keeps its state between requests, answers in order and passes typed arrays and events', async () => {
@@ -41,7 +47,7 @@ describe('a child process that answers many requests', () => {
       session.request('wait').then((answer) => process.stdout.write(answer));
     `;
     const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
-      timeout: 10_000,
+      timeout: 240_000,
     });
     expect(stdout).toBe('waited');
   });
@@ -59,8 +65,11 @@ describe('a child process that answers many requests', () => {
   it('gives the last lines of a child that took no request and did not end', async () => {
     const session = start();
     const pid = Number(await session.request('pid'));
-    expect(await session.request('deafen')).toBe('deaf');
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    const folder = mkdtempSync(join(tmpdir(), 'trtforge-session-'));
+    const deaf = join(folder, 'deaf');
+    expect(await session.request(`deafen ${deaf}`)).toBe('deaf');
+    await expect.poll(() => existsSync(deaf)).toBe(true);
+    rmSync(folder, { recursive: true });
     await expect(session.request([1])).rejects.toMatchObject({
       code: 'TF_CHILD_DIED',
       message: expect.stringContaining('the driver hangs'),
@@ -116,26 +125,28 @@ describe('a child process that answers many requests', () => {
       expect.objectContaining({ code: 'TF_CANCELLED' }),
     );
     await cancelled.close();
-    const closed = start();
-    await closed.request([]);
+    const events: WorkEvent[] = [];
+    const closed = start(events);
     const blocked = expect(closed.request('block')).rejects.toThrow(/SIGKILL/);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await said(events, 'blocking');
     await closed.close();
     await blocked;
   });
 
   it('drops a request that is cancelled while another one is answered', async () => {
-    const session = start();
+    const events: WorkEvent[] = [];
+    const session = start(events);
     const pid = await session.request('pid');
     const cancelling = new AbortController();
     const [first, second, third] = [
-      session.request('wait'),
+      session.request('hold'),
       session.request([5], cancelling.signal),
       session.request([1]),
     ];
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await said(events, 'holding');
     cancelling.abort();
     await expect(second).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+    process.kill(Number(pid), 'SIGUSR2');
     expect(await first).toBe('waited');
     // It was with the child already, so it counts.
     expect(await third).toBe(6);

@@ -98,7 +98,7 @@ describe('trtforge cache clear', () => {
     const { status: ended } = spawnSync('script', ['-qec', `{ ${line}; }`, '/dev/null'], {
       env: environment,
       input,
-      timeout: 60_000,
+      timeout: 240_000,
     });
     expect([ended, await count()]).toEqual([status, left]);
   });

@@ -356,6 +356,14 @@ describe('trtforge cache verify', async () => {
     expect(stdout).toContain(`1 of 2 engines verified, in ${store}`);
   });
 
+  test.each(['verify', 'check'])(
+    '%s ends with 4 for a store of no engine: nothing was proven',
+    async (verb) => {
+      expect(await cache([verb, '--cache-dir', 'not-there'])).toMatchObject({ status: 4 });
+      expect(existsSync('not-there')).toBe(false);
+    },
+  );
+
   test('with --require-signature what nobody signed is not sound', async () => {
     const { publicKey } = cacheKeygenSchema.parse(await answer(['keygen', '-o', 'team.pem']));
     await fill('a', 'b');

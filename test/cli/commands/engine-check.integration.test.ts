@@ -22,6 +22,7 @@ import { readPrivateKey, signDocument } from '../../../src/engines/store/signatu
 import { openEngineSession } from '../../../src/index.js';
 import type { DoctorResult } from '../../../src/quality/doctor/doctor.js';
 import type { AnswerCase } from '../../../src/quality/known-answer/answer.js';
+import { measured } from '../../../src/quality/known-answer/at-build.js';
 import type { MadeInput } from '../../../src/quality/known-answer/made-inputs.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
@@ -212,6 +213,16 @@ describe('engine check', () => {
       exitCode: 0,
       answer: { outcome: 'pass' },
     });
+  });
+
+  it('is cancelled while the engine runs; where only its time is over, the answer is without', async () => {
+    const { knownAnswer } = readPassport(at('affine.engine'));
+    const over = AbortSignal.abort();
+    const observing = (stop: object) =>
+      measured(knownAnswer!, at('affine.engine'), { environment, ...stop }, false);
+    await expect(observing({ signal: over })).rejects.toMatchObject({ code: 'TF_CANCELLED' });
+    expect(await observing({ limit: over })).toMatchObject({ observed: null });
+    expect(await observing({})).toMatchObject({ observed: { gpu: expect.anything() } });
   });
 
   it('takes no model', async () => {

@@ -10,6 +10,7 @@ import { forgeResultSchema } from '../../../src/report/result.js';
 import { copyingBuilder } from '../../fakes/builder.js';
 import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
+import { verbs } from '../../support/runs.js';
 import { samplePassport } from '../../support/sample-engine.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
 
@@ -85,7 +86,7 @@ describe('an engine that needs a plug-in library', () => {
   const plugins = () => ['--plugin', at('a.so'), '--plugin', at('b.so')];
 
   test('is loaded with it by every command that opens engines, and the result says so', async () => {
-    for (const words of commandsOn('affine')) {
+    for (const words of verbs(commandsOn('affine'))) {
       const { status, answer, loaded } = await trtforge([...words, ...plugins()]);
       const what = `${words.join(' ')}: ${JSON.stringify(answer.error ?? answer.warnings)}`;
       // A comparison of 0.1 s shows nothing.
@@ -98,7 +99,7 @@ describe('an engine that needs a plug-in library', () => {
   });
 
   test('is refused without by all that read its passport, with what to do', async () => {
-    for (const words of commandsOn('affine').slice(0, 4)) {
+    for (const words of verbs(commandsOn('affine').slice(0, 4))) {
       const { status, answer } = await trtforge(words);
       expect([words[0], status, answer.error?.code]).toEqual([words[0], 3, 'TF_PLAN_LOAD_FAILED']);
       expect(answer.error?.remedy).toContain('--plugin FILE');
@@ -118,7 +119,7 @@ describe('an engine that needs a plug-in library', () => {
 });
 
 test('an engine that carries its own runtime is run by every command with leave, and by none without', async () => {
-  for (const words of commandsOn('leave')) {
+  for (const words of verbs(commandsOn('leave'))) {
     const refused = await trtforge(words);
     expect([words[0], refused.answer.error?.code]).toEqual([words[0], 'TF_PLAN_LOAD_FAILED']);
     expect(refused.answer.error?.remedy).toContain('--allow-host-code');

@@ -8,6 +8,7 @@ import { readPrivateKey, signaturePath, signDocument } from '../../../src/engine
 import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
+import { verbs } from '../../support/runs.js';
 import { samplePassport } from '../../support/sample-engine.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
 
@@ -55,7 +56,8 @@ async function trtforge(args: readonly string[]) {
   return { status, code: json().error?.code };
 }
 
-describe.each<[string, (engine: string) => readonly string[]]>([
+type Line = readonly [string, (engine: string) => readonly string[]];
+const loading: readonly Line[] = [
   ['run', (engine) => ['run', engine, '--inputs', 'random']],
   ['bench', (engine) => ['bench', engine, '--warm-up', '10', '--duration', '0.15']],
   [
@@ -64,7 +66,9 @@ describe.each<[string, (engine: string) => readonly string[]]>([
   ],
   ['verify', (engine) => ['verify', engine, '--against', model]],
   ['engine layers', (engine) => ['engine', 'layers', engine]],
-])('%s, where the environment requires signatures', (name, words) => {
+];
+
+describe.each(verbs(loading))('%s, where the environment requires signatures', (name, words) => {
   test('loads no engine that is unsigned, or has no passport', async () => {
     expect(await trtforge(words(at('unsigned.engine')))).toEqual({ status: 2, code: 'TF_SIGNATURE_INVALID' });
     // What verify compares with is in the passport.
@@ -80,10 +84,12 @@ describe.each<[string, (engine: string) => readonly string[]]>([
 
 const images = join(import.meta.dirname, '../../fixtures/images');
 
-test.each<[string, (engine: string) => readonly string[]]>([
-  ['eval embeddings', (engine) => [engine, '--against', engine, '--images', images]],
-  ['eval classify', (engine) => [engine, '--images', images, '--truth', at('truth.tsv')]],
-])('%s loads no engine that is unsigned', async (name, words) => {
+test.each(
+  verbs<Line>([
+    ['eval embeddings', (engine) => [engine, '--against', engine, '--images', images]],
+    ['eval classify', (engine) => [engine, '--images', images, '--truth', at('truth.tsv')]],
+  ]),
+)('%s loads no engine that is unsigned', async (name, words) => {
   writeFileSync(at('truth.tsv'), 'rgb.png\t1\n');
   const line = [...name.split(' '), ...words(at('unsigned.engine'))];
   expect(await trtforge(line)).toEqual({ status: 2, code: 'TF_SIGNATURE_INVALID' });

@@ -12,6 +12,7 @@ import { floats } from '../../engines/runtime/onnxruntime/models.js';
 import { writePictureModel } from '../../fakes/deepstream.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
+import { verbs } from '../../support/runs.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
 import { type Answer, trtforge } from '../../support/trtforge.js';
 
@@ -95,7 +96,7 @@ const chosen = [
   ['its UUID', ['--device', '1'], { CUDA_VISIBLE_DEVICES: `0,${uuid}` }],
 ] as const;
 
-describe.each(chosen)('the second GPU, by %s', (_, words, visible) => {
+describe.each(verbs(chosen))('the second GPU, by %s', (_, words, visible) => {
   it('is the one that bench measures on and asks about', async () => {
     const { status, answer, loaded } = await ask<BenchResult>(
       ['bench', at('a.engine'), ...words, ...QUICK],
@@ -121,7 +122,7 @@ describe('of two GPUs', () => {
         ['stream', 'verify', at('state.engine'), '--reference', at('state.jsonl'), '--batches', '2'],
         ['bench', 'compare', engine, at('b.engine'), '--rounds', '3', ...QUICK],
       ];
-      for (const command of commands) {
+      for (const command of verbs(commands)) {
         const { status, loaded, answer } = await ask<BenchComparison>([...command, ...words], visible);
         expect([command[0], status, loaded], JSON.stringify(answer)).toEqual([
           command[0],
@@ -138,12 +139,14 @@ describe('of two GPUs', () => {
     expect(answer.warnings.join('\n')).toContain('4242');
   });
 
-  it.each([
-    ['run', ['--shapes', 'x:2x4']],
-    ['bench', []],
-    ['engine layers', []],
-    ['deepstream size', []],
-  ])('%s refuses a third and names both', async (command, words) => {
+  it.each(
+    verbs<[string, readonly string[]]>([
+      ['run', ['--shapes', 'x:2x4']],
+      ['bench', []],
+      ['engine layers', []],
+      ['deepstream size', []],
+    ]),
+  )('%s refuses a third and names both', async (command, words) => {
     const file = command === 'deepstream size' ? model : at('a.engine');
     const { status, answer, loaded } = await ask([
       ...command.split(' '),
@@ -178,13 +181,18 @@ describe('of two GPUs', () => {
     expect([...new Set(runs)]).toEqual(['1 -', 'all 1']);
   });
 
-  it.each([
-    [{}, [], 'NVIDIA Fake'],
-    [{}, ['--device', '1'], 'NVIDIA Fake 1'],
-    [{ CUDA_VISIBLE_DEVICES: '1,0' }, [], 'NVIDIA Fake 1'],
-    [{ CUDA_VISIBLE_DEVICES: '1,0' }, ['--device', '1'], 'NVIDIA Fake'],
-    [{ CUDA_VISIBLE_DEVICES: uuid }, ['--device', '0'], 'NVIDIA Fake 1'],
-  ])('build, of %j with %j, is done on %s', (visible, words, name) => {
+  it.each(
+    verbs<[NodeJS.ProcessEnv, readonly string[], string]>(
+      [
+        [{ CUDA_VISIBLE_DEVICES: '1,0' }, ['--device', '1'], 'NVIDIA Fake'],
+        [{}, ['--device', '1'], 'NVIDIA Fake 1'],
+        [{}, [], 'NVIDIA Fake'],
+        [{ CUDA_VISIBLE_DEVICES: '1,0' }, [], 'NVIDIA Fake 1'],
+        [{ CUDA_VISIBLE_DEVICES: uuid }, ['--device', '0'], 'NVIDIA Fake 1'],
+      ],
+      2,
+    ),
+  )('build, of %j with %j, is done on %s', (visible, words, name) => {
     const building = ['build', at('sample.onnx'), '--profile', 'x:8x64', '--no-cache', '-o', at('o.engine')];
     const answer = askProcess<object>([...building, ...words], visible);
     // What the fake builds is too small to be an engine; where it was built is what counts.
@@ -197,7 +205,7 @@ describe('a bench on the second GPU', () => {
   let first: ChildProcess;
   const begin = () =>
     new Promise<void>((resolve) => {
-      const words = [main, 'bench', at('a.engine'), '--device', '1', '--duration', '90', '--events'];
+      const words = [main, 'bench', at('a.engine'), '--device', '1', '--duration', '86400', '--events'];
       first = spawn(process.execPath, words, { env: environment, stdio: ['ignore', 'ignore', 'pipe'] });
       first.stderr?.on('data', (chunk: Buffer) => {
         if (chunk.toString().includes('measure')) resolve();
@@ -212,12 +220,15 @@ describe('a bench on the second GPU', () => {
     const bench = (...args: readonly string[]) => ['bench', at('b.engine'), ...args, ...QUICK];
     const warned = async (args: readonly string[], visible: NodeJS.ProcessEnv = {}) =>
       isWarned((await ask<BenchResult>(bench(...args), visible)).answer);
-    expect(await warned(['--device', '1'])).toBe(true);
-    expect(await warned([], { CUDA_VISIBLE_DEVICES: '1' })).toBe(true);
     const trtexec = bench('--with', 'trtexec', '--shapes', 'x:2x4');
-    expect(isWarned(askProcess<BenchResult>(trtexec, { CUDA_VISIBLE_DEVICES: uuid }))).toBe(true);
-    expect(await warned([])).toBe(false);
-    expect(await warned(['--device', '1'], { CUDA_VISIBLE_DEVICES: '1,0' })).toBe(false);
+    const benches: readonly (readonly [() => boolean | Promise<boolean>, boolean])[] = [
+      [() => warned(['--device', '1']), true],
+      [() => warned([]), false],
+      [() => warned([], { CUDA_VISIBLE_DEVICES: '1' }), true],
+      [() => isWarned(askProcess<BenchResult>(trtexec, { CUDA_VISIBLE_DEVICES: uuid })), true],
+      [() => warned(['--device', '1'], { CUDA_VISIBLE_DEVICES: '1,0' }), false],
+    ];
+    for (const [beside, expected] of verbs(benches, 2)) expect(await beside()).toBe(expected);
     first.kill('SIGINT');
     await ended;
   });

@@ -119,7 +119,6 @@ describe('publishing an engine', () => {
 describe('bytes that are no passport', () => {
   test('are rejected with an error of ours, whatever they are', () => {
     const text = Buffer.from(JSON.stringify(samplePassport(samplePlan())));
-    const started = performance.now();
     let refused = 0;
     for (const bytes of mutations(text, 3000)) {
       try {
@@ -132,7 +131,6 @@ describe('bytes that are no passport', () => {
       }
     }
     expect(refused).toBeGreaterThan(2000);
-    expect(performance.now() - started).toBeLessThan(20_000);
   });
 
   test.each([

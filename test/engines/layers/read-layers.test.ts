@@ -281,16 +281,15 @@ describe('any bytes', () => {
     );
   });
 
-  it('take linear time', () => {
+  it('take linear time: of these, quadratic time is hours', () => {
     const hostile = [
-      `{"Layers":["${'PWN('.repeat(200_000)}"]}`,
-      `{"Layers":["${'ForeignNode['.repeat(100_000)}"]}`,
-      `{"Layers":["${' + '.repeat(200_000)}"]}`,
-      `{"Layers":[{"Name":"a","Metadata":"${'[ONNX Layer: '.repeat(50_000)}"}]}`,
-      `{"Layers":[${'nan '.repeat(200_000)}`,
-      '['.repeat(500_000),
+      `{"Layers":["${'PWN('.repeat(1_000_000)}"]}`,
+      `{"Layers":["${'ForeignNode['.repeat(1_000_000)}"]}`,
+      `{"Layers":["${' + '.repeat(1_000_000)}"]}`,
+      `{"Layers":[{"Name":"a","Metadata":"${'[ONNX Layer: '.repeat(1_000_000)}"}]}`,
+      `{"Layers":[${'nan '.repeat(1_000_000)}`,
+      '['.repeat(4_000_000),
     ];
-    const started = performance.now();
     for (const text of hostile) {
       try {
         readLayers(text);
@@ -298,6 +297,5 @@ describe('any bytes', () => {
         expect(error).toMatchObject({ code: 'TF_LAYERS_INVALID' });
       }
     }
-    expect(performance.now() - started).toBeLessThan(5000);
   });
 });

@@ -170,13 +170,11 @@ describe('programIn', () => {
     expect(read(planWithPrograms(padded, padded, padded, padded, padded))).toBeNull();
   });
 
-  it('reads every mutation, or finds no program in it, quickly', () => {
+  it('reads every mutation, or finds no program in it', () => {
     const texts = [programText(graph), programText(fusion)];
     const original = planWithPrograms(...texts).subarray(samplePlan().length);
-    const started = performance.now();
     let readable = 0;
     for (const bytes of mutations(original, runs(4000))) if (read(bytes) !== null) readable++;
     expect(readable).toBeGreaterThan(runs(4000) / 20);
-    expect(performance.now() - started).toBeLessThan(60_000);
   });
 });

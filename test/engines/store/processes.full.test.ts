@@ -16,7 +16,7 @@ const sourceOf = (answer: Answer) => ('source' in answer ? answer.source : JSON.
 describe('processes that ask for the same engine', () => {
   test.each([2, 50])(
     '%i of them build it once, and the others load it',
-    { timeout: 120_000 },
+    { timeout: 240_000 },
     async (count) => {
       const scene = new Scene(root);
       const answers = await Promise.all(Array.from({ length: count }, () => scene.run({ buildMs: 1000 })));

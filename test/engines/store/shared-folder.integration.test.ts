@@ -251,7 +251,7 @@ function cli(folder: string, ...words: readonly string[]) {
     ['--max-old-space-size=512', main, ...words, '--json', '--cache-dir', join(folder, 'engines')],
     {
       encoding: 'utf8',
-      timeout: 120_000,
+      timeout: 240_000,
       killSignal: 'SIGKILL',
       env: { ...process.env, XDG_CACHE_HOME: join(folder, 'xdg') },
     },

@@ -1,6 +1,8 @@
 // Streams, events and graphs of the fake GPUs, each of the GPU that was current when it was made. Work is done when it is enqueued and takes its time on
-// paper: a stream knows when it will be free, an event when it will have happened, and who waits for it waits by the clock.
+// paper: a stream knows when it will be free, an event when it will have happened, and who waits for it waits by the clock. With FAKE_CLOCK=paper that clock stands
+// still but for waits, which put it forward: times depend on nothing else, however busy the machine is.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <mutex>
@@ -11,7 +13,20 @@
 
 namespace fake {
 
-inline double nowUs() { return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+inline bool onPaper() {
+  static const bool paper = std::strcmp(setting("FAKE_CLOCK", ""), "paper") == 0;
+  return paper;
+}
+inline std::atomic<double> paperUs{0};
+
+inline double nowUs() {
+  if (onPaper()) return paperUs;
+  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+inline void putForward(double atUs) {
+  for (double now = paperUs; now < atUs && !paperUs.compare_exchange_weak(now, atUs);) continue;
+}
 
 struct Work {
   double us;
@@ -57,6 +72,7 @@ inline bool faulty(const Gpu* gpu) { return gpu->astray || *setting("FAKE_FAULT"
 // Who yields on a busy machine waits for others' time slices, so the last moments are spent here.
 inline int waitUntil(const Gpu* gpu, double atUs) {
   if (faulty(gpu)) return kIllegalAddress;
+  if (onPaper()) putForward(atUs);
   for (double left = atUs - nowUs(); left > 0; left = atUs - nowUs())
     if (left > 300) std::this_thread::sleep_for(std::chrono::duration<double, std::micro>(left - 200));
   return 0;

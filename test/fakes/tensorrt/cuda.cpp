@@ -1,7 +1,7 @@
 // A fake for libcuda: GPUs as FAKE_GPUS and CUDA_VISIBLE_DEVICES say, one unless told, or none (FAKE_GPU=none, broken, or full of others' work).
 // Who mixes GPUs is told what CUDA tells: a kernel on a stream that is not of the current context, or an event recorded on a stream of another GPU, is an invalid
 // handle (400); a kernel that touches memory of another GPU an illegal address (700), told when it is waited for; without a current context there is nothing (201).
-// FAKE_COPY_US is how long a copy takes, FAKE_BUS_US how much longer a kernel takes for each tensor in pinned memory.
+// FAKE_HELD_UP=n:us holds the host up for so long on paper (FAKE_CLOCK) before it launches kernel n, counted from 1. FAKE_COPY_US is how long a copy takes, FAKE_BUS_US how much longer a kernel takes for each tensor in pinned memory.
 #include <cstdio>
 
 #include "cuda-memory.hpp"
@@ -31,6 +31,13 @@ int copy(Stream* stream, std::size_t bytes, Address device, std::function<void()
   if (current == nullptr) return kInvalidContext;
   if (const int refusal = reach(stream->gpu, device, bytes); refusal != 0) return refusal;
   return enqueue(stream, copyUs(), std::move(action));
+}
+
+void holdUp() {
+  static std::atomic<int> launches{0};
+  int launch = 0;
+  double us = 0;
+  if (std::sscanf(setting("FAKE_HELD_UP", ""), "%d:%lf", &launch, &us) == 2 && ++launches == launch) putForward(nowUs() + us);
 }
 
 // Work that is launched must find its GPU current.
@@ -180,6 +187,7 @@ double fakeBusUs(const void* tensor) {
 int fakeLaunchCopy(Stream* stream, double us, void (*kernel)(void*), const void* argument, std::size_t bytes, bool astray) {
   if (const int refusal = launchable(stream); refusal != 0) return refusal;
   if (astray) return enqueue(stream, us, [gpu = stream->gpu] { gpu->astray = true; });
+  holdUp();
   const char* first = static_cast<const char*>(argument);
   std::vector<char> copied(first, first + bytes);
   return enqueue(stream, us, [kernel, copied]() mutable { kernel(copied.data()); });

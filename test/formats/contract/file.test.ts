@@ -213,68 +213,8 @@ describe('sentences of a contract', () => {
   });
 });
 
-describe('the contract of a whole model', () => {
-  const contract = readContract(fixture('whole-model'));
-
-  test('gives its streaming encoder', () => {
-    expect(contract).toMatchObject({
-      name: 'tiny-tdt',
-      origin: { form: 'whole-model' },
-      cacheLengthRule: { capacity: 16, dropExtra: 2, drop: 3 },
-      schedule: { first: 41, rest: 57 },
-    });
-    expect(contract.state.map(({ axis, capacity }) => [axis, capacity])).toEqual([
-      [2, 16],
-      [3, 4],
-      [null, null],
-    ]);
-    expect(contract.profiles.map(({ name, ranges }) => [name, ranges.audio_signal?.[2]?.max])).toEqual([
-      ['p41', 41],
-      ['p48', 48],
-    ]);
-    expect(contract.assertions.map(({ kind }) => kind)).toEqual([
-      'equal',
-      'dimension-equals',
-      'bounded-by-capacity',
-      'monotonic',
-    ]);
-    expect(contract.tolerances).toEqual([
-      { tensor: null, absolute: 1e-4, relative: 1e-4 },
-      { tensor: 'cache_last_time_out', absolute: 0.1, relative: null },
-      { tensor: 'encoder_output', absolute: 1e-3, relative: null },
-    ]);
-    expect(contract.ignored).toContain('decode.algorithm');
-    expect(contract.ignored).toContain('trt.profiles.predictor.min.y');
-  });
-
-  test('a number of positions of the state is a rule, what stands in prose is listed', () => {
-    const file = JSON.parse(readFileSync(fixture('whole-model'), 'utf8'));
-    file.streaming.cache_len_expected = 0;
-    const { assertions, notExecutable } = parseContract('x.json', JSON.stringify(file));
-    expect(assertions.find(({ tensor }) => tensor === 'cache_last_channel_len_out')).toMatchObject({
-      kind: 'equal',
-      value: 0,
-    });
-    expect(assertions).toContainEqual(
-      expect.objectContaining({ kind: 'monotonic', tensor: 'cache_last_channel_len_out', until: 16 }),
-    );
-    expect(notExecutable).toEqual([]);
-  });
-
-  test('takes profiles as a map of shapes too', () => {
-    const file = JSON.parse(readFileSync(fixture('whole-model'), 'utf8'));
-    file.trt.profiles.encoder_streaming = {
-      min: { audio_signal: [1, 8, 41], length: [1] },
-      opt: { audio_signal: [1, 8, 57], length: [1] },
-      max: { audio_signal: [2, 8, 57], length: [2] },
-    };
-    const { profiles } = parseContract('whole.json', JSON.stringify(file));
-    expect(profiles[0]?.ranges.audio_signal?.[2]).toEqual({ min: 41, opt: 57, max: 57 });
-  });
-});
-
 describe('our own form', () => {
-  test.each(['batch-first', 'layer-first', 'whole-model'])('holds all of the %s contract', (name) => {
+  test.each(['batch-first', 'layer-first'])('holds all of the %s contract', (name) => {
     const contract = readContract(fixture(name));
     const path = join(folder, `${name}.json`);
     writeContract(path, contract);
@@ -294,7 +234,7 @@ describe('a file that is no contract', () => {
   test.each([
     ['no JSON', '{"a":', 'it is not JSON'],
     ['a list', '[]', 'not a JSON object'],
-    ['something else', '{"a":1}', 'neither inputs and outputs nor an encoder'],
+    ['something else', '{"a":1}', 'no inputs and outputs'],
     [
       'an unknown dtype',
       JSON.stringify({ ...encoder, inputs: [{ name: 'x', dtype: 'float33' }] }),
@@ -353,7 +293,7 @@ describe('a file that is no contract', () => {
     expect(refusal(() => readContract(join(folder, 'none.json'))).code).toBe('TF_FILE_NOT_FOUND');
   });
 
-  test.each(['batch-first', 'whole-model'])('1,500 damaged copies of the %s contract', (name) => {
+  test.each(['batch-first', 'layer-first'])('1,500 damaged copies of the %s contract', (name) => {
     let refused = 0;
     for (const bytes of mutations(readFileSync(fixture(name)), 1500, 7)) {
       try {

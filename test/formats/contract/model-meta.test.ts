@@ -94,8 +94,7 @@ describe('the meta file of a bundle', () => {
     expect(refusal(() => readMeta(folder)).code).toBe('TF_FILE_UNREADABLE');
   });
 
-  test('damaged in any way is read or refused, in no time', () => {
-    const started = performance.now();
+  test('damaged in any way is read or refused', () => {
     const streaming = { chunk_size: [41, 48], shift_size: [17, 24], pre_encode_cache_size: 9 };
     const whole = JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), streaming });
     for (const bytes of mutations(Buffer.from(whole), 300, 5)) {
@@ -105,7 +104,6 @@ describe('the meta file of a bundle', () => {
         expect(error).toBeInstanceOf(TrtforgeError);
       }
     }
-    expect(performance.now() - started).toBeLessThan(10_000);
   });
 });
 
@@ -129,15 +127,16 @@ describe('a layout contract in free text', () => {
     expect(parseLayouts(text).map(({ name, dims }) => [name, ...dims])).toEqual(expected);
   });
 
-  test('any text at all is read without an error, fast', () => {
+  test.each(['a', ':', '[', ']', ',', '\n', 'a:', 'a: [', '[a', 'a,', ': [b]', 'a: [b] '])(
+    'a text of nothing but "%s" is read in one pass: going back at each would take hours',
+    (piece) => void parseLayouts(piece.repeat(1_000_000)),
+  );
+
+  test('any text at all is read without an error', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom('a', '_', ':', '[', ']', ',', ' ', '\n'), maxLength: 20_000 }),
-        (text) => {
-          const started = performance.now();
-          parseLayouts(text);
-          expect(performance.now() - started).toBeLessThan(1000);
-        },
+        (text) => void parseLayouts(text),
       ),
       { numRuns: 50 },
     );

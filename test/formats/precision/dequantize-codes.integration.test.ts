@@ -4,6 +4,7 @@ import { attribute as a, GraphBuilder } from '../../../src/formats/onnx/builder.
 import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import { describeWith } from '../../support/needs.js';
+import { verbs } from '../../support/runs.js';
 import { converted, difference, floats, integers, noise, run, written } from './judge.js';
 import { builtBytes } from './real-build.js';
 
@@ -171,7 +172,12 @@ describeWith('toolchain', 'TensorRT-RTX builds what it rejects without', (librar
     await buildAddon({ say: () => {} });
   });
 
-  it.each(weights.filter(({ scale }) => scale !== undefined))('$name', async (each) => {
+  it.each(
+    verbs(
+      weights.filter(({ scale }) => scale !== undefined),
+      3,
+    ),
+  )('$name', async (each) => {
     const model = { graph: () => product(each), feeds };
     expect(await builtBytes(model, 'fp16', libraries)).toBeGreaterThan(0);
   });

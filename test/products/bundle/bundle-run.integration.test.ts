@@ -331,11 +331,16 @@ describe('a bundle', () => {
     let running = 0;
     const atOnce = async (budget: number, foreseen: number) => {
       let most = 0;
+      let met = () => {};
+      const meeting = new Promise<void>((resolve) => {
+        met = resolve;
+      });
       const build: PlanBuilder = async (_, { planPath }) => {
         most = Math.max(most, ++running);
-        // The sizes of the others may still be running.
-        for (let turn = 0; turn === 0 || (most < foreseen && turn < 200); turn++)
-          await new Promise((resolve) => setTimeout(resolve, 50));
+        if (running === foreseen) met();
+        // The sizes of the others may still be running; one more than foreseen has time to come.
+        await meeting;
+        await new Promise((resolve) => setTimeout(resolve, 50));
         running--;
         const plan = samplePlan(0, 600_000);
         writeFileSync(planPath, plan);

@@ -249,7 +249,7 @@ describe('by ssh', () => {
   });
 
   test('hosts work at the same time', async () => {
-    const meet = `touch '${folder}/'"$4"; for _ in $(seq 300); do [ -e '${folder}/a' ] && [ -e '${folder}/b' ] && exit 0; sleep 0.1; done; exit 1`;
+    const meet = `touch '${folder}/'"$4"; for _ in $(seq 3000); do [ -e '${folder}/a' ] && [ -e '${folder}/b' ] && exit 0; sleep 0.1; done; exit 1`;
     const { exitCode } = await submit([kept({ x: onHost('a'), y: onHost('b') })], { ssh: meet });
     expect(exitCode).toBe(0);
   });

@@ -249,7 +249,7 @@ describe('a server that is started here', () => {
     const stop = new AbortController();
     const work = tryRepository({ repository: join(folder, 'repo') }, { environment, signal: stop.signal });
     const outcome = expect(work).rejects.toMatchObject({ code: 'TF_CANCELLED' });
-    await vi.waitUntil(() => asked().at(-1)?.endsWith(last), { timeout: 60_000 });
+    await vi.waitUntil(() => asked().at(-1)?.endsWith(last), { timeout: 240_000 });
     stop.abort();
     await outcome;
     expect(isGone()).toBe(true);

@@ -321,24 +321,18 @@ describe('every known issue', () => {
   });
 
   it('costs time that grows with the line only as the line does', () => {
-    const words = knownIssues.flatMap(({ pattern }) =>
-      pattern.source.split('|').map((part) => part.replace(/\(\?[<:!=][^)]*|[\\^$().*+?[\]{}]/g, '')),
-    );
-    const slow: string[] = [];
-    for (const { id, pattern } of knownIssues) {
-      for (const word of words.filter((candidate) => candidate.length > 3)) {
-        const text = word.repeat(Math.ceil((8 << 10) / word.length)).slice(0, 8 << 10);
-        // Of this process: on a busy machine others stop it for longer.
-        const started = process.cpuUsage();
-        pattern.test(text);
-        if (process.cpuUsage(started).user > 100_000) slow.push(`${id}: ${word}`);
-      }
+    // A pattern that goes back at each of its words takes an hour of such a line, and the limit of a test ends it.
+    const length = 1 << 20;
+    for (const { pattern } of knownIssues) {
+      const words = pattern.source
+        .split('|')
+        .map((part) => part.replace(/\(\?[<:!=][^)]*|[\\^$().*+?[\]{}]/g, ''))
+        .filter((word) => word.length > 3);
+      for (const word of words) pattern.test(word.repeat(Math.ceil(length / word.length)));
     }
-    expect(slow).toEqual([]);
   });
 
   it('a line of a million characters does no harm', () => {
-    const started = process.cpuUsage();
     for (const text of [
       '[',
       'Skipping tactic ',
@@ -347,7 +341,6 @@ describe('every known issue', () => {
       '{ForeignNode[',
     ])
       explained(text.repeat(Math.ceil(1e6 / text.length)));
-    expect(process.cpuUsage(started).user).toBeLessThan(3_000_000);
   });
 });
 

@@ -51,7 +51,7 @@ beforeAll(async () => {
   const reference = await writeLayer(join(folder, 'layer.onnx'));
   answer = await recordAnswer({ reference, precision: 'fp16', profiles });
   writePassport(answer);
-}, 120_000);
+});
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 function writePassport(knownAnswer: KnownAnswer | undefined) {
@@ -220,7 +220,7 @@ describe('an output of boxes in pixels beside scores', () => {
   beforeAll(async () => {
     const reference = await writeDetector(join(folder, 'detector.onnx'));
     detector = await recordAnswer({ reference, precision: 'fp16', profiles: detectorProfiles });
-  }, 120_000);
+  });
 
   async function checkedDetector(answer: KnownAnswer, change?: (output: Float32Array) => void) {
     const engine = await loadEngine(planPath, { addon: detectorEngine(change), toolchain: sampleToolchain });

@@ -6,6 +6,7 @@ import type { VerifyRequest } from '../../../src/quality/verify/request.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { freshPath } from '../../formats/precision/judge.js';
+import { inProcessBackEnd } from '../../support/in-process-back-end.js';
 import { trtforge } from '../../support/trtforge.js';
 
 const ints = (...values: number[]) => attribute.ints(values);
@@ -59,7 +60,7 @@ async function judged(describe: (graph: GraphBuilder) => void, more: Partial<Ver
   const reference = await modelFile(describe);
   const candidate = freshPath('.onnx');
   await convertModel(reference, candidate, { precision: 'fp16' }, {});
-  return verifyModel({ reference, candidate, threads: 1, ...more });
+  return verifyModel({ reference, candidate, threads: 1, ...more }, { backEnds: [inProcessBackEnd()] });
 }
 
 describe('how large inputs may get', () => {
@@ -128,10 +129,13 @@ describe('how large inputs may get', () => {
 
   it('FP32 candidates and types of its range are not probed, or finite', async () => {
     const reference = await modelFile(bands(true));
-    expect((await verifyModel({ reference, candidate: reference, threads: 1 })).headRoom).toBeUndefined();
+    expect(
+      (await verifyModel({ reference, candidate: reference, threads: 1 }, { backEnds: [inProcessBackEnd()] }))
+        .headRoom,
+    ).toBeUndefined();
     const candidate = freshPath('.onnx');
     await convertModel(reference, candidate, { precision: 'bf16' }, {});
-    const found = await verifyModel({ reference, candidate, threads: 1 });
+    const found = await verifyModel({ reference, candidate, threads: 1 }, { backEnds: [inProcessBackEnd()] });
     expect(found.headRoom).toMatchObject({ finiteUpTo: 32_767, failsAt: null });
   });
 });

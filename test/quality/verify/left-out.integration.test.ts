@@ -9,6 +9,7 @@ import type { VerifyResult } from '../../../src/quality/verify/result.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { castTo, floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { freshPath } from '../../formats/precision/judge.js';
+import { inProcessBackEnd } from '../../support/in-process-back-end.js';
 import { trtforge } from '../../support/trtforge.js';
 
 const int32 = (value: number): Tensor => tensorFrom('int32', [], Int32Array.of(value));
@@ -42,7 +43,10 @@ async function verified(more: Partial<VerifyRequest>) {
   const warnings: WorkEvent[] = [];
   const result = await verifyModel(
     { reference: path, candidate: path, threads: 1, ...more },
-    { emit: (event) => event.type === 'log' && event.severity === 'warning' && warnings.push(event) },
+    {
+      backEnds: [inProcessBackEnd()],
+      emit: (event) => event.type === 'log' && event.severity === 'warning' && warnings.push(event),
+    },
   );
   return { result, warnings };
 }

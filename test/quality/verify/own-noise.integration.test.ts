@@ -7,6 +7,7 @@ import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import type { VerifyRequest } from '../../../src/quality/verify/request.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { castTo, floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { inProcessBackEnd } from '../../support/in-process-back-end.js';
 
 /** Log energies of a row, normalised by their own spread: silence has none, so that any rounding decides it. `added` to the energies stands for another arithmetic. */
 const pitch = (added: number, scale = 1) =>
@@ -56,7 +57,7 @@ const pitch = (added: number, scale = 1) =>
   );
 
 const verify = (reference: string, candidate: string, more: Partial<VerifyRequest> = {}) =>
-  verifyModel({ reference, candidate, threads: 1, ...more });
+  verifyModel({ reference, candidate, threads: 1, ...more }, { backEnds: [inProcessBackEnd()] });
 
 it('a sample on which one step of FP32 moves the original beyond the limits does not decide', async () => {
   const healthy = await verify(await pitch(0), await pitch(2e-7));

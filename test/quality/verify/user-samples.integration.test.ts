@@ -9,6 +9,7 @@ import { SampleRuns } from '../../../src/quality/verify/sample-runs.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { freshPath } from '../../formats/precision/judge.js';
+import { inProcessBackEnd } from '../../support/in-process-back-end.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
 
 /** y = x + z */
@@ -38,7 +39,10 @@ async function verified(more: Partial<VerifyRequest>) {
   const warnings: WorkEvent[] = [];
   const result = await verifyModel(
     { reference: path, candidate: path, threads: 1, ...more },
-    { emit: (event) => event.type === 'log' && event.severity === 'warning' && warnings.push(event) },
+    {
+      backEnds: [inProcessBackEnd()],
+      emit: (event) => event.type === 'log' && event.severity === 'warning' && warnings.push(event),
+    },
   );
   const { samples = [], available } = result.samplesFrom ?? {};
   return { result, kinds: samples.map(({ kind }) => kind), available, warnings };

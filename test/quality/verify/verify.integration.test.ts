@@ -8,9 +8,10 @@ import {
 } from '../../../src/formats/onnx/index.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import type { VerifyRequest } from '../../../src/quality/verify/request.js';
-import { verifyResultSchema } from '../../../src/quality/verify/result.js';
+import { type VerifyResult, verifyResultSchema } from '../../../src/quality/verify/result.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { castTo, floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { inProcessBackEnd } from '../../support/in-process-back-end.js';
 
 /** y = x * w, one weight an element. */
 const scale = (weights: readonly number[], more: (graph: GraphBuilder) => void = () => {}) =>
@@ -22,7 +23,11 @@ const scale = (weights: readonly number[], more: (graph: GraphBuilder) => void =
     more(graph);
   });
 
-const verify = (reference: string, candidate: string, more: Partial<VerifyRequest> = {}) =>
+type Verify = (reference: string, candidate: string, more?: Partial<VerifyRequest>) => Promise<VerifyResult>;
+const verify: Verify = (reference, candidate, more) =>
+  verifyModel({ reference, candidate, threads: 1, ...more }, { backEnds: [inProcessBackEnd()] });
+/** As users run models: what takes 16 bits, begins with a seed, and what ONNX Runtime says of a file. */
+const verifyInChild: Verify = (reference, candidate, more) =>
   verifyModel({ reference, candidate, threads: 1, ...more });
 
 describe('a model held against another', () => {
@@ -159,10 +164,12 @@ describe('16-bit candidates', () => {
       graph.node('Identity', { inputs: ['x'], outputs: ['y'] });
       graph.output('y', 'float16', [4, 8]);
     });
-    const result = await verify(await identity, half);
+    const result = await verifyInChild(await identity, half);
     expect(result).toMatchObject({ outcome: 'pass', precision: 'fp16' });
     expect(result.outputs[0]).toMatchObject({ dtype: 'float32', candidateDtype: 'float16' });
-    expect(await verify(await identity, half, { precision: 'fp32' })).toMatchObject({ outcome: 'fail' });
+    expect(await verifyInChild(await identity, half, { precision: 'fp32' })).toMatchObject({
+      outcome: 'fail',
+    });
   });
 });
 
@@ -255,11 +262,11 @@ describe('a reference that does not repeat itself', () => {
     ['Dropout that is off', dropout(false)],
   ])('passes against itself where it repeats: %s', async (_case, noise) => {
     const model = await noisy(noise);
-    expect((await verify(model, model)).outcome).toBe('pass');
+    expect((await verifyInChild(model, model)).outcome).toBe('pass');
   });
 
   it('still fails in an output that no random number reaches', async () => {
-    const result = await verify(await noisy(normal()), await noisy(normal(), 2.1));
+    const result = await verifyInChild(await noisy(normal()), await noisy(normal(), 2.1));
     expect(result).toMatchObject({ outcome: 'fail' });
     expect(new Set(result.failures.map(({ tensor }) => tensor))).toEqual(new Set(['z']));
     expect(result.outputs.map(({ outcome }) => outcome)).toEqual(['inconclusive', 'fail']);
@@ -317,7 +324,7 @@ describe('models that cannot be compared', () => {
       [good, bad],
       [bad, good],
     ] as const) {
-      await expect(verify(reference, candidate)).rejects.toMatchObject({
+      await expect(verifyInChild(reference, candidate)).rejects.toMatchObject({
         code: 'TF_ONNX_GRAPH_INVALID',
         message: expect.stringContaining(bad),
       });

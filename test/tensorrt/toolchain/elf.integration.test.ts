@@ -18,10 +18,8 @@ const library = fakeElf({
 });
 
 describeWith('toolchain', 'the installed tensorrt-rtx', (folder) => {
-  it('states its version and its parser without being loaded, in milliseconds', () => {
-    const started = performance.now();
+  it('states its version and its parser without being loaded', () => {
     const { groups, damaged } = readLibraryFolder(folder);
-    expect(performance.now() - started).toBeLessThan(1000);
     expect(damaged).toEqual([]);
     expect(groups).toMatchObject([
       {
@@ -70,9 +68,8 @@ describe('a shared library read without loading it', () => {
     ['a library', () => library],
     // It has a table of versions, which the other lacks.
     ['a program', () => readFileSync('/bin/true')],
-  ])('reads or refuses whatever the bytes of %s are, quickly', (_, original) => {
+  ])('reads or refuses whatever the bytes of %s are', (_, original) => {
     const random = randomNumbers(7);
-    const started = performance.now();
     for (let round = 0; round < 3000; round++) {
       const bytes = Buffer.from(original());
       for (let change = 0; change < 1 + random() * 6; change++) {
@@ -89,7 +86,6 @@ describe('a shared library read without loading it', () => {
         expect(error, `mutation ${round}`).toBeInstanceOf(TrtforgeError);
       }
     }
-    expect(performance.now() - started).toBeLessThan(10_000);
   });
 
   it('reads a real library of this machine', () => {

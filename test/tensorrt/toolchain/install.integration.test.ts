@@ -293,9 +293,8 @@ describe('installing tensorrt-rtx', () => {
 });
 
 describe('a wheel of any bytes', () => {
-  it('is opened or rejected, never accepted by accident, in bounded time', () => {
+  it('is opened or rejected, never accepted by accident', () => {
     const original = readFileSync(writeWheel(folder));
-    const started = performance.now();
     for (const bytes of mutations(original, 1500)) {
       try {
         const wheel = openWheel(bytesSource('mutated.whl', bytes));
@@ -304,7 +303,6 @@ describe('a wheel of any bytes', () => {
         expect(error).toBeInstanceOf(TrtforgeError);
       }
     }
-    expect(performance.now() - started).toBeLessThan(20_000);
   });
 });
 

@@ -4,10 +4,11 @@ import { option, text } from '../../../cli/option.js';
 import { numberNamed } from '../../../cli/values.js';
 import type { ClassificationResult } from '../classification/classification-result.js';
 import { evaluateClassifier } from '../classification/evaluate-classifier.js';
+import { preparations } from '../run/candidate.js';
 import { renderFindings } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
-const preprocess = preprocessOption(['imagenet', 'yolo', 'rt-detr', 'arcface']);
+const preprocess = preprocessOption(preparations.classifier);
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'a classifier: an ONNX model or a TensorRT engine' }],

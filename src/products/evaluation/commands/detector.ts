@@ -6,10 +6,11 @@ import { renderNext } from '../../../cli/text.js';
 import { numberNamed } from '../../../cli/values.js';
 import type { DetectorResult } from '../detection/detector-result.js';
 import { evaluateDetector } from '../detection/evaluate-detector.js';
+import { preparations } from '../run/candidate.js';
 import { renderScores } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
-const preprocess = preprocessOption(['yolo', 'rt-detr']);
+const preprocess = preprocessOption(preparations.detector);
 
 /** What decides detections besides the model and its data. */
 export const detectionOptions = {

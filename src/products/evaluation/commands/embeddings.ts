@@ -4,9 +4,10 @@ import { option, text } from '../../../cli/option.js';
 import { numberNamed } from '../../../cli/values.js';
 import type { EmbeddingsResult } from '../embeddings/embeddings-result.js';
 import { evaluateEmbeddings } from '../embeddings/evaluate-embeddings.js';
+import { preparations } from '../run/candidate.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
-const preprocess = preprocessOption(['arcface', 'imagenet', 'yolo', 'rt-detr']);
+const preprocess = preprocessOption(preparations.embeddings);
 
 export const command = defineCommand({
   arguments: [{ name: 'CANDIDATE', describe: 'an embedding network: an engine, or an ONNX model' }],

@@ -3,7 +3,7 @@ import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
 import { numberNamed } from '../../../cli/values.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
-import { passportOf } from '../run/candidate.js';
+import { preparationOf } from '../run/candidate.js';
 
 export const imagesFolder = {
   flags: '--images <folder>',
@@ -60,8 +60,7 @@ export function imageRunOf(
   options: OptionValues<typeof imageOptions> & { readonly preprocess?: string | undefined },
   { choices = [] }: ReturnType<typeof preprocessOption>,
 ) {
-  const calibrated = passportOf(file)?.model.preprocess;
-  const preprocess = options.preprocess ?? choices.find((id) => id === calibrated) ?? choices[0]!;
+  const preprocess = preparationOf(options.preprocess, [file], choices);
   return {
     imagesDir: options.images,
     preprocess,

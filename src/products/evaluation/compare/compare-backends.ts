@@ -7,6 +7,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import { renderReport } from '../../../report/read.js';
+import { otherPreparation, passportOf } from '../run/candidate.js';
 import { type Variant, variantFolder } from '../run/variant.js';
 import { backEndNamed, openOptionsFor } from './back-end-names.js';
 import { comparedModels, type ModelChoice } from './compared-models.js';
@@ -18,7 +19,7 @@ import { readRunRoot, recordNotRun, recordRun } from './run-root.js';
 import { type CompareOpenOptions, type ConvertedFiles, runnableFile } from './runnable-file.js';
 import { type ComparedTask, type TaskRequest, taskFor } from './task.js';
 
-export interface CompareBackEndsRequest extends TaskRequest, ModelChoice {
+export interface CompareBackEndsRequest extends Omit<TaskRequest, keyof ModelChoice>, ModelChoice {
   /** `ort-cpu`, `ort-cuda`, `trt`, … */
   readonly backEnds: readonly string[];
   /** The run root; default `tmp/compare-<model>/<date and time>`. */
@@ -66,7 +67,10 @@ async function decideComparison(request: CompareBackEndsRequest, context: Compar
     const isKept = known?.figures != null && known.variant.identity === each.variant.identity;
     return { ...each, isKept };
   });
-  return { task, root, variants, warnings };
+  const others = models.flatMap(({ file }) =>
+    otherPreparation(passportOf(file), task.preprocess).map((other) => `${file}: ${other}`),
+  );
+  return { task, root, variants, warnings: [...warnings, ...others] };
 }
 
 async function compare(request: CompareBackEndsRequest, context: CompareContext): Promise<Comparison> {

@@ -86,7 +86,7 @@ export async function comparedModels(
 }
 
 /** `NAME=FILE` of a candidate; a file of that very name wins. */
-function namedFile(text: string): { readonly name: string | undefined; readonly file: string } {
+export function namedFile(text: string): { readonly name: string | undefined; readonly file: string } {
   const named = statIfThere(text) === undefined ? /^([A-Za-z0-9][\w.-]*)=(.+)$/s.exec(text) : null;
   return { name: named?.[1], file: named?.[2] ?? text };
 }

@@ -23,6 +23,7 @@ import {
   evaluateDetector,
 } from '../detection/evaluate-detector.js';
 import type { Findings } from '../findings.js';
+import { preparationOf, preparations } from '../run/candidate.js';
 import type { ImageFile } from '../run/images.js';
 import type { ComparedTaskId, Variant } from '../run/variant.js';
 import {
@@ -30,6 +31,7 @@ import {
   type EvaluateRecogniserRequest,
   evaluateRecogniser,
 } from '../speech/evaluate-recogniser.js';
+import { namedFile } from './compared-models.js';
 import { type Figures, figuresOfResult } from './figures.js';
 
 /** Data and settings that every variant is evaluated with. */
@@ -43,7 +45,9 @@ export interface TaskRequest
   /** COCO instances, a TSV of images and labels, or a manifest of utterances. */
   readonly data: string;
   readonly imagesDir?: string | undefined;
-  /** Default: `yolo` for detectors, `imagenet` for classifiers. */
+  /** What `model` is compared with: `FILE` or `NAME=FILE`. */
+  readonly candidates?: readonly string[];
+  /** Default: as the passport of an engine states, else `yolo` for detectors, `imagenet` for classifiers. */
   readonly preprocess?: string | undefined;
   readonly imgsz?: number | undefined;
   readonly audioDir?: string | undefined;
@@ -58,6 +62,8 @@ interface VariantFolder {
 /** One way to score a model on data. */
 export interface ComparedTask {
   readonly id: ComparedTaskId;
+  /** How images are prepared; null for speech. */
+  readonly preprocess: string | null;
   /** Width and height of images where the model leaves them open. */
   readonly imgsz: number;
   /** SHA-256 over content of the data, and settings: every file that the task reads besides the model. Throws what reading and checking them throws. */
@@ -96,9 +102,9 @@ function imagesOf({ data, imagesDir }: TaskRequest): string {
 }
 
 function detection(request: TaskRequest): ComparedTask {
-  const { data, preprocess = 'yolo', imageIds, labels } = request;
+  const { data, imageIds, labels } = request;
   const imagesDir = imagesOf(request);
-  const settings = { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
+  const settings = settingsOf(request, preparations.detector);
   const requestFor = (model: string, open: OpenOptions): EvaluateDetectorRequest => ({
     ...settings,
     namedBy: settings.model,
@@ -109,6 +115,7 @@ function detection(request: TaskRequest): ComparedTask {
   });
   return {
     id: 'coco',
+    preprocess: settings.preprocess,
     imgsz: settings.imgsz,
     digest: async (context) => {
       const { detecting, findings } = await decideDetector(requestFor(settings.model, {}), context);
@@ -125,14 +132,14 @@ function detection(request: TaskRequest): ComparedTask {
 }
 
 function classification(request: TaskRequest): ComparedTask {
-  const { data, preprocess = 'imagenet', labels, imageIds } = request;
+  const { data, labels, imageIds } = request;
   const imagesDir = imagesOf(request);
   if (imageIds !== undefined)
     throw new TrtforgeError('TF_USAGE', `--image-ids names images of COCO instances, and ${data} has none.`, {
       remedy: `Remove --image-ids, and the other lines from ${data}.`,
       details: { option: '--image-ids' },
     });
-  const settings = { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
+  const settings = settingsOf(request, preparations.classifier);
   const requestFor = (model: string, open: OpenOptions): ClassifierRequest => ({
     ...settings,
     namedBy: settings.model,
@@ -143,6 +150,7 @@ function classification(request: TaskRequest): ComparedTask {
   });
   return {
     id: 'classify',
+    preprocess: settings.preprocess,
     imgsz: settings.imgsz,
     digest: async (context) => {
       const { images, findings } = decideClassifier(requestFor(settings.model, {}));
@@ -174,6 +182,7 @@ function speech(request: TaskRequest, recognisers: readonly Recogniser[]): Compa
   };
   return {
     id: 'wer',
+    preprocess: null,
     imgsz: 0,
     digest: async (context) => {
       const { recordings } = decideRecogniser(requestFor(model, {}), recognisers);
@@ -186,6 +195,12 @@ function speech(request: TaskRequest, recognisers: readonly Recogniser[]): Compa
 }
 
 type Settings = TaskRequest & { readonly preprocess: string; readonly imgsz: number };
+
+function settingsOf(request: TaskRequest, choices: readonly string[]): Settings {
+  const files = [request.model, ...(request.candidates ?? []).map((text) => namedFile(text).file)];
+  const preprocess = preparationOf(request.preprocess, files, choices);
+  return { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
+}
 
 /** What decides figures or times besides the model, the back end and the data. */
 const decisive = ({ preprocess, imgsz, maxImages, allowMissing, ...rest }: Settings) => {

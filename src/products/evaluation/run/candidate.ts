@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { passportPath } from '../../../engines/identity/engine-name.js';
-import { readPassport } from '../../../engines/identity/passport.js';
+import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import type { OpenContext, OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { ortFactsSchema } from '../../../engines/runtime/onnxruntime/ort-facts.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
@@ -33,6 +33,33 @@ export type Candidate = z.infer<typeof candidateSchema>;
 /** The passport beside an engine, where there is one. */
 export const passportOf = (file: string) => (existsSync(passportPath(file)) ? readPassport(file) : null);
 
+/** How images are prepared for these tasks; the first where nothing states it. */
+export const preparations = {
+  detector: ['yolo', 'rt-detr'],
+  classifier: ['imagenet', 'yolo', 'rt-detr', 'arcface'],
+  embeddings: ['arcface', 'imagenet', 'yolo', 'rt-detr'],
+} as const;
+
+/** As requested, else as the passport of one of the files states that its calibration did, else the first of the choices. */
+export function preparationOf(
+  requested: string | undefined,
+  files: readonly string[],
+  choices: readonly string[],
+): string {
+  const calibrated = files.map((file) => passportOf(file)?.model.preprocess);
+  return requested ?? calibrated.find((id) => id !== undefined && choices.includes(id)) ?? choices[0]!;
+}
+
+/** The warning of an engine that was calibrated on images of another preparation than this one. */
+export function otherPreparation(
+  passport: Passport | null,
+  preprocess: string | null = null,
+): readonly string[] {
+  const calibrated = passport?.model.preprocess ?? preprocess;
+  if (preprocess === null || calibrated === preprocess) return [];
+  return [`Calibrated on images that were prepared as "${calibrated}", and --preprocess is ${preprocess}.`];
+}
+
 /** Opens an engine or a model, runs it, and closes it. Throws what opening and `use` throw. */
 export async function withCandidate<T>(
   file: string,
@@ -44,12 +71,6 @@ export async function withCandidate<T>(
   const result = await use(session);
   const passport = session.kind === 'engine' ? passportOf(file) : null;
   const { warnings, onnxRuntime } = await session.facts();
-  const { preprocess = null } = context;
-  const calibrated = passport?.model.preprocess ?? preprocess;
-  const other =
-    preprocess === null || calibrated === preprocess
-      ? []
-      : [`Calibrated on images that were prepared as "${calibrated}", and --preprocess is ${preprocess}.`];
   return {
     result,
     candidate: {
@@ -64,7 +85,7 @@ export async function withCandidate<T>(
       backend: session.backend,
       arithmetic: session.arithmetic,
       ...(onnxRuntime === null ? {} : { onnxRuntime }),
-      warnings: [...warnings, ...other],
+      warnings: [...warnings, ...otherPreparation(passport, context.preprocess)],
     },
   };
 }

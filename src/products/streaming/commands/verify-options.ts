@@ -101,7 +101,7 @@ export const referenceOptions = {
     flags: '--beside <file>',
     advanced: true,
     describe:
-      'result or summary of another run over the same reference: finds two providers that were one, and whether TF32 causes the error of two engines',
+      'result (--json) of another run over the same reference: finds two providers that were one, and whether TF32 causes the error of two engines',
     repeat: true,
   }),
   batches: option({

@@ -13,11 +13,10 @@ import { readContract } from '../../../formats/contract/file.js';
 import { checkBeforeUse } from '../../../quality/known-answer/at-load.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { renderReport } from '../../../report/read.js';
-import { legacySummary, legacySummaryText } from '../legacy/summary.js';
-import { readSummary, runNumbers, summaryOfResult } from '../legacy/summary-read.js';
 import { parityReport } from '../report/page.js';
 import type { ParityResult } from '../verify/result.js';
-import { besideRuns } from '../verify/runs.js';
+import { besideRuns, readRun, runNumbers } from '../verify/runs.js';
+import { legacySummary, legacySummaryText } from '../verify/summary.js';
 import { verifyAgainstReference } from '../verify/verify.js';
 import { assertApplicable, type ReferenceOptions, referenceOptions } from './verify-options.js';
 import { renderReference } from './verify-text.js';
@@ -62,7 +61,7 @@ function requested(candidate: string, options: ReferenceOptions & EngineOptionVa
     policy: options.drift?.policy,
     limit: options.chunks,
   };
-  return { request, others: options.beside.map((path) => runNumbers(readSummary(path))) };
+  return { request, others: options.beside.map(readRun) };
 }
 
 /** Runs the candidate over the reference and writes the requested files. */
@@ -74,7 +73,7 @@ async function runReference(
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
   const { request, others } = requested(candidate, options);
   const ran = await verifyAgainstReference(request, { emit, signal, environment, taskKinds });
-  const found = besideRuns(runNumbers(summaryOfResult(candidate, ran)), others);
+  const found = besideRuns(runNumbers(ran), others);
   const reasons = found.filter(({ severity }) => severity !== 'note').map(({ sentence }) => sentence);
   const result: ParityResult = {
     ...ran,

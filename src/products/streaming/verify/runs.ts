@@ -1,18 +1,55 @@
+import { readText } from '../../../base/files/files.js';
+import { parseJson } from '../../../base/files/json.js';
 import { formatStatistic as short } from '../../../base/text/quantity.js';
+import { faultText } from '../../../base/text/schema-error.js';
 import { providerInBackend } from '../../../engines/runtime/onnxruntime/ort-provider.js';
-import type { Explanation, ParityResult } from './result.js';
+import { TrtforgeError } from '../../../errors.js';
+import { type Explanation, type ParityResult, parityResultSchema } from './result.js';
 
-/** What two runs over one reference are compared by; see `ParitySummary` for where it is read from. */
+/** What two runs over one reference are compared by. */
 export interface RunNumbers {
   /** What ran: a provider, an engine. */
   readonly label: string;
-  /** Largest error of the main output in each chunk; of failing chunks only where the file has no others. */
+  /** Largest error of the main output in each chunk. */
   readonly errors: readonly number[];
   /** Sentences about each failure, numbers included. */
   readonly failures: readonly string[];
   /** What an engine was built from; null for models, and where it is not known. */
   readonly built: ParityResult['built'];
 }
+
+const LARGEST_BYTES = 256 << 20;
+
+/** Reads what `stream verify --json` printed. Throws TF_FILE_…, TF_PARITY_SUMMARY_INVALID. */
+export function readRun(path: string): RunNumbers {
+  const invalid = (why: string, cause?: unknown) =>
+    new TrtforgeError('TF_PARITY_SUMMARY_INVALID', `${path} is not a result of stream verify: ${why}.`, {
+      cause,
+    });
+  const content = parseJson(
+    readText(path, LARGEST_BYTES, 'TF_PARITY_SUMMARY_INVALID'),
+    LARGEST_BYTES,
+    invalid,
+  );
+  const parsed = parityResultSchema.safeParse(content);
+  if (!parsed.success) throw invalid(faultText(parsed.error), parsed.error);
+  return runNumbers(parsed.data);
+}
+
+export const runNumbers = ({
+  candidateBackend,
+  drift,
+  series,
+  failures,
+  built = null,
+}: ParityResult): RunNumbers => ({
+  label: candidateBackend,
+  errors: series.flatMap(({ tensors }) =>
+    tensors.flatMap(({ tensor, maxAbs }) => (tensor === drift?.tensor ? [Number(maxAbs)] : [])),
+  ),
+  failures: failures.map(({ reason }) => reason),
+  built,
+});
 
 /** What follows from runs over one reference, two by two: that they are one under two names, whether TF32 causes their error, how an engine stands beside ONNX Runtime. */
 export function besideRuns(run: RunNumbers, others: readonly RunNumbers[]): readonly Explanation[] {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { describedInputSchema } from '../../../engines/run/run-result.js';
 import { errorShare } from '../../verify/error-map.js';
 import { errorMapSchema, measureSchema, outcomeSchema, verifyPrecisions } from '../../verify/result.js';
+import { quantizedComparisonSchema } from './quantized-result.js';
 
 const count = z.number().int().nonnegative();
 
@@ -68,6 +69,8 @@ export const layerComparisonSchema = z.object({
       outputsFail: z.boolean(),
     })
     .nullable(),
+  /** Errors of a quantized model as auto-quantize-model measures them; null for others, unless their files were asked for. */
+  quantized: quantizedComparisonSchema.nullable(),
   diverging: count,
   /** The first tensor in graph order that is beyond the limits, and the one with the largest error relative to its size. */
   firstDivergence: z.string().nullable(),

@@ -365,7 +365,7 @@ describe('the process of a session on the CPU', () => {
    * model end first: no more than three may wait.
    */
   async function fresh(name: string) {
-    await vi.waitFor(() => expect(children()).toEqual([]), { timeout: 120_000, interval: 100 });
+    await vi.waitFor(() => expect(children()).toEqual([]), { timeout: 240_000, interval: 100 });
     const environment = { ...process.env, TEST_OF_SESSIONS: name };
     return {
       open: (path: string, more: NodeJS.ProcessEnv = {}) =>

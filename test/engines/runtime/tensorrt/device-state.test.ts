@@ -58,11 +58,15 @@ describe('a state that stays on the device', () => {
     const step = await session.prepare({}, { state });
     const closed = () => addon.log.filter((each) => each === 'close call').length;
     await step.run();
-    addon.runMs = 20;
+    let end = () => {};
+    addon.runLasts = new Promise<void>((resolve) => {
+      end = resolve;
+    });
     const running = step.run();
-    await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise(setImmediate);
     step.close();
     expect(closed()).toBe(0);
+    end();
     await running;
     expect(closed()).toBe(2);
     await session.close();

@@ -23,10 +23,14 @@ async function run(
   engine.writePlan(join(folder, 'state.engine'), { kind: 'state', inner: 4, rows: 2 });
   engine.writePlan(join(folder, 'nonzero.engine'), { kind: 'nonzero', rows: 4 });
   const toolchain = JSON.stringify(engine.bench.toolchain(fake));
-  const { stdout, stderr } = spawnSync(process.execPath, [script, toolchain, folder, ...names], {
-    env: engine.environment(wishes),
-    encoding: 'utf8',
-  });
+  const { stdout, stderr } = spawnSync(
+    process.execPath,
+    ['--expose-gc', script, toolchain, folder, ...names],
+    {
+      env: engine.environment(wishes),
+      encoding: 'utf8',
+    },
+  );
   const lines = stdout.split('\n').filter((line) => line.startsWith('{'));
   if (lines.length < names.length) throw new Error(`The checks ended early:\n${stdout}\n${stderr}`);
   return new Map(

@@ -420,14 +420,16 @@ describe('ending', () => {
   it('an aborted run is TF_CANCELLED, and the session goes on', async () => {
     const { addon, session } = await open();
     await session.run(named({ x: x(1) }));
-    addon.runMs = 30;
     const stopping = new AbortController();
+    addon.runLasts = new Promise((resolve) => stopping.signal.addEventListener('abort', resolve));
     const run = code(() => session.run(named({ x: x(1) }), { signal: stopping.signal }));
-    setTimeout(() => stopping.abort(), 5);
+    await new Promise(setImmediate);
+    stopping.abort();
     expect(await run).toBe('TF_CANCELLED');
     expect(await code(() => session.run(named({ x: x(1) }), { signal: stopping.signal }))).toBe(
       'TF_CANCELLED',
     );
+    addon.runLasts = undefined;
     expect(y(await session.run(named({ x: x(1) })))).toEqual(twice(x(1)));
     await session.close();
   });

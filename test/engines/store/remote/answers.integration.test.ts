@@ -14,10 +14,11 @@ type Answer = (response: ServerResponse) => void;
 const keys = { ARTIFACTS_ACCESS_KEY: 'a'.repeat(8), ARTIFACTS_SECRET_KEY: 'b'.repeat(12) };
 let sentBytes = 0;
 
-/** A server with this answer to every request, until `work` is done with its objects. */
+/** A server with this answer to every request, until `work` is done with its objects, which wait `answerMs` for it: only who waits in vain is given a short time. */
 async function withServer<T>(
   answer: Answer,
   work: (objects: Objects, url: string) => Promise<T>,
+  answerMs = 600_000,
 ): Promise<T> {
   const server = createServer((request, response) => {
     request.resume();
@@ -27,7 +28,7 @@ async function withServer<T>(
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/team`;
   const address = remoteAddress(url, keys);
   if (address === null) throw new Error('no address');
-  const objects = await openS3(address, { answerMs: 700, pages: 5 });
+  const objects = await openS3(address, { answerMs, pages: 5 });
   try {
     return await work(objects, url);
   } finally {
@@ -70,33 +71,23 @@ const requests: readonly [string, (objects: Objects) => Promise<unknown>][] = [
 ];
 
 describe.each(requests)('the answer to %s', (what, request) => {
-  test.each([200, 403])(
-    'has an end in bytes, with status %d',
-    async (status) => {
-      sentBytes = 0;
-      // A removal's answer has nothing that is read where it succeeds.
-      const code = expect.stringMatching(
-        what === 'a removal' ? /^TF_REMOTE_(DAMAGED|UNREACHABLE)$/ : /^TF_REMOTE_DAMAGED$/,
-      );
-      await expect(withServer(endless(status), request)).rejects.toMatchObject({ code });
-      expect(sentBytes).toBeLessThan(64 << 20);
-    },
-    20_000,
-  );
+  test.each([200, 403])('has an end in bytes, with status %d', async (status) => {
+    sentBytes = 0;
+    // A removal's answer has nothing that is read where it succeeds.
+    const code = expect.stringMatching(
+      what === 'a removal' ? /^TF_REMOTE_(DAMAGED|UNREACHABLE)$/ : /^TF_REMOTE_DAMAGED$/,
+    );
+    await expect(withServer(endless(status), request)).rejects.toMatchObject({ code });
+    expect(sentBytes).toBeLessThan(64 << 20);
+  });
 
   // At once: they wait.
   test.concurrent.each<[string, Answer]>([
     ['that drips', dripping],
     ['that never comes', never],
-  ])(
-    '%s has an end in time',
-    async (_how, given) => {
-      const started = performance.now();
-      await expect(withServer(given, request)).rejects.toMatchObject({ code: 'TF_REMOTE_UNREACHABLE' });
-      expect(performance.now() - started).toBeLessThan(10_000);
-    },
-    20_000,
-  );
+  ])('%s has an end in time', async (_how, given) => {
+    await expect(withServer(given, request, 700)).rejects.toMatchObject({ code: 'TF_REMOTE_UNREACHABLE' });
+  });
 });
 
 test('a list without a last page has an end', async () => {
@@ -148,8 +139,10 @@ test('a range is streamed for as long as it comes', async () => {
       else clearInterval(drip);
     }, 200);
   };
-  const chunks = await withServer(answer, async (objects) =>
-    gathered(await objects.stream('engines/x', { first: 0, last: 7 }, '"x"', undefined)),
+  const chunks = await withServer(
+    answer,
+    async (objects) => gathered(await objects.stream('engines/x', { first: 0, last: 7 }, '"x"', undefined)),
+    700,
   );
   expect(Buffer.concat(chunks).toString()).toBe('AAAAAAAA');
 });

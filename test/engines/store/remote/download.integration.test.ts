@@ -88,17 +88,21 @@ describe.concurrent('a server', () => {
     if (serving === undefined) throw new Error(`nobody asked for ${request.url}`);
     serving.answer(response, request.headers.range ?? '', serving);
   });
+  /** Who waits for a server that has stopped; the others take as long as they need. */
   let objects: Objects;
+  let impatient: Objects;
   beforeAll(async () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     const keys = { ARTIFACTS_ACCESS_KEY: 'a'.repeat(8), ARTIFACTS_SECRET_KEY: 'b'.repeat(12) };
     const address = remoteAddress(`http://127.0.0.1:${port}/team`, keys);
     if (address === null) throw new Error('no address');
-    objects = await openS3(address, { silenceMs: 400 });
+    objects = await openS3(address, { silenceMs: 600_000 });
+    impatient = await openS3(address, { silenceMs: 400 });
   });
   afterAll(() => {
     objects.close();
+    impatient.close();
     server.closeAllConnections();
     server.close();
   });
@@ -141,20 +145,18 @@ describe.concurrent('a server', () => {
       (response) => response.writeHead(206).end(),
       'TF_REMOTE_UNREACHABLE',
     ],
-  ])(
-    'that %s is an error within bounds',
-    async (what, answer, code) => {
-      const serving = { answer, sentBytes: 0 };
-      const key = `engines/${what.replaceAll(' ', '-')}.engine`;
-      byKey.set(key, serving);
-      const into = join(folder, `${byKey.size}.plan`);
-      const started = performance.now();
-      await expect(
-        downloadFile(objects, { ...facts, key }, into, expected, { emit: () => {}, signal: undefined }),
-      ).rejects.toMatchObject({ code });
-      expect(performance.now() - started).toBeLessThan(30_000);
-      expect(serving.sentBytes).toBeLessThan(512 * MIB);
-    },
-    60_000,
-  );
+  ])('that %s is an error within bounds', async (what, answer, code) => {
+    const serving = { answer, sentBytes: 0 };
+    const key = `engines/${what.replaceAll(' ', '-')}.engine`;
+    byKey.set(key, serving);
+    const into = join(folder, `${byKey.size}.plan`);
+    await expect(
+      downloadFile(answer === stopped ? impatient : objects, { ...facts, key }, into, expected, {
+        emit: () => {},
+        signal: undefined,
+      }),
+    ).rejects.toMatchObject({ code });
+    // Four parts at a time, and of each what lies in the sockets or, where ranges are ignored, the whole.
+    expect(serving.sentBytes).toBeLessThan(5 * plan.length);
+  });
 });

@@ -38,8 +38,8 @@ describeWith('minio', 'processes on machines that share a bucket', (binary) => {
     return { scene, on, leases };
   }
 
-  test('ten of them build once, and the others load it', { timeout: 90_000 }, async () => {
-    const { scene, on, leases } = await machines('ten', 15_000);
+  test('ten of them build once, and the others load it', async () => {
+    const { scene, on, leases } = await machines('ten', 60_000);
     const all = Array.from({ length: 10 }, (_, index) => scene.run({ ...on(`m${index}`), buildMs: 1500 }));
     const sources = (await Promise.all(all)).map(sourceOf).sort();
     expect(sources).toEqual(['built', ...Array(9).fill('remote')]);
@@ -47,11 +47,11 @@ describeWith('minio', 'processes on machines that share a bucket', (binary) => {
     expect(await leases()).toEqual([]);
   });
 
-  test('a builder that is killed is succeeded by one of those who wait', { timeout: 90_000 }, async () => {
-    const { scene, on, leases } = await machines('killed', 2000);
+  test('a builder that is killed is succeeded by one of those who wait', async () => {
+    const { scene, on, leases } = await machines('killed', 10_000);
     const doomed = await scene.startHanging(on('doomed'));
     const waiting = ['a', 'b', 'c'].map((name) => scene.start({ ...on(name), buildMs: 300 }));
-    await new Promise((resolve) => setTimeout(resolve, 3000));
+    await new Promise((resolve) => setTimeout(resolve, 12_000));
     // A heart that beats keeps its lease beyond the time of expiry.
     expect(scene.builds()).toBe(1);
     doomed.child.kill('SIGKILL');

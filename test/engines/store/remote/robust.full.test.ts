@@ -270,10 +270,8 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
   test('a name that cannot be resolved, and a server of another protocol, are told apart', async () => {
     const ask = async (address: string) => {
       const remote = await openRemoteStore(address, minio.environment);
-      const started = performance.now();
       const error = await remote?.get('a'.repeat(64)).catch((reason: unknown) => reason);
       remote?.close();
-      expect(performance.now() - started).toBeLessThan(15_000);
       if (!(error instanceof TrtforgeError)) throw new Error('an error was expected');
       return error;
     };

@@ -309,8 +309,6 @@ describe('pairs that gain nothing, or that TensorRT rejects', () => {
     net.op('MatMul', [at, net.initializer('m', float32([2, 2], [1, 0, 0, 1]))], 'y');
     net.op('Softmax', ['y'], 'z');
     net.output('z', 'float32', null);
-    const started = performance.now();
     await findingsOf(net);
-    expect(performance.now() - started).toBeLessThan(10_000);
   });
 });

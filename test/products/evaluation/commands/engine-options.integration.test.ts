@@ -1,9 +1,18 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { identityDigest } from '../../../../src/engines/identity/identity.js';
+import type { Comparison } from '../../../../src/products/evaluation/compare/result.js';
 import { fakeIdentity, manyLayers } from '../../../fakes/tensorrt/affine.js';
 import { fakeEngine, type NetworkPlan } from '../../../fakes/tensorrt/engine.js';
 import { writeBundle } from '../../../support/bundle.js';
@@ -167,6 +176,37 @@ test('convert advise measures on the GPU, and with the TensorRT, that it is told
   expect(answer).toMatchObject({ exitCode: 0, latency: { choices: [{ id: 1 }, { id: 2 }] } });
   for (const does of ['builds on', 'loads on'])
     expect(calls.filter((call) => call.startsWith(does))).toEqual(Array(2).fill(`${does} NVIDIA Fake 1`));
+});
+
+test('compare-backends prepares images as an engine was calibrated; another preparation is named', async () => {
+  const [file, other] = [at('calibrated.engine'), at('other.engine')];
+  for (const [copy, preprocess] of [
+    [file, 'rt-detr'],
+    [other, 'arcface'],
+  ] as const) {
+    copyFileSync(at('means.engine'), copy);
+    const passport = samplePassport(readFileSync(copy), identity);
+    const model = { ...passport.model, preprocess };
+    writeFileSync(`${copy}.passport.json`, JSON.stringify({ ...passport, model }));
+  }
+  const compared = async (...words: readonly string[]) => {
+    const line = ['compare-backends', models.means, '--data', at('truth.tsv'), '--labels', at('labels.txt')];
+    const place = ['--images', at('pictures'), '-o', mkdtempSync(at('prepared-')), '--allow-host-code'];
+    const { answer } = await run([...line, ...place, '--backends', 'ort-cpu,trt', ...words]);
+    const { root, variants, warnings } = answer as unknown as Comparison;
+    const metrics = join(root, `${variants[0]?.name}-classify`, 'metrics.json');
+    return { preprocess: JSON.parse(readFileSync(metrics, 'utf8')).preprocess, warnings };
+  };
+  const both = ['--candidate', `a=${file}`, '--candidate', `b=${other}`];
+  const named = (path: string, its: string) => expect.stringMatching(new RegExp(`${path}.*"${its}"`));
+  expect(await compared()).toEqual({ preprocess: 'imagenet', warnings: [] });
+  const follows = await compared(...both.slice(0, 2));
+  expect(follows.preprocess).toBe('rt-detr');
+  expect(follows.warnings).not.toContainEqual(named(file, 'rt-detr'));
+  expect((await compared(...both)).warnings).toContainEqual(named(other, 'arcface'));
+  const asked = await compared(...both.slice(0, 2), '--preprocess', 'yolo');
+  expect(asked.preprocess).toBe('yolo');
+  expect(asked.warnings).toContainEqual(named(file, 'rt-detr'));
 });
 
 test.each(rows)('%s loads engines as it is told', async (verb, line, seen, hasIdentity) => {

@@ -56,12 +56,4 @@ describe('a contract against its own numbers', () => {
     expect(isolated).toMatchObject([{ id: 'state-never-grows', severity: 'warning' }]);
     expect(isolated[0]?.why).toContain('with 593 frames it would grow');
   });
-
-  test('a size of the schedule that no profile holds is named', () => {
-    const whole = readContract(join(FIXTURES, 'whole-model.contract.json'));
-    expect(checkOwnNumbers(whole)).toMatchObject([
-      { id: 'schedule-outside-profiles', wrong: 'contract', about: 'audio_signal' },
-    ]);
-    expect(checkOwnNumbers(whole)[0]?.message).toContain('Chunks of 57 frames');
-  });
 });

@@ -249,7 +249,7 @@ describe('a search', () => {
       { signal: stopping.signal },
     );
     const pids = () => (existsSync(started) ? readFileSync(started, 'utf8').trim().split('\n') : []);
-    await vi.waitUntil(() => pids().length === 3, { timeout: 120_000 });
+    await vi.waitUntil(() => pids().length === 3, { timeout: 240_000 });
     stopping.abort();
     await expect(run).rejects.toMatchObject({ code: 'TF_CANCELLED' });
     await expect.poll(() => isAlive(Number(pids()[2]))).toBe(false);

@@ -29,14 +29,14 @@ const errorsSchema = z.object({
 });
 export type Errors = z.infer<typeof errorsSchema>;
 
-/** `metrics.json` of `compare quantized`, with the fields of auto-quantize-model's comparison; `schema` and `version` are trtforge's. */
+/** `metrics.json` of `compare layers`, with the fields of auto-quantize-model's comparison; `schema` and `version` are trtforge's. */
 export const quantizedComparisonSchema = z.object({
   schema: z.literal('trtforge.compare-quantized/1'),
   /** The version of trtforge that ran. */
   version: z.string(),
   baseline_model: z.string(),
   quantized_model: z.string(),
-  /** Files of samples, separated by commas. */
+  /** Files of samples, separated by commas; empty where they were drawn. */
   calibration_path: z.string(),
   num_samples: z.number(),
   providers: z.array(z.string()),
@@ -58,7 +58,7 @@ export const quantizedComparisonSchema = z.object({
   /** Of that output. */
   errors: errorsSchema,
   per_sample: z.array(sampleErrorSchema.extend({ index: z.number() })),
-  /** Nodes that both models have, by their names or by those of the values that they make, the largest error first. `name` of a node without one is that of the value. */
+  /** Nodes that both models have, by the name of the first value that they make, the largest error first. `name` of a node without one is that of the value. */
   per_layer: z.array(
     z.object({
       name: z.string(),

@@ -4,15 +4,16 @@ import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
 import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
-import type { IoContract, PrecisionScheme } from './result.js';
+import type { IoContract, PrecisionScheme } from './quantized-result.js';
 
 /** What is known of a model without running it. */
 export interface QuantizedModel {
   readonly scheme: PrecisionScheme;
   readonly io: IoContract;
-  /** Names of floating-point values. */
-  readonly floats: ReadonlySet<string>;
 }
+
+/** The precision of a node without codes. */
+export const FLOATING = 'fp32_fp16';
 
 const names: Readonly<Record<string, string>> = { float8_e4m3fn: 'fp8', float4_e2m1fn: 'fp4' };
 
@@ -34,7 +35,7 @@ export function readQuantized(path: string): QuantizedModel {
     }
     const precisionOf = (node: NodeProto): string =>
       [...node.input, ...node.output].map((name) => codes.get(name)).find((code) => code !== undefined) ??
-      'fp32_fp16';
+      FLOATING;
     const described = nodes
       .filter((node) => !isPair(node))
       .map((node) => ({
@@ -51,13 +52,9 @@ export function readQuantized(path: string): QuantizedModel {
         const known = Object.entries(dtypes).find(([id]) => id === dtype)?.[1];
         return { name, dtype: known?.onnx ?? 0, shape: [...(shape ?? [])] };
       });
-    const floats = [...types].flatMap(([name, type]) =>
-      type === 'float16' || type === 'bfloat16' || type === 'float32' ? [name] : [],
-    );
     return {
       scheme: { model_path: path, num_nodes: nodes.length, counts, nodes: described },
       io: { inputs: bindings(inputs), outputs: bindings(outputs) },
-      floats: new Set(floats),
     };
   });
 }

@@ -1,6 +1,6 @@
 import { executionProviders, providerInBackend } from '../../../engines/runtime/onnxruntime/ort-provider.js';
 import { python } from '../compare/tensor-parity.js';
-import type { ParityResult } from '../verify/result.js';
+import type { ParityResult } from './result.js';
 
 type Failure = Readonly<Record<string, unknown>>;
 
