@@ -1,6 +1,6 @@
 /**
  * The library: everything the command line does for one model, as typed functions. Products have doors of their own: `trtforge/streaming`,
- * `trtforge/bundle`, `trtforge/deepstream`, `trtforge/evaluation`; `trtforge/trtexec` reads what trtexec writes, `trtforge/onnx` reads and writes ONNX.
+ * `trtforge/bundle`, `trtforge/deepstream`, `trtforge/evaluation`, `trtforge/triton`, `trtforge/fleet`; `trtforge/trtexec` reads what trtexec writes, `trtforge/onnx` reads and writes ONNX.
  *
  * ```ts
  * import { forge } from 'trtforge';
@@ -8,8 +8,8 @@
  * const { verdict, engine, report } = await forge({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
  * ```
  *
- * Every function but `tensor` gives a promise, and its room is loaded with its first call. Long work takes `{ emit, signal }`: events while it runs, an AbortSignal to
- * stop it. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
+ * Every function but `tensor` gives a promise, and its room is loaded with its first call. Long work takes `{ emit, signal, environment }`: events while it runs, an
+ * AbortSignal to stop it, the environment that it reads. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
  */
 
 import type { PlainArgument } from './base/options/check.js';
@@ -84,7 +84,6 @@ const value =
     return { name, kind: kinds[kind], ...(isOptional ? {} : { needed: true }) };
   };
 const file = value('file', 'text');
-const work = async () => (await import('./base/options/context.js')).workOptions;
 const context = async () => (await import('./base/options/context.js')).contextOptions;
 const opening = async () => (await import('./engines/runtime/back-end.js')).openOptions;
 
@@ -137,7 +136,7 @@ export const inspectModel = lazy(
   async () => (await import('./formats/onnx/inspect.js')).inspectModel,
   file,
   async () => (await import('./formats/onnx/inspect.js')).inspectOptions,
-  work,
+  context,
 );
 /**
  * FP32 ONNX to a strongly typed FP16 or BF16 file.
@@ -152,7 +151,7 @@ export const convertModel = lazy(
   file,
   value('output', 'text'),
   async () => (await import('./formats/precision/convert.js')).convertOptions,
-  work,
+  context,
 );
 /**
  * Samples from files of any kind, run on ONNX Runtime: `convertModel`'s `calibration`.
@@ -233,7 +232,7 @@ export const verifyModel = lazy(
 export const compareModels = lazy(
   async () => (await import('./quality/models/compare-models.js')).compareModels,
   async () => (await import('./quality/models/compare-models.js')).comparedModels,
-  work,
+  context,
 );
 /**
  * Compares recorded outputs with others.
@@ -246,7 +245,7 @@ export const compareModels = lazy(
 export const compareOutputs = lazy(
   async () => (await import('./quality/verify/compare.js')).compareOutputs,
   async () => (await import('./quality/verify/request.js')).compareOptions,
-  work,
+  context,
 );
 /**
  * Measures an engine on the GPU, with trtforge's own meter or with trtexec.
@@ -363,7 +362,7 @@ export const installToolchain = lazy(
   async (): Promise<(request: InstallRequest, context?: WorkContext) => Promise<InstalledToolchain>> =>
     (await import('./tensorrt/toolchain/install.js')).installToolchain,
   async () => (await import('./tensorrt/toolchain/install.js')).installOptions,
-  work,
+  context,
 );
 /**
  * The passport beside an engine.

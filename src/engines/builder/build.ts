@@ -179,6 +179,12 @@ function parseDimensions(text: string): readonly (readonly [name: string, size: 
   });
 }
 
+/** The builds of a bundle's components, by its meta file and what they share. Throws what reading the models throws. */
+export type BundleParts = (
+  meta: string,
+  shared: Omit<BuildOptions, 'model'>,
+) => Promise<readonly { readonly name: string; readonly request: BuildOptions }[]>;
+
 /** A build with every default filled in: the identity, and what lies outside of it. */
 export interface ResolvedBuild {
   readonly modelPath: string;

@@ -50,7 +50,6 @@ export const chainCheckOf = ({ check = {} }: BundleRequest): ChainCheckRequest |
 export interface BundleContext extends WorkContext {
   /** The command line of this run, for its report; none where a program calls the library. */
   readonly commandLine?: string;
-  readonly environment?: NodeJS.ProcessEnv;
   /** What builds plans; default: the builder of the request. */
   readonly build?: PlanBuilder;
 }

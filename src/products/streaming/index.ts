@@ -12,6 +12,7 @@ export { openGuardTelemetry } from './guard/telemetry.js';
 export type { GuardListener, GuardViolation } from './guard/violation.js';
 export type { GuardOptions } from './guard/watch.js';
 export { streamingIssues } from './known-issues.js';
+export { contractProfiles } from './profile-source.js';
 export { type RecordRequest, recordReference } from './record/record.js';
 export type { RecordResult } from './record/result.js';
 export type { ParityRequest } from './verify/plan.js';

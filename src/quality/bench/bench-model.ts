@@ -10,14 +10,14 @@ import { placeOptions } from '../../engines/runtime/back-end.js';
 import { providerInBackend } from '../../engines/runtime/onnxruntime/ort-provider.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
-import { inPhase } from '../../events.js';
+import { inPhase, type Work } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
 import type { Pace } from '../../tensorrt/trtexec/request.js';
 import { paceOptions } from '../../tensorrt/trtexec/request.js';
 import { checkPercentiles } from './check-request.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
-import { type BenchContext, type ModelBenchRequest, sourcesOf } from './request.js';
+import { type ModelBenchRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
 import { spreadOf } from './spread.js';
 import { samplesPath, type Times, writeSamples } from './times.js';
@@ -28,10 +28,7 @@ import { distrust, judgeTrust } from './trust.js';
  * way to the GPU and the outputs' way back. Throws TF_USAGE for an engine and for a device that the provider does not use, TF_SHAPE_INVALID and TF_SESSION_INPUT
  * for inputs that do not fit, and what `openSession` throws.
  */
-export async function benchModel(
-  request: ModelBenchRequest,
-  { emit, signal, environment }: Pick<BenchContext, 'emit' | 'signal' | 'environment'>,
-): Promise<BenchResult> {
+export async function benchModel(request: ModelBenchRequest, work: Work): Promise<BenchResult> {
   const { model: path, transfers = true } = request;
   const openOptions: OpenOptions = valuesOf(placeOptions, request);
   if (isEngineFile(path))
@@ -48,9 +45,7 @@ export async function benchModel(
   checkPercentiles(request.percentiles);
   checkSources({ sources: sourcesOf(request.inputs) }, null);
   const started = performance.now();
-  const session = await inPhase('load', emit, () =>
-    openSession(path, openOptions, { emit, signal, environment }),
-  );
+  const session = await inPhase('load', work.emit, () => openSession(path, openOptions, work));
   if (session.kind !== 'model') throw new TrtforgeError('TF_INTERNAL', `${path} was opened as an engine.`);
   try {
     const loadMs = performance.now() - started;
@@ -63,8 +58,8 @@ export async function benchModel(
         const caseAt = (attempt: number) => casesAt(attempt)[index]!;
         const { run, guess } = await inPhase(
           'measure',
-          emit,
-          () => measureCase(session, request, caseAt, signal),
+          work.emit,
+          () => measureCase(session, request, caseAt, work.signal),
           `batch ${batch}`,
         );
         runs.push(run);

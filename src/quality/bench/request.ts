@@ -6,7 +6,7 @@ import type { RunSource } from '../../engines/run/run-request.js';
 import type { PlaceOptions } from '../../engines/runtime/back-end.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents } from '../../events.js';
+import { type Work, workOf } from '../../events.js';
 import { type ModeRequest, modeOptions, type Pace } from '../../tensorrt/trtexec/request.js';
 
 export const defaultMode: ModeRequest = defaultsOf(modeOptions);
@@ -167,20 +167,15 @@ function parseSamplesPath(path: string): string {
 
 export const benchContextOptions = { ...contextOptions, trtexecLog: optional(is.text) };
 
-export interface BenchContext {
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
-  readonly environment: NodeJS.ProcessEnv;
+export interface BenchContext extends Work {
   /** Where the log of trtexec goes, for one batch; default: a name of its own under `bench_logs` in trtforge's cache folder. */
   readonly trtexecLog?: string;
 }
 
 /** What measuring needs besides its request, with what a caller left out. */
 export const benchContext = (context: Partial<BenchContext> = {}): BenchContext => ({
-  emit: ignoreEvents,
-  signal: new AbortController().signal,
-  environment: process.env,
   ...context,
+  ...workOf(context),
 });
 
 /** Everything about measuring an engine at its profile's optimum that nobody stated otherwise: what `forge` and scripts start from. */

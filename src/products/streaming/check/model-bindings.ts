@@ -22,7 +22,6 @@ export interface KnownModel extends ModelBindings {
 
 /** The options of an engine are for one that must be loaded. */
 export interface ModelContext extends EngineLoadOptions, WorkContext {
-  readonly environment?: NodeJS.ProcessEnv;
   /** Which of the visible GPUs; default 0. */
   readonly device?: number;
   /** Whether the digest is needed; it reads every weight. Default false. */
