@@ -7,7 +7,7 @@ const TITLE = `# The library
 
 This page has every function of \`trtforge\` and of the entries of its products. Generated from their types and comments by \`npm run docs\`.
 
-Every function gives a promise, but for those that say otherwise. Long work takes \`{ emit, signal }\`: \`emit\` gets events while it runs, \`signal\` is an AbortSignal that stops it. A call that is aborted rejects with \`TF_CANCELLED\`, whose \`cause\` is the signal's reason. Every failure is a \`TrtforgeError\` with a \`code\` ([errors](errors.md)), a message and a \`remedy\`. Results are plain data with a \`schema\` field, and \`schemas/\` has the JSON Schema of each.
+Every function gives a promise, but for those that say otherwise. Long work takes \`{ emit, signal, environment }\`: \`emit\` gets events while it runs, \`signal\` is an AbortSignal that stops it, \`environment\` is read in the place of \`process.env\`. A call that is aborted rejects with \`TF_CANCELLED\`, whose \`cause\` is the signal's reason. Every failure is a \`TrtforgeError\` with a \`code\` ([errors](errors.md)), a message and a \`remedy\`. Results are plain data with a \`schema\` field, and \`schemas/\` has the JSON Schema of each.
 
 Where an option is by name (\`shapes\`, the inputs of a run) it may be an object or a Map. trtforge starts files of its own: keep it out of bundles (\`esbuild --external:trtforge\`; in Rollup, Vite and webpack: external).
 `;
@@ -18,6 +18,8 @@ const ENTRIES = [
   ['trtforge/streaming', 'src/products/streaming/index.ts'],
   ['trtforge/evaluation', 'src/products/evaluation/index.ts'],
   ['trtforge/deepstream', 'src/products/deepstream/index.ts'],
+  ['trtforge/triton', 'src/products/triton/index.ts'],
+  ['trtforge/fleet', 'src/products/fleet/index.ts'],
   ['trtforge/trtexec', 'src/tensorrt/trtexec/index.ts'],
   ['trtforge/onnx', 'src/formats/onnx/index.ts'],
 ];

@@ -4,8 +4,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { longName } from '../dist/cli/option.js';
-import { fleetOptions } from '../dist/products/fleet/engines-file.js';
 import { enginesFileSchema } from '../dist/products/fleet/engines-schema.js';
+import { modelKeys } from '../dist/products/fleet/model-options.js';
 import { products } from '../dist/registry.js';
 import { root } from './setup.mjs';
 
@@ -44,7 +44,7 @@ const keysOf = ({ properties = {}, additionalProperties, items, anyOf = [] }, pl
 const enginesFile = z.toJSONSchema(enginesFileSchema, { io: 'input', unrepresentable: 'any' });
 const engines = [
   ...keysOf(enginesFile).filter((key) => !/olume(s|Mounts)\.name$/.test(key)),
-  ...Object.values(fleetOptions).map((spec) => `models.${longName(spec)}`),
+  ...modelKeys.map((key) => `models.${key}`),
 ];
 
 // What the functions of the library take they tell where they are called: test/library-options.integration.test.ts.

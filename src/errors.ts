@@ -659,11 +659,12 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'A model or engine cannot be run on a reference, or not judged by it: the reference lacks one of its inputs, has no chunk, or does not record the output that the task is about.',
-    remedy: 'Record a reference of the same model: trtforge stream record MODEL -o ref/',
+    remedy: 'Record a reference of the same model: trtforge stream record MODEL -o ref.jsonl',
   },
   TF_PARITY_SUMMARY_INVALID: {
     exitCode: ExitCode.badInput,
-    meaning: 'A file that stands for another run over a reference is not what `stream verify --json` printed.',
+    meaning:
+      'A file that stands for another run over a reference is not what `stream verify --json` printed.',
     remedy: 'Pass the JSON that `stream verify --json` printed.',
   },
   TF_TENSOR_FILE_INVALID: {
@@ -695,8 +696,7 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'A recorded reference is damaged, cut short or not one; the message names the line. Tensors whose bytes do not fill their shape count as damaged.',
-    remedy:
-      'Record it again, or write it anew without the damaged lines: trtforge stream convert OLD -o NEW --skip-damaged',
+    remedy: 'Record it again, or remove the line that is named.',
   },
   TF_TENSOR_UNSUPPORTED: {
     exitCode: ExitCode.badInput,

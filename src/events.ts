@@ -35,13 +35,23 @@ export const logSeverities: readonly LogSeverity[] = [
 
 export type EventListener = (event: WorkEvent) => void;
 
-/** Who hears of long work while it runs, and what stops it. */
+/** Who hears of long work while it runs, what stops it, and the environment that it reads (default: that of the process). */
 export interface WorkContext {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
+  readonly environment?: NodeJS.ProcessEnv;
 }
 
+/** The one context of work, complete: passed on whole. */
+export type Work = Required<WorkContext>;
+
 export const ignoreEvents: EventListener = () => {};
+
+export const workOf = ({
+  emit = ignoreEvents,
+  signal = new AbortController().signal,
+  environment = process.env,
+}: WorkContext = {}): Work => ({ emit, signal, environment });
 
 /** Runs `work` as a named phase: its start, and with the time its end or failure, become events; `found` is the detail of the end, `skipped` why it was none. */
 export async function inPhase<T>(

@@ -1,6 +1,6 @@
 /**
  * The library: everything the command line does for one model, as typed functions. Products have doors of their own: `trtforge/streaming`,
- * `trtforge/bundle`, `trtforge/deepstream`, `trtforge/evaluation`; `trtforge/trtexec` reads what trtexec writes, `trtforge/onnx` reads and writes ONNX.
+ * `trtforge/bundle`, `trtforge/deepstream`, `trtforge/evaluation`, `trtforge/triton`, `trtforge/fleet`; `trtforge/trtexec` reads what trtexec writes, `trtforge/onnx` reads and writes ONNX.
  *
  * ```ts
  * import { forge } from 'trtforge';
@@ -8,11 +8,12 @@
  * const { verdict, engine, report } = await forge({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
  * ```
  *
- * Every function but `tensor` gives a promise, and its room is loaded with its first call. Long work takes `{ emit, signal }`: events while it runs, an AbortSignal to
- * stop it. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
+ * Every function but `tensor` gives a promise, and its room is loaded with its first call. Long work takes `{ emit, signal, environment }`: events while it runs, an
+ * AbortSignal to stop it, the environment that it reads. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
  */
 
-import type { Argument } from './base/text/library-options.js';
+import type { PlainArgument } from './base/options/check.js';
+import type { Group } from './base/options/kinds.js';
 import type { BuildContext, BuildOptions } from './engines/builder/build.js';
 import type { ObtainedEngine } from './engines/builder/obtain-engine.js';
 import type { EngineSession } from './engines/runtime/tensorrt/engine-interface.js';
@@ -41,71 +42,51 @@ type Passed<T> = T extends object
     : Plain<T>
   : T;
 
-/** A function whose module is loaded when it is called. */
-type Lazy<F> = F extends (...args: infer A) => infer R
-  ? (...args: { [I in keyof A]: Passed<A[I]> }) => Promise<Awaited<R>>
-  : never;
+/** What an argument P may be, loaded with the first call: one value, or all options by their names. */
+type Taken<P> = () => Promise<
+  PlainArgument | ([P] extends [object] ? Readonly<Record<Exclude<keyof P, 'addon'>, Group[string]>> : never)
+>;
 
-/** The names in a text; `!` is behind those that are needed, and a kind behind those that are of another in other functions. */
-type Words<S extends string> = S extends `${infer A} ${infer B}` ? Words<A> | Words<B> : Name<S>;
-type Name<S extends string> = S extends `${infer N}!` ? Name<N> : S extends `${infer N}:${string}` ? N : S;
-
-/** All names of the options O, as one text. */
-const options =
-  <O>() =>
-  <const S extends string>(
-    names: [keyof O] extends [Words<S>] ? ([Words<S>] extends [keyof O] ? S : never) : never,
-  ): string =>
-    names;
-
-/** `taken` are its arguments in turn. A signal that is aborted already ends the call before its work is loaded. */
-const lazy = <F extends (...args: never[]) => unknown>(
-  load: () => Promise<F>,
-  ...taken: readonly Argument[]
-): Lazy<F> =>
-  (async (...passed: unknown[]) => {
-    const [{ checkArguments, libraryError }, { throwIfCancelled }] = await Promise.all([
-      import('./base/text/library-options.js'),
+/** A function whose module is loaded when it is called. `taken` are its arguments in turn. A signal that is aborted already ends the call before its work is loaded. */
+const lazy =
+  <A extends unknown[], R>(
+    load: () => Promise<(...args: A) => R | Promise<R>>,
+    ...taken: { readonly [I in keyof A]?: Taken<NonNullable<A[I]>> }
+  ): ((...args: { [I in keyof A]: Passed<A[I]> }) => Promise<R>) =>
+  async (...passed) => {
+    const [{ checkArguments }, { libraryError }, { throwIfCancelled }, ...declared] = await Promise.all([
+      import('./base/options/check.js'),
+      import('./base/options/library-words.js'),
       import('./base/process/cancel.js'),
+      ...(taken as readonly Taken<unknown>[]).map((each) => each()),
     ]);
-    const args = checkArguments(passed, taken, nested);
+    const args = checkArguments(passed, declared);
     for (const argument of args as readonly { readonly signal?: AbortSignal }[])
       throwIfCancelled(argument?.signal, 'starting');
     try {
-      return await (await load())(...(args as Parameters<F>));
+      return await (await load())(...(args as A));
     } catch (error) {
-      throw libraryError(error, taken);
+      throw libraryError(error, declared);
     }
-  }) as Lazy<F>;
+  };
 
-const place = 'provider providerOptions onnxRuntime allowFallback device';
-const load = 'toolchain identity plugins allowHostCode weightBudget';
-const opening = `threads profile ${load} cudaGraph ${place}`;
-const conversion =
-  'ioTypes keepNodes unquantizedNodes keepOps convertOps pluginTypes initMax dataMax maxReductionDepth calibration rest allowUnconverted';
-const build =
-  'model! target toolchain precision conversion weaklyTyped profiles batch dims settings plugins modelName modelVersion extension device timingCache builder verbose logFolder forceRebuild knownAnswer store layers remote maxBytes requireSignature trustKeys signKey';
-const bench =
-  'engine! toolchain identity device! plugins! allowHostCode! weightBudget shapes:case! inputs! mode! layers:flag! samples:file percentiles wait!';
-const judging = 'seed samples shapes ranges data atol rtol threads';
-const file = { is: 'file!' };
-const work = 'emit signal';
-const context = `${work} environment`;
-
-/** The names in options that are objects themselves. */
-const nested = {
-  conversion: options<import('./formats/precision/options.js').ConversionOptions>()(conversion),
-  data: options<import('./quality/verify/request.js').SampleData>()('files! preprocess imgsz part profiles'),
-  verify: options<import('./forge/options.js').ComparisonOptions>()(judging),
-  inputs: options<import('./quality/bench/request.js').InputRequest>()('seed! ranges! files!'),
-  mode: options<import('./tensorrt/trtexec/request.js').ModeRequest>()(
-    'transfers! graph! spinWait! streams! warmUpMs! durationMs! iterations! idleMs!',
-  ),
-  'shapes:case': 'kind! batches shapes',
-  'candidate:bench': bench,
-  'reference:bench': bench,
-  keepCalls: 'count bytes',
-};
+/** One value. */
+const value =
+  (name: string, kind: 'text' | 'list' | 'function' | 'object' | 'layers', isOptional?: 'optional') =>
+  async (): Promise<PlainArgument> => {
+    const is = await import('./base/options/kinds.js');
+    const kinds = {
+      text: is.text,
+      list: is.list(),
+      function: is.callback(),
+      object: is.object(),
+      layers: is.layers,
+    };
+    return { name, kind: kinds[kind], ...(isOptional ? {} : { needed: true }) };
+  };
+const file = value('file', 'text');
+const context = async () => (await import('./base/options/context.js')).contextOptions;
+const opening = async () => (await import('./engines/runtime/back-end.js')).openOptions;
 
 /**
  * From an ONNX file to a named, checked engine and its report, in a run root.
@@ -121,15 +102,15 @@ export const forge = lazy(
     return async (options: ForgeOptions, context?: ForgeContext): ReturnType<typeof forge> => {
       const result = await forge(options, { ...context, afterFailure });
       const { error } = unlessCancelled(result, result.error, context?.signal);
-      const { inLibraryWords } = await import('./base/text/library-options.js');
+      const { inLibraryWords } = await import('./base/options/library-words.js');
       const [message = '', remedy = ''] = [error?.message, error?.remedy].map((text) =>
         inLibraryWords(text ?? ''),
       );
       return { ...result, error: error && { ...error, message, remedy } };
     };
   },
-  options<ForgeOptions>()(`${build} runRoot skip verify allowHostCode weightBudget`),
-  options<ForgeContext>()(`${context} commandLine`),
+  async () => (await import('./forge/options.js')).forgeOptions,
+  async () => (await import('./forge/options.js')).forgeContextOptions,
 );
 /**
  * Builds an engine, or finds it in the store.
@@ -139,12 +120,11 @@ export const forge = lazy(
  * use(built.engine);
  * ```
  */
-export const buildOrLoad = lazy<
-  (requested: BuildOptions, context?: Partial<BuildContext>) => Promise<ObtainedEngine>
->(
-  async () => (await import('./quality/known-answer/at-build.js')).buildOrLoad,
-  options<BuildOptions>()(`${build} output`),
-  options<BuildContext>()(`${context} graceMs`),
+export const buildOrLoad = lazy(
+  async (): Promise<(requested: BuildOptions, context?: Partial<BuildContext>) => Promise<ObtainedEngine>> =>
+    (await import('./quality/known-answer/at-build.js')).buildOrLoad,
+  async () => (await import('./engines/builder/build.js')).buildOptions,
+  async () => (await import('./engines/builder/build.js')).buildContextOptions,
 );
 /**
  * What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
@@ -157,8 +137,8 @@ export const buildOrLoad = lazy<
 export const inspectModel = lazy(
   async () => (await import('./formats/onnx/inspect.js')).inspectModel,
   file,
-  options<import('./formats/onnx/inspect.js').InspectOptions>()('shapes nodes weights checkWeights'),
-  work,
+  async () => (await import('./formats/onnx/inspect.js')).inspectOptions,
+  context,
 );
 /**
  * FP32 ONNX to a strongly typed FP16 or BF16 file.
@@ -171,9 +151,9 @@ export const inspectModel = lazy(
 export const convertModel = lazy(
   async () => (await import('./formats/precision/convert.js')).convertModel,
   file,
-  { is: 'output!' },
-  options<import('./formats/precision/convert.js').ConvertOptions>()(`precision! externalData ${conversion}`),
-  work,
+  value('output', 'text'),
+  async () => (await import('./formats/precision/convert.js')).convertOptions,
+  context,
 );
 /**
  * Samples from files of any kind, run on ONNX Runtime: `convertModel`'s `calibration`.
@@ -185,9 +165,7 @@ export const convertModel = lazy(
  */
 export const calibrationOf = lazy(
   async () => (await import('./engines/calibration/calibration.js')).calibrationOf,
-  options<import('./engines/calibration/calibration.js').CalibrationRequest>()(
-    `data:files! method cache part preprocess imgsz ${place}`,
-  ),
+  async () => (await import('./engines/calibration/calibration.js')).calibrationOptions,
 );
 /**
  * Runs an engine or a model once, on files or random inputs, and keeps its outputs.
@@ -199,10 +177,8 @@ export const calibrationOf = lazy(
  */
 export const runFile = lazy(
   async () => (await import('./engines/run/run-file.js')).runFile,
-  options<import('./engines/run/run-request.js').RunRequest>()(
-    `file! sources! seed output iterations shapes ranges ${opening}`,
-  ),
-  `${context} backEnds`,
+  async () => (await import('./engines/run/run-request.js')).runOptions,
+  async () => (await import('./engines/run/run-file.js')).runContextOptions,
 );
 /**
  * Opens an engine or a model, in a process of its own: what crashes there is an error here.
@@ -216,7 +192,7 @@ export const runFile = lazy(
 export const openSession = lazy(
   async () => (await import('./engines/runtime/open-session.js')).openSession,
   file,
-  options<import('./engines/runtime/back-end.js').OpenOptions>()(opening),
+  opening,
   context,
 );
 /**
@@ -228,14 +204,11 @@ export const openSession = lazy(
  * use(answer);
  * ```
  */
-export const openEngineSession = lazy<
-  (planPath: string, options?: EngineSessionOptions) => Promise<EngineSession>
->(
-  async () => (await import('./quality/known-answer/at-load.js')).openCheckedSession,
+export const openEngineSession = lazy(
+  async (): Promise<(planPath: string, options?: EngineSessionOptions) => Promise<EngineSession>> =>
+    (await import('./quality/known-answer/at-load.js')).openCheckedSession,
   file,
-  options<EngineSessionOptions>()(
-    `device requirePassport contexts keepCalls requireSignature trustKeys ${load} cudaGraph check ${context}`,
-  ),
+  async () => (await import('./quality/known-answer/at-load.js')).checkedSessionOptions,
 );
 /**
  * Compares an engine or a model with a model on the same inputs.
@@ -252,10 +225,8 @@ export const verifyModel = lazy(
     return (request: VerifyRequest, context?: VerifyContext) =>
       verifyModel(request, { ...context, afterFailure });
   },
-  options<VerifyRequest>()(
-    `reference! candidate! precision profiles conversion errorMap ${judging} ${load} cudaGraph ${place}`,
-  ),
-  `${context} backEnds`,
+  async () => (await import('./quality/verify/request.js')).verifyOptions,
+  async () => (await import('./quality/verify/request.js')).verifyContextOptions,
 );
 /**
  * What differs between two ONNX models: interface, weights, nodes.
@@ -267,8 +238,8 @@ export const verifyModel = lazy(
  */
 export const compareModels = lazy(
   async () => (await import('./quality/models/compare-models.js')).compareModels,
-  'a! b!',
-  work,
+  async () => (await import('./quality/models/compare-models.js')).comparedModels,
+  context,
 );
 /**
  * Compares recorded outputs with others.
@@ -280,10 +251,8 @@ export const compareModels = lazy(
  */
 export const compareOutputs = lazy(
   async () => (await import('./quality/verify/compare.js')).compareOutputs,
-  options<import('./quality/verify/request.js').CompareRequest>()(
-    'candidate! reference! candidateRunner referenceRunner names outputs allowDtypeDifference voidDtype errorMap precision atol rtol checks strictNonFinite allowLoose',
-  ),
-  work,
+  async () => (await import('./quality/verify/request.js')).compareOptions,
+  context,
 );
 /**
  * Measures an engine on the GPU, with trtforge's own meter or with trtexec.
@@ -296,9 +265,9 @@ export const compareOutputs = lazy(
  */
 export const benchWith = lazy(
   async () => (await import('./quality/bench/bench-with.js')).benchWith,
-  { is: 'tool!' },
-  options<import('./quality/bench/request.js').BenchRequest>()(bench),
-  `${context} trtexecLog`,
+  value('tool', 'text'),
+  async () => (await import('./quality/bench/request.js')).benchOptions,
+  async () => (await import('./quality/bench/request.js')).benchContextOptions,
 );
 /**
  * Measures two engines, or one in two modes, in turns.
@@ -311,9 +280,7 @@ export const benchWith = lazy(
  */
 export const benchCompare = lazy(
   async () => (await import('./quality/bench/compare.js')).benchCompare,
-  options<import('./quality/bench/request.js').BenchCompareRequest>()(
-    'candidate:bench! reference:bench! rounds! failAbove',
-  ),
+  async () => (await import('./quality/bench/request.js')).benchCompareOptions,
   context,
 );
 /**
@@ -338,7 +305,7 @@ export const defaultRequest = lazy(
  */
 export const runGate = lazy(
   async () => (await import('./quality/gate/gate.js')).runGate,
-  options<import('./quality/gate/gate.js').GateRequest>()('policy! results! baseline updateBaseline day!'),
+  async () => (await import('./quality/gate/gate.js')).gateOptions,
 );
 /**
  * A policy whose limits are what results measured.
@@ -348,9 +315,10 @@ export const runGate = lazy(
  * use(drafted.policy);
  * ```
  */
-export const draftPolicy = lazy(async () => (await import('./quality/gate/draft-policy.js')).draftPolicy, {
-  is: 'results!',
-});
+export const draftPolicy = lazy(
+  async () => (await import('./quality/gate/draft-policy.js')).draftPolicy,
+  value('results', 'list'),
+);
 /**
  * What the log of a build or a run means, by the known issues.
  *
@@ -362,7 +330,7 @@ export const draftPolicy = lazy(async () => (await import('./quality/gate/draft-
 export const explainLog = lazy(
   async () => (await import('./quality/explain/explain.js')).explainLog,
   file,
-  'model:nodes knownIssues',
+  async () => (await import('./quality/explain/log-reading.js')).explainOptions,
 );
 /**
  * Does work that calls TensorRT; a failure names the known issues in its log.
@@ -374,10 +342,8 @@ export const explainLog = lazy(
  */
 export const explaining = lazy(
   async () => (await import('./quality/explain/failure.js')).explaining,
-  { is: 'work!' },
-  options<import('./quality/explain/failure.js').ExplainingOptions>()(
-    'emit! model version knownIssues:load built',
-  ),
+  value('work', 'function'),
+  async () => (await import('./quality/explain/failure.js')).explainingOptions,
 ) as typeof import('./quality/explain/failure.js').explaining;
 /**
  * Every TensorRT on this machine.
@@ -389,7 +355,7 @@ export const explaining = lazy(
  */
 export const findToolchains = lazy(
   async () => (await import('./tensorrt/toolchain/find.js')).findToolchains,
-  { is: 'environment' },
+  value('environment', 'object', 'optional'),
 );
 /**
  * Installs tensorrt-rtx.
@@ -399,12 +365,11 @@ export const findToolchains = lazy(
  * use(installed);
  * ```
  */
-export const installToolchain = lazy<
-  (request: InstallRequest, context?: WorkContext) => Promise<InstalledToolchain>
->(
-  async () => (await import('./tensorrt/toolchain/install.js')).installToolchain,
-  options<InstallRequest>()('version acceptLicense! wheel folder command'),
-  work,
+export const installToolchain = lazy(
+  async (): Promise<(request: InstallRequest, context?: WorkContext) => Promise<InstalledToolchain>> =>
+    (await import('./tensorrt/toolchain/install.js')).installToolchain,
+  async () => (await import('./tensorrt/toolchain/install.js')).installOptions,
+  context,
 );
 /**
  * The passport beside an engine.
@@ -429,9 +394,7 @@ export const readPassport = lazy(
 export const layersOf = lazy(
   async () => (await import('./engines/layers/engine-layers.js')).layersOf,
   file,
-  options<import('./engines/layers/engine-layers.js').LayersOptions & { readonly from?: string }>()(
-    `emit signal environment device from ${load}`,
-  ),
+  async () => (await import('./engines/layers/engine-layers.js')).layersOptions,
 );
 /**
  * Compares the layers of two engines.
@@ -443,8 +406,8 @@ export const layersOf = lazy(
  */
 export const diffEngines = lazy(
   async () => (await import('./engines/layers/diff.js')).diffEngines,
-  { is: 'a:layers!' },
-  { is: 'b:layers!' },
+  value('a', 'layers'),
+  value('b', 'layers'),
 );
 
 export type { CalibrationRequest } from './engines/calibration/calibration.js';

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { inLibraryWords } from '../src/base/text/library-options.js';
+import { text } from '../src/base/options/kinds.js';
+import { inLibraryWords } from '../src/base/options/library-words.js';
 import { catalogue } from '../src/errors.js';
 import {
   benchCompare,
@@ -158,7 +159,7 @@ test.each([
   ['`trtforge run x --inputs random`, or --inputs.', '`trtforge run x --inputs random`, or `data`.'],
   ['trtexec --exportTimes writes it.', 'trtexec --exportTimes writes it.'],
 ])('%s', (line, words) => {
-  expect(inLibraryWords(line, ['data'])).toBe(words);
+  expect(inLibraryWords(line, [{ data: { kind: text } }])).toBe(words);
 });
 
 test('no remedy of the catalogue names a flag to a caller of the library', () => {

@@ -2,7 +2,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { Argument, Nested } from '../src/base/text/library-options.js';
+import type { Argument } from '../src/base/options/check.js';
+import type { Group } from '../src/base/options/kinds.js';
 import type { WorkEvent } from '../src/events.js';
 import { writeNpz } from '../src/formats/tensor/npz.js';
 import { modelFile } from './engines/runtime/onnxruntime/models.js';
@@ -12,18 +13,18 @@ import { describeWith } from './support/needs.js';
 import { libraryFunctions as functions, noted } from './support/noted-library.js';
 
 /** What the function that was called last takes. */
-const seen = vi.hoisted(() => ({ taken: [] as readonly Argument[], nested: {} as Nested }));
-vi.mock('../src/base/text/library-options.js', async (original) => {
-  const real = await original<typeof import('../src/base/text/library-options.js')>();
+const seen = vi.hoisted(() => ({ taken: [] as readonly Argument[] }));
+vi.mock('../src/base/options/check.js', async (original) => {
+  const real = await original<typeof import('../src/base/options/check.js')>();
   return {
     ...real,
-    checkArguments: (args: readonly unknown[], taken: readonly Argument[], nested?: Nested) => {
-      Object.assign(seen, { taken, nested });
-      return real.checkArguments(args, taken, nested);
+    checkArguments: (args: readonly unknown[], taken: readonly Argument[]) => {
+      seen.taken = taken;
+      return real.checkArguments(args, taken);
     },
   };
 });
-const { checkArguments } = await import('../src/base/text/library-options.js');
+const { checkArguments } = await import('../src/base/options/check.js');
 
 /** What each function takes, as it tells the one that checks; nothing that is passed is taken by any. */
 const declared = new Map<string, readonly Argument[]>();
@@ -32,19 +33,17 @@ for (const [name, call] of Object.entries(functions)) {
   await Promise.resolve((call as (...args: unknown[]) => unknown)(Symbol('none'))).catch(() => {});
   declared.set(name, seen.taken);
 }
-const { nested } = seen;
 
+/** Empty for a plain value. */
+const groupOf = (argument: Argument): Group => (typeof argument.name === 'string' ? {} : (argument as Group));
 /** Options by their functions, those in objects by the objects' names: `forge.conversion.keepOps`. */
-const wordsOf = (argument: Argument): readonly string[] =>
-  typeof argument === 'string' ? argument.split(' ').map((word) => word.replace('!', '')) : [];
-const plain = (word: string) => word.replace(/:.*/, '');
-const namesIn = (path: string, names: string): readonly string[] =>
-  wordsOf(names).flatMap((word) => {
-    const here = `${path}.${plain(word)}`;
-    return [here, ...(nested[word] === undefined ? [] : namesIn(here, nested[word]))];
+const namesIn = (path: string, group: Group): readonly string[] =>
+  Object.entries(group).flatMap(([name, { kind }]) => {
+    const here = `${path}.${name}`;
+    return [here, ...kind.forms.flatMap(({ options = {} }) => namesIn(here, options))];
   });
 const offered = [...declared].flatMap(([name, taken]) =>
-  taken.flatMap((argument) => (typeof argument === 'string' ? namesIn(name, argument) : [])),
+  taken.flatMap((argument) => namesIn(name, groupOf(argument))),
 );
 
 test('every option is checked: a value that it cannot have is named', async () => {
@@ -52,11 +51,11 @@ test('every option is checked: a value that it cannot have is named', async () =
   expect(declared.size).toBeGreaterThan(20);
   for (const [name, taken] of declared)
     for (const [at, argument] of taken.entries())
-      for (const word of wordsOf(argument)) {
+      for (const [option, declaration] of Object.entries(groupOf(argument))) {
         // Alone it is judged, whatever else the function needs.
-        const call = () => checkArguments([{ [plain(word)]: Symbol('none') }], [word], nested);
+        const call = () => checkArguments([{ [option]: Symbol('none') }], [{ [option]: declaration }]);
         expect(call, `${name}, argument ${at}`).toThrow(
-          expect.objectContaining({ code: 'TF_USAGE', details: { option: plain(word) } }),
+          expect.objectContaining({ code: 'TF_USAGE', details: { option } }),
         );
       }
 });

@@ -116,6 +116,8 @@ describe('a program that emits declarations', () => {
     ['trtforge/bundle', 'products/bundle/index.js', 'forgeBundle'],
     ['trtforge/deepstream', 'products/deepstream/index.js', 'streams'],
     ['trtforge/evaluation', 'products/evaluation/index.js', 'scoreDetections'],
+    ['trtforge/triton', 'products/triton/index.js', 'checkRepository'],
+    ['trtforge/fleet', 'products/fleet/index.js', 'planFleet'],
     ['trtforge/trtexec', 'tensorrt/trtexec/index.js', 'readTrtexecLog'],
     ['trtforge/onnx', 'formats/onnx/index.js', 'openModel'],
   ])('can name what the functions of %s take and give', async (name, file, known) => {

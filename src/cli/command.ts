@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import type { BuildOptions } from '../engines/builder/build.js';
+import type { BundleParts } from '../engines/builder/build.js';
 import type { Exporter } from '../engines/exports/exporter.js';
 import type { ProfileSource } from '../engines/profiles/sample-profile.js';
 import type { ErrorCode, ExitCode } from '../errors.js';
-import type { EventListener } from '../events.js';
+import type { Work } from '../events.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
 import type { Recogniser } from '../quality/tasks/recogniser.js';
 import type { ScorerOf } from '../quality/tasks/scorer.js';
@@ -14,14 +14,10 @@ import type { ForeignFlag } from './foreign-flag.js';
 import type { OptionTable, OptionValues } from './option.js';
 import { dryRunOption, type Plan } from './plan.js';
 
-/** What a command's `run` is passed besides its own options. */
-export interface CommandContext {
-  readonly emit: EventListener;
+/** What a command's `run` is passed besides its own options. Its signal is aborted by Ctrl-C: work that sees it ends its children, removes half-written files and throws TF_CANCELLED. */
+export interface CommandContext extends Work {
   /** The program's name and its arguments as one shell line without secrets: what repeats this run. */
   readonly commandLine: string;
-  /** Aborted by Ctrl-C. Work that sees it ends its children, removes half-written files and throws TF_CANCELLED. */
-  readonly signal: AbortSignal;
-  readonly environment: NodeJS.ProcessEnv;
   /** The core and every product: what they bring is asked for through this list. */
   readonly products: readonly Product[];
   /** Whether the library's verbose lines are wanted. */
@@ -156,12 +152,6 @@ export interface Product {
   readonly exporters?: () => Promise<readonly Exporter[]>;
 }
 
-/** The builds of a bundle's components, by the meta file and what they share. Throws what reading the models throws. */
-export type BundleParts = (
-  meta: string,
-  shared: Omit<BuildOptions, 'model'>,
-) => Promise<readonly { readonly name: string; readonly request: BuildOptions }[]>;
-
 type Part = Exclude<
   keyof Product,
   'name' | 'verbs' | 'errors' | 'families' | 'files' | 'printed' | 'afterFailure'
@@ -170,7 +160,7 @@ type Brought<P extends Part> = Awaited<ReturnType<NonNullable<Product[P]>>>;
 type Each<T> = T extends readonly (infer E)[] ? E : T;
 
 /** What products bring for one part of the descriptor, in their order. */
-export const broughtBy = async <P extends Part>(products: readonly Product[], part: P) =>
+export const broughtBy = async <P extends Part>(products: readonly Pick<Product, P>[], part: P) =>
   (await Promise.all(products.map((product) => product[part]?.() ?? []))).flat() as Each<Brought<P>>[];
 
 /** What products show of their results in the run roots of others. */

@@ -1,35 +1,15 @@
 import { statIfThere } from '../base/files/files.js';
-import type { FileKind } from '../base/files/user-files.js';
+import {
+  type ListOption,
+  longName,
+  type OptionSpec,
+  type OptionTable,
+  type OptionValues,
+  takesValue,
+  type ValueOption,
+} from '../base/options/option.js';
 
-/** How one option looks to the user and what it means. Every value is parsed and checked before any work starts. */
-export interface OptionSpec<T> {
-  /** `--cache-dir <folder>`; kebab-case; a boolean option has no `<value>`. */
-  readonly flags: string;
-  readonly describe: string;
-  /** Turns the text into the value, or throws a TrtforgeError (TF_USAGE and friends). Absent for booleans and plain text. */
-  readonly parse?: (text: string) => T;
-  readonly choices?: readonly string[];
-  /** May be passed several times; `parse` gets each text, the option's value is the list. */
-  readonly repeat?: true;
-  readonly default?: T | readonly T[];
-  /** The command does not run without it. What to add to the command line, for the error's remedy: `-o model.plan`. */
-  readonly required?: string;
-  /** An environment variable that is used when neither the command line nor the config file sets the option. */
-  readonly env?: string;
-  /**
-   * What it names is written (true: a file, or files in a folder; missing: a file that is read where it is there; kinds: one file, of one of them). It must
-   * not be what another option or argument names, and what it replaces must be of that kind. Without this mark a file that an option names is only read.
-   */
-  readonly writes?: true | 'missing' | readonly FileKind[];
-  /** The heading that --help lists it under (default: Options). */
-  readonly group?: string;
-  /** Rarely needed: shown by --help all only. */
-  readonly advanced?: true;
-  /** A key of the configuration file that the command line does not take. */
-  readonly configOnly?: true;
-  /** It decides what code runs, where work is sent, whose engines are trusted or what is removed: a config file that was only found cannot set it. */
-  readonly trust?: true;
-}
+export { longName, type OptionSpec, type OptionTable, type OptionValues, takesValue, type ValueOption };
 
 /** Declares an option whose parsed value is a T. */
 export function option<T>(
@@ -84,32 +64,20 @@ export function choice(spec: OptionSpec<string>): OptionSpec<string> {
   return spec;
 }
 
-declare const valueType: unique symbol;
-/** An option spec that remembers, for the type checker only, what its value is after parsing and defaults. */
-export type ValueOption<V> = OptionSpec<unknown> & { readonly [valueType]?: V };
-export type ListOption<T> = ValueOption<readonly T[]>;
-export type OptionTable = Readonly<Record<string, ValueOption<unknown>>>;
-export type OptionValues<O extends OptionTable> = {
-  readonly [K in keyof O]: O[K] extends ValueOption<infer V> ? V : never;
-};
-
 /** The option as a key of the configuration file, or by its environment variable, only. */
 export const inConfig = <S extends OptionSpec<unknown>>(spec: S): S => ({ ...spec, configOnly: true });
+
+/** The same options, described in other words. */
+export const described = <O extends OptionTable>(table: O, words: (text: string) => string): O =>
+  Object.fromEntries(
+    Object.entries(table).map(([key, spec]) => [key, { ...spec, describe: words(spec.describe) }]),
+  ) as unknown as O;
 
 /** The same options, shown by --help all only. */
 export const advanced = <O extends OptionTable>(table: O): O =>
   Object.fromEntries(
     Object.entries(table).map(([key, spec]) => [key, { ...spec, advanced: true }]),
   ) as unknown as O;
-
-/** The long name of an option: `--cache-dir <folder>` is `cache-dir`. */
-export function longName(spec: OptionSpec<unknown>): string {
-  const match = /--([a-zA-Z0-9-]+)/.exec(spec.flags);
-  if (match?.[1] === undefined) throw new Error(`Option "${spec.flags}" has no long name.`);
-  return match[1];
-}
-
-export const takesValue = (spec: OptionSpec<unknown>): boolean => spec.flags.includes('<');
 
 /** What every command takes: flags as commander reads them, and what they do. */
 export const globalOptions = [

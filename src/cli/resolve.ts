@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { Option } from 'commander';
+import { defaultOf, madeOf } from '../base/options/option.js';
 import { shellLine } from '../base/process/shell-quote.js';
 import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
@@ -27,7 +28,7 @@ export function resolveOptions<O extends OptionTable>(
   const shown: Record<string, unknown> = {};
   for (const [key, spec] of Object.entries(table)) {
     const source = sourceOf(spec, flags, config, environment);
-    values[key] = source === undefined ? defaultOf(spec) : readValue(spec, source);
+    values[key] = madeOf(spec, source === undefined ? defaultOf(spec) : readValue(spec, source));
     const unparsed =
       source === undefined ? defaultOf(spec) : spec.repeat ? source.values : source.values.at(-1);
     // Left out where nobody set it, so that what --print-config shows may stand in the config file that is found.
@@ -94,9 +95,6 @@ function sourceOf(
   if (value !== undefined) return { where: `--${longName(spec)}`, values: [value].flat() };
   return configSource(longName(spec), config) ?? environmentSource(spec, environment);
 }
-
-const defaultOf = (spec: OptionSpec<unknown>): unknown =>
-  spec.default ?? (spec.repeat ? [] : takesValue(spec) ? undefined : false);
 
 function readValue(spec: OptionSpec<unknown>, source: Source): unknown {
   if (!takesValue(spec)) return booleanOf(source.where, source.values.at(-1));

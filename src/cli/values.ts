@@ -1,145 +1,18 @@
-import {
-  decimal,
-  isWithin,
-  type NumberRange,
-  numberRanges,
-  type RangedName,
-  rangeText,
-  whole,
-} from '../base/text/number-range.js';
+import * as is from '../base/options/kinds.js';
 import { parseSize } from '../base/text/quantity.js';
 import { isVersion } from '../behaviour/versions.js';
-import { parseDims } from '../engines/profiles/profile.js';
 import { TrtforgeError } from '../errors.js';
 
 export { parseSize };
 
-/** Reads an identity, whole: a beginning of it names other engines too. */
-export function parseIdentity(text: string): string {
-  if (/^[0-9a-f]{64}$/.test(text)) return text;
-  throw new TrtforgeError('TF_USAGE', `"${text}" is not an identity of 64 hexadecimal digits.`, {
-    remedy: 'Pass the one that `trtforge build` printed, or that `trtforge cache ls --json` states.',
-  });
-}
-
-export interface NamedShape {
-  readonly name: string;
-  /** Empty for a scalar. */
-  readonly dims: readonly number[];
-}
-
-/**
- * Reads `x:1x3x224x224`, `x:[1,3,224,224]` and `x:scalar`, several separated by commas.
- * The last `:` separates name and dimensions, so names may have colons; names with commas stand in single quotes.
- */
-export function parseShapes(text: string): readonly NamedShape[] {
-  return splitAtCommas(text).map((part) => {
-    const colon = part.lastIndexOf(':');
-    const name = unquote(part.slice(0, colon).trim());
-    const dims = colon > 0 ? parseDims(part.slice(colon + 1).trim()) : undefined;
-    if (dims === undefined || name === '') {
-      throw new TrtforgeError('TF_SHAPE_INVALID', `"${part}" is not a shape.`);
-    }
-    return { name, dims };
-  });
-}
-
-/** Reads a tolerance for all outputs (`1e-3`) or for one (`out:1e-3`, the last colon separates). `name` is null for all. */
-export function parseTolerance(text: string): { readonly name: string | null; readonly value: number } {
-  const colon = text.lastIndexOf(':');
-  const value = readDecimal(text.slice(colon + 1));
-  if (value === undefined || value < 0 || colon === 0) {
-    throw new TrtforgeError('TF_USAGE', `"${text}" is not a tolerance.`, {
-      remedy: 'Write 1e-3 for all outputs or out:1e-3 for one.',
-    });
-  }
-  return { name: colon < 0 ? null : unquote(text.slice(0, colon)), value };
-}
-
-/** Reads `x=@file.npy`. */
-export function parseNamedFile(text: string): { readonly name: string; readonly path: string } {
-  const at = text.lastIndexOf('=@');
-  if (at <= 0 || at + 2 === text.length) {
-    throw new TrtforgeError('TF_USAGE', `"${text}" is not written as name=@file.npy.`, {
-      remedy: 'Write name=@file.npy.',
-    });
-  }
-  return { name: unquote(text.slice(0, at)), path: text.slice(at + 2) };
-}
-
-/** Reads `key=value`. */
-export function parseSetting(text: string): readonly [key: string, value: string] {
-  const at = text.indexOf('=');
-  if (at > 0) return [text.slice(0, at).trim(), text.slice(at + 1).trim()];
-  throw new TrtforgeError('TF_USAGE', `"${text}" is not written as key=value.`, {
-    remedy: 'Write key=value.',
-  });
-}
-
-/** Reads a range of values for all inputs (`[0,1]`) or for one (`x:[0,1]`). `name` is null for all. */
-export function parseValueRange(text: string): {
-  readonly name: string | null;
-  readonly low: number;
-  readonly high: number;
-} {
-  const match = /^(?:(.+):)?\[([^,\]]+),([^,\]]+)\]$/.exec(text.trim());
-  const low = readDecimal(match?.[2] ?? '');
-  const high = readDecimal(match?.[3] ?? '');
-  if (low === undefined || high === undefined || low > high) {
-    throw new TrtforgeError('TF_USAGE', `"${text}" is not a range of values.`, {
-      remedy: 'Write [0,1] for all inputs or x:[0,1] for one.',
-    });
-  }
-  return { name: match?.[1] === undefined ? null : unquote(match[1]), low, high };
-}
-
 /** A reader of whole numbers within bounds, both included. */
-export const integer = (from: number, to?: number): ((text: string) => number) => bounded(whole(from, to));
+export const integer = (from: number, to?: number) => is.whole(from, to).parse;
 
 /** A reader of decimal numbers within bounds, both included. */
-export const number = (from?: number, to?: number): ((text: string) => number) => bounded(decimal(from, to));
-
-/** A reader of the numbers that the library accepts under this name. */
-export const numberNamed = (name: RangedName): ((text: string) => number) => bounded(numberRanges[name]);
-
-const bounded =
-  (range: NumberRange) =>
-  (text: string): number => {
-    const value = range.whole && !/^\s*[+-]?\d+\s*$/.test(text) ? undefined : readDecimal(text);
-    if (isWithin(range, value)) return value;
-    throw new TrtforgeError('TF_USAGE', `"${text}" is not ${rangeText(range)}.`);
-  };
+export const number = (from?: number, to?: number) => is.decimal(from, to).parse;
 
 /** Reads a version of TensorRT as far as it is known. */
 export function parseVersion(text: string): string {
   if (isVersion(text)) return text;
   throw new TrtforgeError('TF_USAGE', `"${text}" is not a version.`, { remedy: 'Write 10.13 or 10.13.3.9.' });
 }
-
-/** A reader of regular expressions. */
-export function pattern(text: string): RegExp {
-  try {
-    return new RegExp(text, 'u');
-  } catch (cause) {
-    throw new TrtforgeError('TF_USAGE', `"${text}" is not a regular expression.`, { cause });
-  }
-}
-
-function readDecimal(text: string): number | undefined {
-  const value = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : Number.NaN;
-  return Number.isFinite(value) ? value : undefined;
-}
-
-function unquote(text: string): string {
-  return /^'.*'$/.test(text) || /^".*"$/.test(text) ? text.slice(1, -1) : text;
-}
-
-/** Splits at commas that stand outside brackets and quotes. */
-export function splitAtCommas(text: string): readonly string[] {
-  return (text.match(/(?:'[^']*'|"[^"]*"|\[[^\]]*\]|[^,])+/g) ?? [])
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
-}
-
-/** Names separated by commas; a name with one stands in quotes. */
-export const splitNames = (text: string): readonly string[] => splitAtCommas(text).map(unquote);

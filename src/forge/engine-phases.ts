@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { closing } from '../base/files/byte-source.js';
+import { valuesOf } from '../base/options/option.js';
 import { formatBytes, formatMs } from '../base/text/quantity.js';
 import { obtainEngine } from '../engines/builder/obtain-engine.js';
 import { flatExporter } from '../engines/exports/layouts.js';
@@ -7,6 +8,7 @@ import { passportPath } from '../engines/identity/engine-name.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { whyNotRun } from '../engines/identity/machine.js';
 import { readPassport } from '../engines/identity/passport.js';
+import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { LocalStore } from '../engines/store/local.js';
 import { openLocalStore, openStores } from '../engines/store/open-stores.js';
 import { type Trust, verifyTrusted } from '../engines/store/trust.js';
@@ -179,10 +181,9 @@ export const benchPhase = (run: Run): ForgePhase => ({
 
 /** An engine is loaded with what it was built with. A toolchain that the user named keeps its name. */
 const loadingOf = ({ options }: Run, prepared: Forged['prepared'] | undefined) => ({
+  ...valuesOf(onlyLoadOptions, options),
   toolchain: options.toolchain ?? prepared?.toolchain,
-  plugins: options.plugins ?? [],
-  allowHostCode: options.allowHostCode ?? false,
-  weightBudget: options.weightBudget,
+  plugins: options.plugins,
 });
 
 const whyNoRun = (run: Run, { prepared, obtained }: Partial<Forged>, phase: SkippablePhase) =>

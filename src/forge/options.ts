@@ -1,8 +1,10 @@
-import type { BuildOptions, PlanBuilder } from '../engines/builder/build.js';
+import { contextOptions } from '../base/options/context.js';
+import * as is from '../base/options/kinds.js';
+import { type OptionsOf, optional } from '../base/options/option.js';
+import { buildOptions, type PlanBuilder } from '../engines/builder/build.js';
 import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
-import type { EngineLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
-import type { WorkContext } from '../events.js';
-import type { VerifyRequest } from '../quality/verify/request.js';
+import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
+import { judgingOptions } from '../quality/verify/request.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
 import type { RunRootSections } from '../report/kind.js';
 import type { Machine } from './environment.js';
@@ -11,28 +13,35 @@ import type { Machine } from './environment.js';
 export const skippablePhases = ['build', 'verify', 'bench'] as const;
 export type SkippablePhase = (typeof skippablePhases)[number];
 
-export type ComparisonOptions = Pick<
-  VerifyRequest,
-  'seed' | 'samples' | 'shapes' | 'ranges' | 'data' | 'atol' | 'rtol' | 'threads'
->;
+export type ComparisonOptions = OptionsOf<typeof judgingOptions>;
+
+const { output: _, ...engineBuildOptions } = buildOptions;
 
 /** What a user wants forged; all but the model has a default. */
-export interface ForgeOptions
-  extends Omit<BuildOptions, 'output'>,
-    Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> {
+export const forgeOptions = {
+  ...engineBuildOptions,
+  ...onlyLoadOptions,
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
-  readonly runRoot?: string;
-  readonly skip?: readonly SkippablePhase[];
+  runRoot: optional(is.text, {
+    flags: '--run-root <folder>',
+    describe: 'where report, engine, typed model and logs go (default: runs/MODEL-PRECISION)',
+    writes: true,
+  }),
+  skip: optional(is.list<SkippablePhase>()),
   /** How the typed model is compared with the original. */
-  readonly verify?: ComparisonOptions;
-}
+  verify: optional(is.object<ComparisonOptions>(judgingOptions)),
+};
+
+export interface ForgeOptions extends OptionsOf<typeof forgeOptions> {}
 
 /** A run that is aborted ends the children of the phase at work, and its report is still written. */
-export interface ForgeContext extends WorkContext {
-  readonly environment?: NodeJS.ProcessEnv;
+export const forgeContextOptions = {
+  ...contextOptions,
   /** The command line of this run, for its result and report; none where a program calls the library. */
-  readonly commandLine?: string;
-}
+  commandLine: optional(is.text),
+};
+
+export interface ForgeContext extends OptionsOf<typeof forgeContextOptions> {}
 
 /** The same for rooms of this package, each of which may stand in for a part of it. */
 export interface ForgeSeams extends ForgeContext {

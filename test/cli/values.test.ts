@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import {
-  integer,
-  number,
   parseNamedFile,
   parseShapes,
-  parseSize,
   parseTolerance,
   parseValueRange,
   pattern,
-} from '../../src/cli/values.js';
+} from '../../src/base/options/readers.js';
+import { integer, number, parseSize } from '../../src/cli/values.js';
 import { TrtforgeError } from '../../src/errors.js';
 
 const codeOf = (action: () => unknown): string | undefined => {

@@ -1,10 +1,9 @@
 import { benchTools, benchWith } from '../../quality/bench/bench-with.js';
 import type { BenchResult } from '../../quality/bench/result.js';
-import { checkBeforeUse } from '../../quality/known-answer/at-load.js';
+import { checkBeforeUse, checkedSessionOptions } from '../../quality/known-answer/at-load.js';
 import { defineCommand } from '../command.js';
 import { choice } from '../option.js';
 import { benchOptions, benchRequest } from '../options/bench.js';
-import { checkOption } from '../options/engine.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { renderBench } from './bench-text.js';
 
@@ -24,7 +23,7 @@ export const command = defineCommand({
       default: 'trtforge',
       advanced: true,
     }),
-    check: checkOption,
+    check: checkedSessionOptions.check,
     ...timeoutOption,
   },
   schema: async () => (await import('../../quality/bench/result.js')).benchResultSchema,

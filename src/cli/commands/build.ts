@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
-import type { BuildOptions } from '../../engines/builder/build.js';
+import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/build.js';
 import { buildResult, originText } from '../../engines/builder/build-result.js';
 import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
@@ -11,7 +11,7 @@ import { explaining } from '../../quality/explain/failure.js';
 import { buildOrLoad } from '../../quality/known-answer/at-build.js';
 import { missLines } from '../../report/sentences.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
-import { flag, type OptionValues, text } from '../option.js';
+import type { OptionValues } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { buildPlan } from '../options/build-plan.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
@@ -24,23 +24,15 @@ import { renderIssues, renderNext, renderWarnings } from '../text.js';
 export type BuildReport = ReturnType<typeof buildResult> & {
   readonly profileFrom: readonly ProfileOrigin[];
   readonly issues: readonly ExplainedIssue[];
+  readonly harmless: readonly { readonly id: string; readonly warnings: readonly string[] }[];
 };
 
 const commandOptions = {
-  output: text({
-    flags: '-o, --output <file>',
-    describe: 'put the engine there, its passport beside it (default: it stays in the store)',
-    writes: ['a TensorRT plan'],
-  }),
+  output: requestOptions.output,
   ...buildOptions,
   ...storeOptions,
   ...builderOption,
-  knownAnswer: flag({
-    flags: '--known-answer',
-    describe:
-      'put a known answer into the passport however long the FP32 model runs, also of an engine that is found (default: in a fifth of the time of the build)',
-    advanced: true,
-  }),
+  knownAnswer: requestOptions.knownAnswer,
   ...timeoutOption,
 };
 
@@ -65,6 +57,8 @@ export const command = defineCommand({
       /** The profiles that --profile-from made. */
       profileFrom: z.array(profileOriginSchema),
       issues: z.array(explainedIssueSchema),
+      /** Of the warnings those that a known issue states to be harmless, by its id. */
+      harmless: z.array(z.object({ id: z.string(), warnings: z.array(z.string()) })),
     });
   },
   run: limited(async ([model = ''], options, context): Promise<BuildReport> => {
@@ -79,12 +73,29 @@ export const command = defineCommand({
         built: ({ source, passport }) => (source === 'built' ? passport.identity.document.target : null),
       },
     );
-    return { ...buildResult(result), profileFrom, issues };
+    const built = buildResult(result);
+    return { ...built, profileFrom, issues, harmless: await harmlessIn(built.warnings) };
   }),
   plan: async ([model = ''], options, context) =>
     buildPlan(await requestOf(model, options, context), context),
   render,
 });
+
+/** Loaded only where there are warnings: an engine is found in milliseconds. */
+async function harmlessIn(warnings: readonly string[]): Promise<BuildReport['harmless']> {
+  if (warnings.length === 0) return [];
+  const { knownIssues } = await import('../../quality/explain/known-issues/index.js');
+  const found = warnings.map((text) => ({
+    text,
+    issue: knownIssues.find(({ pattern }) => pattern.test(text)),
+  }));
+  return [...new Set(found.flatMap(({ issue }) => (issue?.severity === 'note' ? [issue] : [])))].map(
+    (note) => ({
+      id: note.id,
+      warnings: found.filter(({ issue }) => issue === note).map(({ text }) => text),
+    }),
+  );
+}
 
 function requestOf(
   model: string,
@@ -99,7 +110,7 @@ function requestOf(
     ...storeOptionsOf(options),
     output,
     builder,
-    knownAnswer: options.knownAnswer || undefined,
+    knownAnswer: options.knownAnswer,
     verbose: context.verbose ?? false,
   };
   return withProfileFrom(request, options, context);
@@ -142,5 +153,11 @@ function render(result: BuildReport, output: TextOutput): void {
     result.issues.filter(({ severity }) => severity !== 'note'),
     output,
   );
-  renderWarnings(result.warnings, output);
+  const harmless = result.harmless.flatMap(({ warnings }) => warnings);
+  const kinds = result.harmless.map(({ id, warnings }) => `${id} ${warnings.length}`).join(', ');
+  if (kinds !== '') output.line(dim(`${plural(harmless.length, 'harmless warning')}: ${kinds}`));
+  renderWarnings(
+    result.warnings.filter((warning) => !harmless.includes(warning)),
+    output,
+  );
 }

@@ -1,23 +1,23 @@
+import * as is from '../../base/options/kinds.js';
 import { formatMs, plural } from '../../base/text/quantity.js';
-import { openLocalStore } from '../../engines/store/open-stores.js';
+import { openLocalStore, storeOptions as stores } from '../../engines/store/open-stores.js';
 import { openTrust } from '../../engines/store/trust.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { type CacheCheck, checkStore } from '../../quality/known-answer/check-store.js';
 import { defineCommand } from '../command.js';
 import { option } from '../option.js';
-import { cacheDir } from '../options/store.js';
-import { numberNamed } from '../values.js';
+
 import { enginesArgument } from './cache-store.js';
 
 export const command = defineCommand({
   arguments: [enginesArgument],
   examples: ['trtforge cache check', "trtforge cache check 'resnet*fp16' --device 1"],
   options: {
-    cacheDir,
+    store: stores.store,
     device: option({
       flags: '--device <number>',
       describe: 'which visible GPU runs the engines (default: 0)',
-      parse: numberNamed('device'),
+      parse: is.whole(0).parse,
     }),
   },
   schema: async () => (await import('../../quality/known-answer/check-store.js')).cacheCheckSchema,
@@ -26,7 +26,7 @@ export const command = defineCommand({
     options,
     { environment, emit, signal },
   ): Promise<CacheCheck & { exitCode: ExitCode }> => {
-    const store = openLocalStore(options.cacheDir, environment, openTrust({}, environment));
+    const store = openLocalStore(options.store, environment, openTrust({}, environment));
     const { device } = options;
     const result = await checkStore(store, { names, device, environment, emit, signal });
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };

@@ -1,14 +1,13 @@
 import type { LocalStore } from '../../engines/store/local.js';
-import { openLocalStore, openRemoteStore } from '../../engines/store/open-stores.js';
+import { openLocalStore, openRemoteStore, storeOptions } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
-import { openTrust, type Trust } from '../../engines/store/trust.js';
+import { openTrust, type Trust, type trustOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { type OptionValues, text } from '../option.js';
-import { cacheDir, type trustOptions } from '../options/store.js';
 
 /** Which store a `cache` command is about: the folder, or with `--remote` the bucket. */
 export const placeOptions = {
-  cacheDir,
+  store: storeOptions.store,
   remote: text({
     flags: '--remote <address>',
     trust: true,
@@ -19,12 +18,12 @@ export const placeOptions = {
 
 /** Opens the store, hands it to `work` and closes it. Throws TF_REMOTE_ADDRESS_INVALID. */
 export async function withPlace<T>(
-  options: { readonly cacheDir: string | undefined; readonly remote: string | undefined },
+  options: { readonly store: string | undefined; readonly remote: string | undefined },
   environment: NodeJS.ProcessEnv,
   trust: Trust | undefined,
   work: (store: LocalStore | RemoteStore) => Promise<T>,
 ): Promise<T> {
-  if (options.remote === undefined) return work(openLocalStore(options.cacheDir, environment, trust));
+  if (options.remote === undefined) return work(openLocalStore(options.store, environment, trust));
   const address = options.remote === 'default' ? undefined : options.remote;
   const remote = await openRemoteStore(address, environment, trust);
   if (remote === null) {
@@ -41,10 +40,8 @@ export async function withPlace<T>(
 }
 
 /** Whose engines are trusted. Throws what reading the keys throws. */
-export const trustOf = (
-  { requireSignature, trustKey }: OptionValues<typeof trustOptions>,
-  environment: NodeJS.ProcessEnv,
-): Trust => openTrust({ requireSignature: requireSignature || undefined, trustKeys: trustKey }, environment);
+export const trustOf = (options: OptionValues<typeof trustOptions>, environment: NodeJS.ProcessEnv): Trust =>
+  openTrust(options, environment);
 
 /** Which engines of a store; none means all. */
 export const enginesArgument = {

@@ -2,13 +2,12 @@ import { formatBytes, plural } from '../../base/text/quantity.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import type { Exporter } from '../../engines/exports/exporter.js';
 import type { CacheExport, CacheImport } from '../../engines/store/cache-result.js';
-import { openLocalStore } from '../../engines/store/open-stores.js';
+import { openLocalStore, storeOptions as stores } from '../../engines/store/open-stores.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
-import { openTrust } from '../../engines/store/trust.js';
+import { openTrust, trustOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { broughtBy, defineCommand, type Product } from '../command.js';
 import { text } from '../option.js';
-import { cacheDir, trustOptions } from '../options/store.js';
 import { step } from '../plan.js';
 import { enginesArgument, trustOf } from './cache-store.js';
 
@@ -18,18 +17,18 @@ export const importCommand = defineCommand({
     'trtforge cache import engines/ arcface_r100-fp16-sm75.plan',
     'trtforge cache import s3://screenalytics-models/engines',
   ],
-  options: { cacheDir, ...trustOptions },
+  options: { store: stores.store, ...trustOptions },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheImportSchema,
   run: async (sources, options, { environment, emit, signal }) => {
     const { importEngines } = await import('../../engines/store/import-engines.js');
     const trust = trustOf(options, environment);
-    const store = openLocalStore(options.cacheDir, environment, trust);
+    const store = openLocalStore(options.store, environment, trust);
     return importEngines(store, sources, { trust, environment, emit, signal });
   },
   plan: async (sources, options, { environment, signal }) => {
     const { enginesIn } = await import('../../engines/store/import-engines.js');
     const found = await Promise.all(sources.map((source) => enginesIn(source, environment, signal)));
-    const { place } = openLocalStore(options.cacheDir, environment);
+    const { place } = openLocalStore(options.store, environment);
     return {
       steps: found.flat().map(({ path, bytes }) => step('import', path, { bytes })),
       resolved: { store: place },
@@ -62,7 +61,7 @@ export const exportCommand = defineCommand({
     'trtforge cache export s3://team/engines',
   ],
   options: {
-    cacheDir,
+    store: stores.store,
     as: text({
       flags: '--as <layout>',
       describe:
@@ -73,7 +72,7 @@ export const exportCommand = defineCommand({
   run: async ([to = '', ...names], options, { environment, emit, signal, products }) => {
     const { exportEngines } = await import('../../engines/exports/export-engines.js');
     const exporter = await exporterFor(to, options.as, products);
-    const store = openLocalStore(options.cacheDir, environment, openTrust({}, environment));
+    const store = openLocalStore(options.store, environment, openTrust({}, environment));
     return exportEngines(store, to, names, { exporter, environment, emit, signal });
   },
   render: (result: CacheExport, { line, colors }) => {

@@ -1,11 +1,10 @@
 import type { KeyObject } from 'node:crypto';
 import { plural } from '../../base/text/quantity.js';
 import type { CacheKeys, CacheSigning } from '../../engines/store/cache-result.js';
-import { openTrust } from '../../engines/store/trust.js';
+import { openTrust, signatureOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { defineCommand } from '../command.js';
 import { text } from '../option.js';
-import { signKey } from '../options/store.js';
 import { enginesArgument, placeOptions, withPlace } from './cache-store.js';
 
 export const keygen = defineCommand({
@@ -35,7 +34,7 @@ export const keygen = defineCommand({
 export const sign = defineCommand({
   arguments: [enginesArgument],
   examples: ['trtforge cache sign resnet50 --sign-key trtforge-signing.pem'],
-  options: { ...placeOptions, signKey },
+  options: { ...placeOptions, signKey: signatureOptions.signKey },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheSignSchema,
   run: async (names, options, { environment, emit, signal }): Promise<CacheSigning> => {
     const signingKey = signingKeyOf(options.signKey, environment);

@@ -10,10 +10,11 @@ import type {
 } from '../../engines/store/cache-result.js';
 import { collectGarbage, planCollection } from '../../engines/store/collect-garbage.js';
 import type { LocalStore } from '../../engines/store/local.js';
+import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
+import { trustOptions } from '../../engines/store/trust.js';
 import { defineCommand } from '../command.js';
 import type { ValueOption } from '../option.js';
-import { maxSize, trustOptions } from '../options/store.js';
 import { confirm, step, yesOption } from '../plan.js';
 import { table } from '../text.js';
 import { enginesArgument, placeOptions, trustOf, withPlace } from './cache-store.js';
@@ -63,15 +64,15 @@ export const gc = defineCommand({
   ],
   options: {
     ...placeOptions,
-    maxSize: {
-      ...maxSize,
+    maxBytes: {
+      ...stores.maxBytes,
       required: '--max-size 50G',
     } as ValueOption<number>,
     yes: yesOption,
   },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheGcSchema,
   run: (_inputs, options, { environment, signal, ask }): Promise<CacheCollection> => {
-    const { maxSize: limit, yes } = options;
+    const { maxBytes: limit, yes } = options;
     return withPlace(options, environment, undefined, (store) => {
       const sure = (engines: number) =>
         confirm(`Removing ${plural(engines, 'engine')} from ${store.place}`, { yes, ask });
@@ -80,7 +81,7 @@ export const gc = defineCommand({
   },
   plan: (_inputs, options, { environment, signal }) =>
     withPlace(options, environment, undefined, async (store) => {
-      const { maxSize: limit } = options;
+      const { maxBytes: limit } = options;
       const { victims, bytesBefore, bytesAfter, excessBytes } = await planCollection(store, limit, signal);
       const names = new Map((await store.list(signal)).map(({ identity, name }) => [identity, name]));
       return {

@@ -1,19 +1,19 @@
 import { publishFile } from '../../base/files/publish.js';
 import { plural } from '../../base/text/quantity.js';
-import { outcomeExitCodes, TrtforgeError } from '../../errors.js';
+import { outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { checkText, parseCheck } from '../../quality/verify/checks.js';
+import { checkText } from '../../quality/verify/checks.js';
 import { compareOutputs } from '../../quality/verify/compare.js';
 import type { CompareResult } from '../../quality/verify/compare-result.js';
-import { verifyPrecisions } from '../../quality/verify/result.js';
+import { comparingOptions } from '../../quality/verify/request.js';
 import { compareReport } from '../../report/pages/verify.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { choice, flag, option, text } from '../option.js';
-import { errorReportOption, toleranceOptions } from '../options/comparison.js';
+import { errorReportOption } from '../options/comparison.js';
 import { table } from '../text.js';
-import { splitAtCommas, splitNames } from '../values.js';
+
+const { precision, ...comparing } = comparingOptions;
 
 export const command = defineCommand({
   arguments: [
@@ -30,80 +30,18 @@ export const command = defineCommand({
     'trtforge compare trt.json onnxrt.json --check elemwise,cosine=0.999,psnr=40 --json',
   ],
   options: {
-    precision: choice({
-      flags: '--precision <type>',
-      describe: 'whose usual limits to use without tolerances and checks',
-      choices: verifyPrecisions,
-      default: 'fp32',
-    }),
+    precision,
     report: errorReportOption,
-    ...toleranceOptions,
-    check: option({
-      flags: '--check <checks>',
-      describe:
-        "Polygraphy's checks instead: elemwise, max, mean, median, quantile=0.99 (within --atol or within --rtol, 1e-5 each), l2=1e-5, cosine=0.997, psnr=30, snr=20; several by comma, logits:cosine=0.99 for one output",
-      parse: (list) => splitAtCommas(list).map(parseCheck),
-      repeat: true,
-    }),
-    map: option({
-      flags: '--map <a=b>',
-      describe: "what A calls a is B's output b",
-      parse: parsePair,
-      repeat: true,
-    }),
-    outputs: text({
-      flags: '--outputs <names>',
-      describe: "only these of B's outputs, separated by commas",
-      repeat: true,
-    }),
-    runnerA: text({ flags: '--runner-a <name>', describe: "which runner of A's Polygraphy results" }),
-    runnerB: text({ flags: '--runner-b <name>', describe: "which runner of B's Polygraphy results" }),
-    voidType: choice({
-      flags: '--void-type <type>',
-      describe: 'what npy elements are whose type numpy has no name for',
-      choices: ['bfloat16', 'float8_e4m3fn', 'float8_e5m2'],
-    }),
-    allowDtypeDifference: flag({
-      flags: '--allow-dtype-difference',
-      describe: 'compare the values of outputs whose types differ',
-    }),
-    strictNonFinite: flag({
-      flags: '--strict-non-finite',
-      describe: 'NaN and infinity fail even where both have the same, as in Polygraphy',
-    }),
-    allowLoose: flag({
-      flags: '--allow-loose',
-      describe: 'pass although zeros instead of A would pass as well, or B is one number everywhere',
-    }),
+    ...comparing,
   },
   schema: async () => (await import('../../quality/verify/compare-result.js')).compareResultSchema,
   run: async ([candidate = '', reference = ''], options, { emit, signal, commandLine }) => {
-    const { precision, report, runnerA, runnerB, voidType } = options;
-    const outputs = options.outputs.flatMap(splitNames);
+    const { report, ...asked } = options;
+    const request = { candidate, reference, ...asked, errorMap: report !== undefined };
     const found = await inPhase(
       'compare',
       emit,
-      () =>
-        compareOutputs(
-          {
-            candidate,
-            reference,
-            precision,
-            atol: options.atol.flat(),
-            rtol: options.rtol.flat(),
-            checks: options.check.flat(),
-            names: new Map(options.map),
-            ...(outputs.length === 0 ? {} : { outputs }),
-            candidateRunner: runnerA,
-            referenceRunner: runnerB,
-            voidDtype: voidType,
-            allowDtypeDifference: options.allowDtypeDifference,
-            strictNonFinite: options.strictNonFinite,
-            allowLoose: options.allowLoose,
-            errorMap: report !== undefined,
-          },
-          { emit, signal },
-        ),
+      () => compareOutputs(request, { emit, signal }),
       `${candidate} against ${reference}`,
     );
     const result: CompareResult = { ...found, repeat: commandLine };
@@ -113,17 +51,6 @@ export const command = defineCommand({
   },
   render,
 });
-
-/** Reads `a=b`; the first equals sign separates. */
-function parsePair(pair: string): readonly [string, string] {
-  const at = pair.indexOf('=');
-  if (at <= 0 || at + 1 === pair.length) {
-    throw new TrtforgeError('TF_USAGE', `"${pair}" is not a pair of outputs.`, {
-      remedy: "Write A's name, an equals sign, B's name: --map y=logits.",
-    });
-  }
-  return [pair.slice(0, at), pair.slice(at + 1)];
-}
 
 function render(result: CompareResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;

@@ -1,15 +1,15 @@
+import { valuesOf } from '../../base/options/option.js';
 import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
 import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
-import { type ConvertOptions, convertModel } from '../../formats/precision/convert.js';
-import { defaultFormat, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { type ConvertOptions, convertModel, convertOptions } from '../../formats/precision/convert.js';
+import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { advanced, choice, type OptionValues, option, text } from '../option.js';
-import { assertImages, placeOf, placeOptions } from '../options/comparison.js';
-import { conversionFrom, conversionOptions } from '../options/conversion.js';
-import { pattern } from '../values.js';
+import { advanced, type OptionValues, text } from '../option.js';
+import { assertImages, placeOptions } from '../options/comparison.js';
+import { conversionFrom, typedConversionOptions } from '../options/conversion.js';
 
-const { initMax, maxReductionDepth, ...conversion } = conversionOptions();
+const { initMax, maxReductionDepth, ...conversion } = typedConversionOptions();
 
 /** Nodes listed per rule in the text view; --json has them all. */
 const LISTED = 8;
@@ -21,29 +21,12 @@ const commandOptions = {
     writes: ['an ONNX model'],
     required: '-o model.fp16.onnx',
   }),
-  precision: choice({
-    flags: '--precision <type>',
-    describe: 'what to convert to',
-    choices: formatIds,
-    default: defaultFormat.id,
-  }),
+  precision: convertOptions.precision,
   ...conversion,
   ...advanced({ initMax, maxReductionDepth }),
   ...advanced(placeOptions),
-  highPrecisionNodes: option({
-    flags: '--high-precision-nodes <regex>',
-    advanced: true,
-    describe: 'nodes whose name matches are not quantized: they become what --high-precision states',
-    parse: pattern,
-    repeat: true,
-  }),
-  externalData: choice({
-    flags: '--external-data <when>',
-    advanced: true,
-    describe: 'put the weights into a file beside the model',
-    choices: ['auto', 'never', 'always'],
-    default: 'auto',
-  }),
+  unquantizedNodes: convertOptions.unquantizedNodes,
+  externalData: convertOptions.externalData,
 };
 
 export const command = defineCommand({
@@ -64,8 +47,8 @@ export const command = defineCommand({
 
 /** Throws TF_USAGE for options that contradict each other. */
 function requestOf(options: OptionValues<typeof commandOptions>): ConvertOptions {
-  const { precision, externalData, highPrecisionNodes } = options;
-  if (highPrecisionNodes.length > 0 && quantizedFormatNamed(precision) === undefined)
+  const { precision, externalData } = options;
+  if (options.unquantizedNodes.length > 0 && quantizedFormatNamed(precision) === undefined)
     throw new TrtforgeError(
       'TF_USAGE',
       '--high-precision-nodes is about a quantization, and there is none.',
@@ -75,8 +58,7 @@ function requestOf(options: OptionValues<typeof commandOptions>): ConvertOptions
     );
   assertImages(options.imgsz, options.calibration);
   return {
-    ...conversionFrom(options, placeOf(options)),
-    unquantizedNodes: highPrecisionNodes,
+    ...conversionFrom(options, valuesOf(placeOptions, options)),
     precision,
     externalData,
   };

@@ -1,21 +1,18 @@
 import { behaviour } from '../../behaviour/facts.js';
+import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import { type DoctorResult, examine } from '../../quality/doctor/doctor.js';
 import { machineProbes } from '../../quality/doctor/doctor-probes.js';
 import type { Finding, Topic } from '../../quality/doctor/finding.js';
 import type { SupportRow } from '../../quality/doctor/support.js';
 import { thisMachine } from '../../tensorrt/toolchain/find.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { cacheDir, remoteOf, storeOptions } from '../options/store.js';
 
 export const command = defineCommand({
-  options: { cacheDir, remote: storeOptions.remote },
+  options: { store: stores.store, remote: stores.remote },
   examples: ['trtforge doctor', 'trtforge doctor --remote s3://team/engines', 'trtforge doctor --json'],
   schema: async () => (await import('../../quality/doctor/doctor.js')).doctorSchema,
   run: (_inputs, options, { environment, signal }) =>
-    examine(
-      machineProbes(thisMachine(environment), { store: options.cacheDir, remote: remoteOf(options) }),
-      signal,
-    ),
+    examine(machineProbes(thisMachine(environment), options), signal),
   render: (result: DoctorResult, output) => {
     for (const [topic, title] of Object.entries(titles) as [Topic, string][]) {
       const findings = result.findings.filter((finding) => finding.topic === topic);

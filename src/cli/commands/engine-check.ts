@@ -1,12 +1,12 @@
+import * as is from '../../base/options/kinds.js';
 import { formatMs } from '../../base/text/quantity.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { engineCheck } from '../../quality/known-answer/engine-check.js';
 import type { EngineCheck } from '../../quality/known-answer/result.js';
 import { verifyPrecisions } from '../../quality/verify/result.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { choice, flag, option, text } from '../option.js';
-import { engineOptions, engineOptionsOf } from '../options/engine.js';
-import { numberNamed } from '../values.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'ENGINE', describe: 'a TensorRT engine, which its GPU runs' }],
@@ -20,7 +20,7 @@ export const command = defineCommand({
     repeat: option({
       flags: '--repeat <count>',
       describe: 'how often the same inputs run',
-      parse: numberNamed('repeat'),
+      parse: is.whole(2, 10_000).parse,
       default: 3,
     }),
     record: flag({
@@ -42,17 +42,14 @@ export const command = defineCommand({
     device: option({
       flags: '--device <number>',
       describe: 'which visible GPU runs the engine (default: 0)',
-      parse: numberNamed('device'),
+      parse: is.whole(0).parse,
     }),
-    ...engineOptions,
+    ...loadOptions,
   },
   schema: async () => (await import('../../quality/known-answer/result.js')).engineCheckSchema,
   run: async ([engine = ''], options, context): Promise<EngineCheck & { exitCode: ExitCode }> => {
-    const { repeat, record, rebuild, against, precision, device } = options;
-    const { cudaGraph: _, ...loading } = engineOptionsOf(options);
-    const request = { engine, repeat, record, rebuild, against, precision, device, ...loading };
     const { emit, signal, environment } = context;
-    const result = await engineCheck(request, { emit, signal, environment });
+    const result = await engineCheck({ engine, ...options }, { emit, signal, environment });
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,

@@ -1,16 +1,13 @@
+import { valuesOf } from '../../base/options/option.js';
 import { formatBytes } from '../../base/text/quantity.js';
 import type { EngineDiff, LayersResult } from '../../engines/layers/result-schema.js';
 import type { EnginesInspected, StrippedPlan } from '../../engines/plan/facts.js';
 import { stripForeignHeader } from '../../engines/plan/header.js';
+import { openOptions } from '../../engines/runtime/back-end.js';
+import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type CommandContext, defineCommand } from '../command.js';
-import { type OptionValues, option, text } from '../option.js';
-import {
-  type EngineOptionValues,
-  engineOptions,
-  engineOptionsOf,
-  enginesOptions,
-} from '../options/engine.js';
-import { numberNamed } from '../values.js';
+import { type OptionValues, text } from '../option.js';
+
 import { renderPlan, renderPlans } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
 
@@ -60,12 +57,13 @@ export const stripHeader = defineCommand({
     line(`${colors.bold(path)}  ${formatBytes(bytes)}`),
 });
 
-const device = option({
-  flags: '--device <number>',
+const device = {
+  ...openOptions.device,
   describe: 'which visible GPU loads the engine (default: 0)',
-  parse: numberNamed('device'),
-});
-type LayersOptions = EngineOptionValues & OptionValues<{ readonly device: typeof device }>;
+};
+type LayersOptions = OptionValues<{ readonly device: typeof device } & typeof enginesOptions> & {
+  readonly identity?: string | undefined;
+};
 
 export const layers = defineCommand({
   examples: [
@@ -81,7 +79,7 @@ export const layers = defineCommand({
         'take the layers from this file, checked against the engine: trtexec --exportLayerInfo, or `engine layers --json` of another machine',
     }),
     device,
-    ...engineOptions,
+    ...loadOptions,
   },
   schema: async () => (await import('../../engines/layers/result-schema.js')).layersResultSchema,
   run: ([file = ''], options, context) => readLayers(file, options.from, options, context),
@@ -127,5 +125,5 @@ async function readLayers(
   context: CommandContext,
 ): Promise<LayersResult> {
   const { layersOf } = await import('../../engines/layers/engine-layers.js');
-  return layersOf(file, { ...context, from, device: options.device, ...engineOptionsOf(options) });
+  return layersOf(file, { ...context, from, device: options.device, ...valuesOf(loadOptions, options) });
 }

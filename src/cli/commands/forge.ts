@@ -1,7 +1,15 @@
+import { valuesOf } from '../../base/options/option.js';
+import { splitAtCommas } from '../../base/options/readers.js';
 import { originText } from '../../engines/builder/build-result.js';
+import { onlyLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
-import { type ForgeOptions, type SkippablePhase, skippablePhases } from '../../forge/options.js';
+import {
+  type ForgeOptions,
+  forgeOptions as requestOptions,
+  type SkippablePhase,
+  skippablePhases,
+} from '../../forge/options.js';
 import { type ForgePlan, planForge } from '../../forge/plan.js';
 import { verifyHeadline } from '../../quality/verify/headline.js';
 import type { ForgeResult } from '../../report/result.js';
@@ -20,24 +28,18 @@ import {
   sectionsOfProducts,
   type TextOutput,
 } from '../command.js';
-import { advanced, inConfig, type OptionValues, option, text } from '../option.js';
-import { builderOption, buildOptions, buildRequest } from '../options/build.js';
+import { advanced, inConfig, type OptionValues, option } from '../option.js';
+import { builderOption, buildOptions, buildRequest, configOnly } from '../options/build.js';
 import { engineSteps, resolvedOf } from '../options/build-plan.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
-import { loadOptions } from '../options/engine.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { type Plan, step } from '../plan.js';
 import { messageLines, renderWarnings } from '../text.js';
-import { splitAtCommas } from '../values.js';
 
 export const forgeOptions = {
-  runRoot: text({
-    flags: '--run-root <folder>',
-    describe: 'where report, engine, typed model and logs go (default: runs/MODEL-PRECISION)',
-    writes: true,
-  }),
+  runRoot: requestOptions.runRoot,
   ...buildOptions,
   weaklyTyped: inConfig(buildOptions.weaklyTyped),
   skip: option({
@@ -47,13 +49,20 @@ export const forgeOptions = {
     repeat: true,
   }),
   ...comparisonOptions,
-  ...advanced({ seed: comparisonOptions.seed, samples: comparisonOptions.samples }),
+  ...advanced({
+    seed: comparisonOptions.seed,
+    samples: comparisonOptions.samples,
+    preprocess: comparisonOptions.preprocess,
+    imgsz: comparisonOptions.imgsz,
+    atol: comparisonOptions.atol,
+    rtol: comparisonOptions.rtol,
+    workspace: buildOptions.workspace,
+  }),
   threads: inConfig(comparisonOptions.threads),
-  valRange: inConfig(comparisonOptions.valRange),
+  ranges: inConfig(comparisonOptions.ranges),
   ...storeOptions,
   ...builderOption,
-  weightBudget: inConfig(loadOptions.weightBudget),
-  allowHostCode: inConfig(loadOptions.allowHostCode),
+  ...configOnly(onlyLoadOptions),
   ...timeoutOption,
 };
 
@@ -71,8 +80,7 @@ const forgeRequest = (
       runRoot: options.runRoot,
       skip: options.skip.flat(),
       verify: comparisonOptionsOf(options),
-      allowHostCode: options.allowHostCode,
-      weightBudget: options.weightBudget,
+      ...valuesOf(onlyLoadOptions, options),
       verbose: context.verbose ?? false,
     },
     options,

@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { ExitCode, outcomeExitCodes } from '../../errors.js';
 import { githubAnnotations } from '../../quality/gate/annotations.js';
-import { BASELINE_LEFT, runGate } from '../../quality/gate/gate.js';
+import { BASELINE_LEFT, gateOptions, runGate } from '../../quality/gate/gate.js';
 import type { GateResult } from '../../quality/gate/gate-result.js';
 import { junitXml } from '../../quality/gate/junit.js';
 import { countsText, droppedText, renderGateMarkdown } from '../../quality/gate/markdown.js';
@@ -31,15 +31,8 @@ export const command = defineCommand({
     'trtforge gate policy.yaml bench.json --baseline baseline.json --update-baseline',
   ],
   options: {
-    baseline: text({
-      flags: '--baseline <file>',
-      describe: 'what regression checks compare with',
-      writes: true,
-    }),
-    updateBaseline: flag({
-      flags: '--update-baseline',
-      describe: 'make the values of these results the baseline, unless one breaks a limit',
-    }),
+    baseline: gateOptions.baseline,
+    updateBaseline: gateOptions.updateBaseline,
     output: text({
       flags: '-o, --output <file>',
       describe: 'also write the JSON result there',

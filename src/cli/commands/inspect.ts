@@ -1,14 +1,12 @@
 import { parseTarget, type TargetRequest, targetText } from '../../engines/identity/target.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
-import { inspectModel } from '../../formats/onnx/inspect.js';
+import { inspectModel, inspectOptions } from '../../formats/onnx/inspect.js';
 import { byVersion } from '../../formats/onnx/lint/findings.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { Finding, ModelFacts } from '../../formats/onnx/model-facts.js';
 import { type CommandContext, defineCommand } from '../command.js';
-import { flag, option } from '../option.js';
-import { shapesOf, shapesOption } from '../options/shapes.js';
-import { pattern } from '../values.js';
+import { option } from '../option.js';
 import { renderModel } from './inspect-text.js';
 
 export const command = defineCommand({
@@ -22,24 +20,7 @@ export const command = defineCommand({
   ],
   arguments: [{ name: 'MODEL', describe: 'an ONNX model' }],
   options: {
-    shapes: shapesOption(
-      'shapes of inputs that FLOPs and memory are for, as x:1x3x224x224 (default: as declared)',
-    ),
-    nodes: option({
-      flags: '--nodes <regex>',
-      describe:
-        'list the nodes whose name or operator matches, with attributes, output shapes and FLOPs; . for all',
-      parse: pattern,
-    }),
-    weights: option({
-      flags: '--weights <regex>',
-      describe: 'list the weights whose name matches, with range, zeros and 2:4 sparsity; . for all',
-      parse: pattern,
-    }),
-    checkWeights: flag({
-      flags: '--check-weights',
-      describe: 'read every weight and report NaN, infinities and values outside FP16',
-    }),
+    ...inspectOptions,
     target: option({
       flags: '--target <target>',
       describe:
@@ -57,7 +38,7 @@ export const command = defineCommand({
       throw new TrtforgeError('TF_USAGE', `${file} is a TensorRT plan, not an ONNX model.`, {
         remedy: `Run: trtforge engine inspect ${file}`,
       });
-    const request = { shapes: shapesOf(shapes), nodes, weights, checkWeights };
+    const request = { shapes, nodes, weights, checkWeights };
     const facts = await inspectModel(file, request, context);
     if (target === undefined) return facts;
     const general = facts.findings.filter(({ code }) => !byVersion.has(code));

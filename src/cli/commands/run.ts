@@ -1,16 +1,17 @@
+import { valuesOf } from '../../base/options/option.js';
+import { parseNamedFile } from '../../base/options/readers.js';
 import { formatBytes, formatMs, formatStatistic, plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { runFile } from '../../engines/run/run-file.js';
-import type { RunSource } from '../../engines/run/run-request.js';
+import { type RunSource, runOptions } from '../../engines/run/run-request.js';
 import type { RunResult } from '../../engines/run/run-result.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
-import { checkBeforeUse } from '../../quality/known-answer/at-load.js';
+import { inputOptions } from '../../quality/bench/request.js';
+import { checkBeforeUse, checkedSessionOptions } from '../../quality/known-answer/at-load.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { option, text } from '../option.js';
-import { placeOf, placeOptions, seedOption } from '../options/comparison.js';
-import { checkOption, cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
-import { shapesOf, shapesOption } from '../options/shapes.js';
-import { numberNamed, parseNamedFile, parseValueRange } from '../values.js';
+import { option } from '../option.js';
+import { placeOptions } from '../options/comparison.js';
 
 export const command = defineCommand({
   arguments: [
@@ -30,12 +31,7 @@ export const command = defineCommand({
     'trtforge run model.engine --inputs random --iterations 100 --cuda-graph never --json',
   ],
   options: {
-    output: text({
-      flags: '-o, --output <place>',
-      describe:
-        'where outputs go: a folder (one npy each), a file.npz, or a file.npy for one (default: only their statistics are printed)',
-      writes: true,
-    }),
+    output: runOptions.output,
     inputs: option({
       flags: '--inputs <what>',
       group: 'Inputs',
@@ -43,37 +39,23 @@ export const command = defineCommand({
       parse: parseSource,
       repeat: true,
     }),
-    seed: seedOption,
-    shapes: shapesOption(
-      "shapes of random inputs, as x:1x3x224x224 (default: the profile's optimum, or sizes by name for a model)",
-    ),
-    valRange: option({
-      flags: '--val-range <range>',
-      group: 'Inputs',
-      describe: 'values to draw from, [0,1] for all inputs or x:[0,1] for one',
-      parse: parseValueRange,
-      repeat: true,
-    }),
-    iterations: option({
-      flags: '--iterations <count>',
-      describe: 'how many times to run; outputs are of the last',
-      parse: numberNamed('iterations'),
-      default: 1,
-    }),
-    profile: option({
-      flags: '--profile <number>',
-      describe: 'engines: the optimization profile (default: the smallest that takes the shapes)',
-      parse: numberNamed('profile'),
-    }),
-    cudaGraph: cudaGraphOption,
-    check: checkOption,
-    ...engineOptions,
+    seed: runOptions.seed,
+    shapes: {
+      ...runOptions.shapes,
+      describe:
+        "shapes of random inputs, as x:1x3x224x224 (default: the profile's optimum, or sizes by name for a model)",
+    },
+    ranges: {
+      ...inputOptions.ranges,
+      advanced: undefined,
+    },
+    iterations: runOptions.iterations,
+    profile: runOptions.profile,
+    cudaGraph: runOptions.cudaGraph,
+    check: checkedSessionOptions.check,
+    ...loadOptions,
     ...placeOptions,
-    threads: option({
-      flags: '--threads <count>',
-      describe: 'models: threads of ONNX Runtime (default: one a core)',
-      parse: numberNamed('threads'),
-    }),
+    threads: runOptions.threads,
   },
   schema: async () => (await import('../../engines/run/run-result.js')).runResultSchema,
   run: async (
@@ -81,22 +63,10 @@ export const command = defineCommand({
     options,
     { emit, signal, environment, commandLine },
   ): Promise<RunResult> => {
-    const loading = { ...engineOptionsOf(options), device: options.device };
+    const loading = { ...valuesOf(loadOptions, options), device: options.device };
     await checkBeforeUse(file, options.check, { ...loading, emit, signal, environment });
     const result = await runFile(
-      {
-        file,
-        sources: [...more.map(parseSource), ...options.inputs],
-        seed: options.seed,
-        shapes: shapesOf(options.shapes),
-        ranges: options.valRange,
-        output: options.output,
-        iterations: options.iterations,
-        profile: options.profile,
-        ...placeOf(options),
-        ...engineOptionsOf(options),
-        threads: options.threads,
-      },
+      { ...valuesOf(runOptions, options), file, sources: [...more.map(parseSource), ...options.inputs] },
       { emit, signal, environment },
     );
     return { ...result, repeat: commandLine };

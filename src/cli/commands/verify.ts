@@ -1,27 +1,25 @@
 import { publishFile } from '../../base/files/publish.js';
 import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
+import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { worstFirst } from '../../quality/verify/checks.js';
 import { blindSpots, checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
-import type { VerifyRequest } from '../../quality/verify/request.js';
+import { judgingOptions, verifyOptions } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
 import { verifyReport } from '../../report/pages/verify.js';
 import { renderReport } from '../../report/read.js';
 import { formatMeasure, shortStatistics } from '../../report/sentences.js';
 import { afterFailureOfProducts, defineCommand, type TextOutput } from '../command.js';
-import { type OptionValues, text } from '../option.js';
+import { text } from '../option.js';
 import {
   comparisonOptions,
   errorReportOption,
   placeOptions,
-  precisionOption,
   verifyRequestOf,
 } from '../options/comparison.js';
-import { cudaGraphOption, engineOptions, engineOptionsOf } from '../options/engine.js';
-import { openShapesOption } from '../options/shapes.js';
 
 const commandOptions = {
   against: text({
@@ -29,13 +27,12 @@ const commandOptions = {
     describe: 'the reference: an ONNX model, usually the FP32 original',
     required: '--against model.onnx',
   }),
-  precision: precisionOption,
+  precision: verifyOptions.precision,
   report: errorReportOption,
-  shapes: openShapesOption,
+  shapes: judgingOptions.shapes,
   ...comparisonOptions,
   ...placeOptions,
   ...engineOptions,
-  cudaGraph: cudaGraphOption,
 };
 
 export const command = defineCommand({
@@ -60,7 +57,7 @@ export const command = defineCommand({
       emit,
       () =>
         verifyModel(
-          { ...requestOf(candidate, options), errorMap: options.report !== undefined },
+          { ...verifyRequestOf(candidate, options), errorMap: options.report !== undefined },
           { emit, signal, environment, afterFailure: afterFailureOfProducts(products) },
         ),
       `${candidate} against ${options.against}`,
@@ -71,11 +68,6 @@ export const command = defineCommand({
     return { ...repeatable, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,
-});
-
-const requestOf = (candidate: string, options: OptionValues<typeof commandOptions>): VerifyRequest => ({
-  ...verifyRequestOf(candidate, options),
-  ...engineOptionsOf(options),
 });
 
 function render(result: VerifyResult, output: TextOutput): void {

@@ -1,4 +1,4 @@
-import { splitAtCommas } from '../values.js';
+import { splitAtCommas } from '../../base/options/readers.js';
 import type { ReadFlag } from './line.js';
 
 /** Flags that describe optimization profiles, by the end of the range that they set. */

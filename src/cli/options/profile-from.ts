@@ -3,8 +3,8 @@ import { originText } from '../../engines/builder/build-result.js';
 import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
 import { profileText } from '../../engines/profiles/profile.js';
 import type { DerivedProfile, ProfileInputs, ProfileSource } from '../../engines/profiles/sample-profile.js';
-import { inPhase } from '../../events.js';
-import { broughtBy, type CommandContext } from '../command.js';
+import { inPhase, type Work } from '../../events.js';
+import { broughtBy, type Product } from '../command.js';
 import type { OptionValues } from '../option.js';
 import type { buildOptions } from './build.js';
 import { assertImages } from './comparison.js';
@@ -13,6 +13,11 @@ import { assertImages } from './comparison.js';
 export interface ProfiledRequest<R extends BuildOptions> {
   readonly request: R;
   readonly profileFrom: readonly ProfileOrigin[];
+}
+
+/** Work, and who reads files that state profiles themselves. */
+interface ProfileWork extends Work {
+  readonly products: readonly Pick<Product, 'profileSources'>[];
 }
 
 type ProfileFromValues = OptionValues<
@@ -27,7 +32,7 @@ type ProfileFromValues = OptionValues<
 export async function withProfileFrom<R extends BuildOptions>(
   request: R,
   options: ProfileFromValues,
-  context: CommandContext,
+  context: ProfileWork,
   batchAlone?: number,
 ): Promise<ProfiledRequest<R>> {
   if (options.profileFrom.length > 0) return profiled(request, options, context, true);
@@ -42,7 +47,7 @@ export async function withProfileFrom<R extends BuildOptions>(
 async function implied<R extends BuildOptions>(
   request: R,
   { calibration, inputs = [], ...options }: ProfileFromValues,
-  context: CommandContext,
+  context: ProfileWork,
   batchAlone: number | undefined,
 ): Promise<ProfiledRequest<R> | null> {
   const [{ profileInputs, needsRange }, { openDimensions }] = await Promise.all([
@@ -84,7 +89,7 @@ const IMAGE_RANK = 4;
 async function withImageSize<R extends BuildOptions>(
   request: R,
   { imgsz, calibration, inputs: judging = [] }: ProfileFromValues,
-  context: CommandContext,
+  context: ProfileWork,
 ): Promise<R> {
   if (imgsz === undefined || (request.profiles ?? []).length > 0) return request;
   const [{ profileInputs }, { imageDimensions, openDimensions }] = await Promise.all([
@@ -114,7 +119,7 @@ async function withImageSize<R extends BuildOptions>(
 function profiled<R extends BuildOptions>(
   request: R,
   options: Pick<ProfileFromValues, 'profileFrom' | 'preprocess' | 'imgsz'>,
-  context: CommandContext,
+  context: ProfileWork,
   uncut: boolean,
 ): Promise<ProfiledRequest<R>> {
   return inPhase(
@@ -150,7 +155,7 @@ function profiled<R extends BuildOptions>(
 async function derivedProfiles(
   { profileFrom: files, preprocess, imgsz }: Pick<ProfileFromValues, 'profileFrom' | 'preprocess' | 'imgsz'>,
   inputs: ProfileInputs,
-  { products, signal }: CommandContext,
+  { products, signal }: ProfileWork,
   uncut: boolean,
 ): Promise<readonly DerivedProfile[]> {
   const sources = await broughtBy(products, 'profileSources');

@@ -1,8 +1,14 @@
+import { contextOptions } from '../../base/options/context.js';
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../base/options/option.js';
+import { splitAtCommas } from '../../base/options/readers.js';
+import { behaviour } from '../../behaviour/facts.js';
+import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
 import type { ConvertOptions } from '../../formats/precision/convert.js';
-import type { FormatId } from '../../formats/precision/formats/index.js';
-import type { ConversionOptions } from '../../formats/precision/options.js';
+import { type FormatId, formatIds } from '../../formats/precision/formats/index.js';
+import { type ConversionOptions, conversionOptions } from '../../formats/precision/options.js';
 import type { FoundToolchain } from '../../tensorrt/toolchain/find.js';
 import type { Exporter } from '../exports/exporter.js';
 import type { EngineExtension } from '../identity/engine-name.js';
@@ -10,10 +16,10 @@ import type { IdentityDocument } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
 import type { ModelContent } from '../identity/read-model.js';
 import type { Recipe } from '../identity/recipe.js';
-import type { TargetRequest } from '../identity/target.js';
-import type { ProfileRequest } from '../profiles/profile.js';
-import type { Sizes } from '../profiles/sizes.js';
-import type { StoreOptions } from '../store/open-stores.js';
+import { parseTarget, type TargetRequest } from '../identity/target.js';
+import { type ProfileRequest, parseProfile } from '../profiles/profile.js';
+import { type SizeRange, type Sizes, sizeRange } from '../profiles/sizes.js';
+import { storeOptions } from '../store/open-stores.js';
 
 /**
  * What calls TensorRT: `native`, the library through the addon in a child process, or `trtexec`. Both make the same settings from the same recipe, so
@@ -22,56 +28,162 @@ import type { StoreOptions } from '../store/open-stores.js';
 export const builderNames = ['native', 'trtexec'] as const;
 export type BuilderName = (typeof builderNames)[number];
 
+const builder = { group: 'Builder', advanced: true } as const;
+
 /** A build as it is requested; all but the model has a default. */
-export interface BuildOptions extends StoreOptions {
+export const buildOptions = {
   /** Path of an ONNX model. */
-  readonly model: string;
+  model: needed(is.text),
   /** `tensorrt-rtx:sm_89,sm_120` or the like; default: TensorRT where this machine has it and a GPU, else tensorrt-rtx. */
-  readonly target?: string | TargetRequest;
+  target: optional(is.either(is.text, is.object<TargetRequest>()), {
+    flags: '--target <target>',
+    group: 'Target',
+    describe:
+      'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt, tensorrt:sm_90, tensorrt@10.13.3.9:sm_90 (default: tensorrt with a GPU, else tensorrt-rtx)',
+    parse: parseTarget,
+  }),
   /** A toolchain, its name or its folder; default: the first found for the target. */
-  readonly toolchain?: FoundToolchain | string;
-  /** `as-is` builds the graph's own types; a format converts it first. */
-  readonly precision?: 'as-is' | FormatId;
-  /** How the model is converted. */
-  readonly conversion?: ConversionOptions;
-  /** TensorRT 10: let the builder choose precisions (with `precision` as permission) instead of converting the graph. */
-  readonly weaklyTyped?: boolean;
-  /** One for each optimization profile, as text (`x:1x3x224x224/8x3x224x224/32x3x224x224`) or as data. */
-  readonly profiles?: readonly (string | ProfileRequest)[];
-  /** Sizes of the open first axis of every input, instead of `profiles`: `8`, `'1/8/64'` or `{ min, opt, max }`. */
-  readonly batch?: Sizes;
-  /** Sizes of open dimensions by the names that the model gives them, instead of `profiles`: `{ height: 640, width: '320/640/640' }`. */
-  readonly dims?: Readonly<Record<string, Sizes>>;
-  /** Everything else of the recipe that differs from the library's defaults. */
-  readonly settings?: Partial<
-    Omit<Recipe, 'precision' | 'conversion' | 'stronglyTyped' | 'profiles' | 'pluginDigests'>
-  >;
-  /** Paths of plug-in libraries. */
-  readonly plugins?: readonly string[];
-  /** For the readable name; default: the file's name and the digest's first digits. */
-  readonly modelName?: string;
-  readonly modelVersion?: string;
-  readonly extension?: EngineExtension;
+  toolchain: optional(is.either(is.text, is.object<FoundToolchain>()), {
+    flags: '--toolchain <name>',
+    group: 'Target',
+    trust: true,
+    advanced: true,
+    describe:
+      'which TensorRT: a name of `trtforge toolchain list`, or its folder (default: the first for the target)',
+  }),
   /**
    * Which of the visible GPUs TensorRT builds on, which decides the target's compute capability; default: the first. What runs the engine afterwards
    * runs there too. tensorrt-rtx builds without a GPU.
    */
-  readonly device?: number;
-  /** A file, `auto` (default) for the one trtforge keeps per target, null for none. tensorrt-rtx uses none; naming a file is a warning. */
-  readonly timingCache?: string | null;
+  device: optional(is.whole(0), {
+    flags: '--device <number>',
+    group: 'Target',
+    describe: 'which visible GPU builds and runs (default: 0); tensorrt-rtx builds without one',
+    advanced: true,
+  }),
+  /** `as-is` builds the graph's own types; a format converts it first. */
+  precision: optional(is.word<'as-is' | FormatId>(), {
+    flags: '--precision <type>',
+    describe: `${formatIds.join(', ')} convert the graph first; as-is builds the graph's own types, such as FP32`,
+    choices: ['as-is', ...formatIds],
+    default: 'as-is',
+  }),
+  /** TensorRT 10: let the builder choose precisions (with `precision` as permission) instead of converting the graph. */
+  weaklyTyped: optional(is.flag, {
+    flags: '--weakly-typed',
+    ...builder,
+    describe: `before TensorRT ${behaviour['weak-typing'].tensorrt.until}: the builder chooses types up to --precision, and nothing is converted`,
+  }),
+  /** How the model is converted. */
+  conversion: optional(is.object<ConversionOptions>(conversionOptions)),
+  /** Everything else of the recipe that differs from the library's defaults. */
+  settings: optional(
+    is.object<
+      Partial<Omit<Recipe, 'precision' | 'conversion' | 'stronglyTyped' | 'profiles' | 'pluginDigests'>>
+    >(),
+  ),
+  /** Paths of plug-in libraries. */
+  plugins: optional(is.list<string>(), {
+    flags: '--plugin <library>',
+    ...builder,
+    trust: true,
+    describe: 'a plug-in library that the model needs',
+    repeat: true,
+  }),
+  /** One for each optimization profile, as text (`x:1x3x224x224/8x3x224x224/32x3x224x224`) or as data. */
+  profiles: optional(is.list<string | ProfileRequest>(), {
+    flags: '--profile <ranges>',
+    describe:
+      'an optimization profile: x:1x3x224x224, or NAME:MIN/OPT/MAX, several inputs by comma; NAME=MIN/OPT/MAX for values of a shape tensor',
+    parse: parseProfile,
+    repeat: true,
+    group: 'Profiles',
+  }),
+  /** Sizes of the open first axis of every input, instead of `profiles`: `8`, `'1/8/64'` or `{ min, opt, max }`. */
+  batch: optional(is.either(is.whole(1), is.either(is.text, is.object())) as is.Kind<Sizes>, {
+    flags: '--batch <n>',
+    describe: 'size of the open first axis of every input: 8, or MIN/OPT/MAX as 1/8/64',
+    parse: (written: string) => sizeRange(written),
+    group: 'Profiles',
+  }),
+  /** Sizes of open dimensions by the names that the model gives them, instead of `profiles`: `{ height: 640, width: '320/640/640' }`. */
+  dims: optional(is.object<Readonly<Record<string, Sizes>>>(), {
+    flags: '--dim <name=size>',
+    describe: 'an open dimension by its name in the model: height=640, batch=1/8/64',
+    parse: parseDimensions,
+    repeat: true,
+    make: (read: readonly ReturnType<typeof parseDimensions>[]): Readonly<Record<string, SizeRange>> =>
+      Object.fromEntries(read.flat()),
+    group: 'Profiles',
+  }),
+  /** For the readable name; default: the file's name and the digest's first digits. */
+  modelName: optional(is.text),
+  modelVersion: optional(is.text),
+  extension: optional(is.word<EngineExtension>()),
   /** Default: native. */
-  readonly builder?: BuilderName;
+  builder: optional(is.word<BuilderName>(), {
+    flags: '--builder <builder>',
+    ...builder,
+    describe: 'native calls the library; trtexec runs that program (logs: ~/.cache/trtforge/build_logs)',
+    choices: builderNames,
+    default: 'native',
+  }),
   /** Whether the library's verbose lines are reported too: tens of thousands on a large model. */
-  readonly verbose?: boolean;
+  verbose: optional(is.flag),
   /** Folder for logs of trtexec; default: `build_logs` in trtforge's cache folder. */
-  readonly logFolder?: string;
+  logFolder: optional(is.text),
   /** Build even though the store has the engine. */
-  readonly forceRebuild?: boolean;
+  forceRebuild: optional(is.flag, {
+    flags: '--force-rebuild',
+    describe: 'build although the store has the engine, and replace it there',
+    group: 'Store',
+  }),
+  /** A file, `auto` (default) for the one trtforge keeps per target, null for none. tensorrt-rtx uses none; naming a file is a warning. */
+  timingCache: optional(is.either(is.text, is.only(null)), {
+    flags: '--timing-cache <file>',
+    describe: 'a file of measured kernel times to use and extend; none for none',
+    default: 'auto',
+    // What a cache begins with is TensorRT's own affair and may look like a plan.
+    writes: ['binary data', 'a TensorRT plan'],
+    group: 'Store',
+    advanced: true,
+    make: (file: string) => (file === 'none' ? null : file),
+  }),
   /** Where to put the engine; default: it stays in the store. */
-  readonly output?: string;
+  output: optional(is.text, {
+    flags: '-o, --output <file>',
+    describe: 'put the engine there, its passport beside it (default: it stays in the store)',
+    writes: ['a TensorRT plan'],
+  }),
   /** Put a known answer into the passport however long the reference runs, also of an engine that is found; false: none. Default: in a fifth of the build's time. */
-  readonly knownAnswer?: boolean;
+  knownAnswer: optional(is.flag, {
+    flags: '--known-answer',
+    describe:
+      'put a known answer into the passport however long the FP32 model runs, also of an engine that is found (default: in a fifth of the time of the build)',
+    advanced: true,
+    make: (isSet: boolean) => isSet || undefined,
+  }),
+  ...storeOptions,
+};
+
+export interface BuildOptions extends OptionsOf<typeof buildOptions> {}
+
+/** Reads `height=640` and `batch=1/8/64`, several by comma; the last `=` separates. */
+function parseDimensions(text: string): readonly (readonly [name: string, size: SizeRange])[] {
+  return splitAtCommas(text).map((part) => {
+    const [, name, size] = /^['"]?(.+?)['"]?=([^=]*)$/.exec(part) ?? [];
+    if (name !== undefined && size !== undefined) return [name, sizeRange(size, 0)];
+    throw new TrtforgeError('TF_USAGE', `"${part}" is not written as name=size.`, {
+      remedy: 'Write height=640, or batch=1/8/64 for minimum, optimum and maximum.',
+    });
+  });
 }
+
+/** The builds of a bundle's components, by its meta file and what they share. Throws what reading the models throws. */
+export type BundleParts = (
+  meta: string,
+  shared: Omit<BuildOptions, 'model'>,
+) => Promise<readonly { readonly name: string; readonly request: BuildOptions }[]>;
 
 /** A build with every default filled in: the identity, and what lies outside of it. */
 export interface ResolvedBuild {
@@ -108,13 +220,14 @@ export interface BuildFiles {
 }
 
 /** What a build reports to, what stops it, and where it runs. */
-export interface BuildContext {
-  readonly emit: EventListener;
-  readonly signal?: AbortSignal;
-  /** Default: that of this process. */
-  readonly environment?: NodeJS.ProcessEnv;
+export const buildContextOptions = {
+  ...contextOptions,
   /** How long a cancelled build may take to stop by itself before its process is killed. */
-  readonly graceMs?: number;
+  graceMs: optional(is.decimal(0)),
+};
+
+export interface BuildContext extends OptionsOf<typeof buildContextOptions> {
+  readonly emit: EventListener;
 }
 
 /** The same for rooms of this package, each of which may stand in for a part of it. */

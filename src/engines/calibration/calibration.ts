@@ -2,9 +2,11 @@ import { existsSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js';
 import { noteInput } from '../../base/files/user-files.js';
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import { preprocessings } from '../../formats/images/preprocess.js';
+import { preparationOptions, preprocessings } from '../../formats/images/preprocess.js';
 import {
   assertOrigin,
   type CachedRanges,
@@ -14,6 +16,7 @@ import {
 import {
   CALIBRATION_REVISION,
   type ChosenMethod,
+  calibrationMethods,
   DEFAULT_METHOD,
   methodText,
   parseMethod,
@@ -24,28 +27,55 @@ import {
   type CalibratedRanges,
   type TensorRange,
 } from '../../formats/precision/calibrate/ranges.js';
-import type { Calibration } from '../../formats/precision/options.js';
+import { type Calibration, sampleFiles } from '../../formats/precision/options.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
-import type { PlaceOptions } from '../runtime/back-end.js';
+import { type PlaceOptions, placeOptions } from '../runtime/back-end.js';
 import { isOrtProvider } from '../runtime/onnxruntime/ort-provider.js';
-import { type Preparation, readSamples } from './read-samples.js';
+import { readSamples } from './read-samples.js';
 import { partOf, type SamplePart } from './sample-part.js';
 import type { SampleSource } from './sample-source.js';
 
+const calibrating = { group: 'Calibration' } as const;
+
+const methods = Object.entries(calibrationMethods)
+  .map(([name, what]) => `${name} (${what})`)
+  .join(' · ');
+
 /** What a calibration is made from, and where the model runs. */
-export interface CalibrationRequest extends Preparation, PlaceOptions {
+export const calibrationOptions = {
   /** Files and folders, see `readSamples`. */
-  readonly data: readonly string[];
+  data: needed(is.list<string>(), {
+    flags: '--calibration <file>',
+    ...calibrating,
+    describe: `samples for int8, fp8 and better int4, nvfp4: ${sampleFiles}`,
+    repeat: true,
+  }),
   /** As `parseMethod` reads it; default `mse`. */
-  readonly method?: string;
+  method: optional(is.text, {
+    flags: '--calibration-method <name>',
+    ...calibrating,
+    // No default: with a cache and no samples the method is the file's unless one is named.
+    describe: `how ranges of quantized tensors are chosen (default: ${DEFAULT_METHOD}): ${methods}`,
+    parse: (value: string) => methodText(parseMethod(value)),
+  }),
   /**
    * Where ranges are kept: used where it is there and of the same data, method, type and model, else written. Without data the file states data and method. A
    * table of TensorRT or ONNX Runtime states nothing: its magnitudes are used as they are, and the rest is of the data, where there are any.
    */
-  readonly cache?: string;
+  cache: optional(is.text, {
+    flags: '--calibration-cache <file>',
+    ...calibrating,
+    describe:
+      "ranges of quantized tensors: read where it is there, else written (.json, or TensorRT's table)",
+    writes: 'missing',
+  }),
   /** Which of the samples count; default all. */
-  readonly part?: SamplePart;
-}
+  part: optional(is.word<SamplePart>()),
+  ...preparationOptions,
+  ...placeOptions,
+};
+
+export interface CalibrationRequest extends OptionsOf<typeof calibrationOptions> {}
 
 /**
  * A calibration over data on ONNX Runtime, which is loaded only when a model is calibrated. Throws TF_USAGE for a method that there is not and where neither data nor a cache is named;

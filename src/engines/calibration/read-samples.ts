@@ -6,9 +6,7 @@ import { LARGEST_DOCUMENT, listFolder, readText } from '../../base/files/files.j
 import { noteInput } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
-import { compactIndex, isCompactReference } from '../../formats/reference/compact.js';
-import { recordedInputs } from '../../formats/reference/jsonl.js';
-import { openReference } from '../../formats/reference/open.js';
+import { openReference, recordedInputs } from '../../formats/reference/jsonl.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { preparedImages, preprocessingOf } from '../run/image-inputs.js';
 import { type CutOptions, type NpyFile, npySamples, npzSamples } from './array-samples.js';
@@ -167,15 +165,15 @@ function imageSamples(paths: readonly string[], { preprocess, imgsz }: ImagePrep
   };
 }
 
-/** Whether a path names a recorded stream: a JSONL file, or the folder of a compact reference. */
-const isReference = (path: string): boolean => /\.jsonl$/i.test(path) || isCompactReference(path);
+/** Whether a path names a recorded stream. */
+const isReference = (path: string): boolean => /\.jsonl$/i.test(path);
 
 /** A recorded stream: each chunk is a sample, with the states that the model had made of the chunks before. */
 const referenceSamples = (path: string): SampleSource => ({
   total: undefined,
-  digests: () => Array.from(inputsIn(path), digestOf),
+  digests: () => Array.from(recordedInputs(path), digestOf),
   isFor: (inputs) => {
-    for (const first of inputsIn(path)) return areInputs([...first.keys()], inputs);
+    for (const first of recordedInputs(path)) return areInputs([...first.keys()], inputs);
     return false;
   },
   async *samples(): AsyncIterable<CalibrationSample> {
@@ -184,8 +182,6 @@ const referenceSamples = (path: string): SampleSource => ({
       yield { origin: `chunk ${meta.line} of ${path}`, inputs };
   },
 });
-
-const inputsIn = (path: string) => recordedInputs(isCompactReference(path) ? compactIndex(path) : path);
 
 /** As of arrays with these names, whatever form the reference has. */
 const digestOf = (inputs: NamedTensors): string =>

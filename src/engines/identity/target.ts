@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { nearestName } from '../../base/text/suggest-name.js';
 import { behaviour } from '../../behaviour/facts.js';
 import { describeComputeCapability, gpuArchitectures } from '../../behaviour/gpus.js';
+import { isVersion } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { targetSchema } from './identity-schema.js';
@@ -154,4 +155,14 @@ function capabilitiesFor(request: TargetRequest, gpu: number | null): readonly n
     );
   }
   return [wanted];
+}
+
+/** A TensorRT as targets name it: `tensorrt@10.6.0.26`. Throws TF_USAGE for what is not a target, one without a version, and one with GPUs. */
+export function parseToolchain(given: string): TargetRequest {
+  const isTarget = /^tensorrt(-rtx)?(@|$)/.test(given.trim());
+  const target = isTarget ? parseTarget(given) : null;
+  if (target?.named !== undefined && target.computeCapabilities === null) return target;
+  throw new TrtforgeError('TF_USAGE', `"${given}" is not a version of TensorRT, as targets name it.`, {
+    remedy: `Write tensorrt@${isVersion(given) ? given : '10.6.0.26'}; the GPUs are those of the targets.`,
+  });
 }

@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import { parseJson } from '../../base/files/json.js';
+import { contextOptions } from '../../base/options/context.js';
+import * as is from '../../base/options/kinds.js';
+import { type OptionsOf, optional, valuesOf } from '../../base/options/option.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { catalogue, TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents } from '../../events.js';
+import { ignoreEvents } from '../../events.js';
 import type { Passport } from '../identity/passport.js';
 import { isEngineFile, planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
-import { type EngineLoadOptions, engineLoadOptionsOf } from '../runtime/tensorrt/engine-options.js';
+import { loadOptions } from '../runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../runtime/tensorrt/supervised-engine.js';
 import { checkLayersMatch, type PlanOfLayers } from './match.js';
 import { LARGEST_BYTES, layersInvalid, layersText, readLayers } from './read-layers.js';
@@ -15,13 +18,16 @@ import { type LayersResult, type LoadedFacts, layersResultSchema } from './resul
 import type { EngineLayers } from './schema.js';
 import { layerFindings, summarizeLayers } from './summary.js';
 
-export interface LayersOptions extends Omit<EngineLoadOptions, 'cudaGraph'> {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
-  readonly environment?: NodeJS.ProcessEnv;
+export const layersOptions = {
+  ...contextOptions,
   /** Ordinal among the visible GPUs; default 0. */
-  readonly device?: number;
-}
+  device: optional(is.whole(0)),
+  /** A file that has the layers of the engine, which is then not loaded. */
+  from: optional(is.text),
+  ...loadOptions,
+};
+
+export interface LayersOptions extends OptionsOf<typeof layersOptions> {}
 
 /**
  * The layers of an engine, which is loaded, or in a file of layers (`.json`). `from` names the file that has those of the engine, which is then not loaded.
@@ -29,7 +35,7 @@ export interface LayersOptions extends Omit<EngineLoadOptions, 'cudaGraph'> {
  */
 export async function layersOf(
   file: string,
-  { from, ...options }: LayersOptions & { readonly from?: string } = {},
+  { from, ...options }: LayersOptions = {},
 ): Promise<LayersResult> {
   if (file.toLowerCase().endsWith('.json')) {
     if (from === undefined) return layersOfFile(file);
@@ -42,7 +48,7 @@ export async function layersOf(
 const wrongKind = (message: string) => new TrtforgeError('TF_USAGE', message);
 
 /** What `engine-layers-child` is sent. */
-export interface LayersChildRequest extends Omit<EngineLoadOptions, 'cudaGraph'> {
+export interface LayersChildRequest extends OptionsOf<typeof loadOptions> {
   readonly planPath: string;
   readonly device: number;
   readonly environment: NodeJS.ProcessEnv;
@@ -61,7 +67,7 @@ export interface LayersChildAnswer {
 export async function layersOfEngine(planPath: string, options: LayersOptions): Promise<LayersResult> {
   const { planBytes } = readPlanHeader(planPath);
   const { emit = ignoreEvents, signal, toolchain, environment = process.env } = options;
-  const { cudaGraph: _, ...loading } = engineLoadOptionsOf(options);
+  const loading = valuesOf(loadOptions, options);
   const request: LayersChildRequest = {
     planPath,
     device: options.device ?? 0,

@@ -1,12 +1,13 @@
 import { existsSync } from 'node:fs';
 import { TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
 import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
 import { passportPath } from '../identity/engine-name.js';
 import { type Passport, readPassport } from '../identity/passport.js';
 import type { PlanFacts } from './facts.js';
 import { foreignName, type PlanHeader, planDigest, readPlanHeader } from './header.js';
 import { loadsIn } from './loads.js';
-import { changedModel, type ModelContext, wrappersOf } from './model-beside.js';
+import { changedModel, wrappersOf } from './model-beside.js';
 import { multiplications, type PlanProgram, readPlanProgram } from './program.js';
 
 /** What lies around a plan, read by the caller. */
@@ -59,7 +60,7 @@ export function inspectPlan(path: string, environment: PlanEnvironment): PlanFac
 export async function inspectEngine(
   file: string,
   toolchains: PlanEnvironment['toolchains'],
-  context: ModelContext,
+  context: WorkContext,
 ): Promise<PlanFacts> {
   const { path } = readPlanHeader(file);
   const passport = passportPath(path);

@@ -8,10 +8,6 @@ import { readModelContent } from '../identity/model-content.js';
 import type { Passport } from '../identity/passport.js';
 import { wrappedPlanIn } from './context-model.js';
 
-export interface ModelContext extends WorkContext {
-  readonly environment?: NodeJS.ProcessEnv;
-}
-
 /**
  * That an engine was built from another model than the ONNX file that belongs to it, in one sentence; null where it was built from it, and where no file or no digest
  * decides. The file is the one that is `named`, else the one beside the engine that has the name of its model or its own. Throws TF_CANCELLED.
@@ -19,7 +15,7 @@ export interface ModelContext extends WorkContext {
 export async function changedModel(
   engine: string,
   { model, identity }: Pick<Passport, 'model' | 'identity'>,
-  context: ModelContext = {},
+  context: WorkContext = {},
   named?: string,
 ): Promise<string | null> {
   const { emit = ignoreEvents, signal, environment } = context;

@@ -1,3 +1,4 @@
+import { parseDims } from '../../base/options/readers.js';
 import { shellQuote } from '../../base/process/shell-quote.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { type ErrorDetails, TrtforgeError } from '../../errors.js';
@@ -79,15 +80,6 @@ export const profileText = (profile: Profile): string =>
       return `${quotedName(name)}${values ? '=' : ':'}${shown.join('/')}`;
     })
     .join(',');
-
-/** Reads `1x3x224x224`, `[1,3,224,224]`, `scalar`; undefined when it is none of them. */
-export function parseDims(text: string): number[] | undefined {
-  const trimmed = text.trim();
-  if (trimmed === 'scalar' || trimmed === '[]') return [];
-  const parts = /^\[(.*)\]$/.exec(trimmed)?.[1]?.split(',') ?? trimmed.split(/x/i);
-  const dims = parts.map((part) => (/^\s*\d+\s*$/.test(part) ? Number(part) : Number.NaN));
-  return dims.every(Number.isSafeInteger) ? dims : undefined;
-}
 
 /**
  * Checks profiles against the inputs of a model and returns them as the recipe keeps them: only inputs with open dimensions, since static

@@ -1,3 +1,4 @@
+import type { OptionsOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ModelLike } from '../../formats/onnx/model.js';
 import { type AxisPlace, openDimensions } from '../../formats/onnx/open-dimensions.js';
@@ -31,14 +32,11 @@ import {
 import type { Binding } from '../runtime/session.js';
 import { blankRow, edgeValue, type Sample } from './edge-samples.js';
 import { chooseRange, type InputRange } from './input-range.js';
+import type { drawOptions } from './run-request.js';
 import type { DescribedInput } from './run-result.js';
 
 /** What a user may decide about inputs; all of it optional. */
-export interface InputOptions {
-  /** Input name to dimensions (a profile's opt shapes do). */
-  readonly shapes?: ReadonlyMap<string, readonly number[]>;
-  /** Ranges that overrule the graph's; `name` null is for every input. */
-  readonly ranges?: readonly { readonly name: string | null; readonly low: number; readonly high: number }[];
+export interface InputOptions extends OptionsOf<typeof drawOptions> {
   /** The size of an open batch that no shape states; default 1. */
   readonly batch?: number;
   /** npy files to take instead of random numbers. */

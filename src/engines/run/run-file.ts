@@ -2,10 +2,13 @@ import { join } from 'node:path';
 import { closing } from '../../base/files/byte-source.js';
 import { statIfThere } from '../../base/files/files.js';
 import { protectingInputs } from '../../base/files/user-files.js';
+import { contextOptions } from '../../base/options/context.js';
+import * as is from '../../base/options/kinds.js';
+import { type OptionsOf, optional } from '../../base/options/option.js';
 import { figuresOf } from '../../base/statistics.js';
 import { plural } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents, inPhase, type WorkContext } from '../../events.js';
+import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { npyFileName, writeNpy } from '../../formats/tensor/npy.js';
 import { writeNpz } from '../../formats/tensor/npz.js';
@@ -24,11 +27,13 @@ import { type GatheredInput, gatherForModel, gatherInputs, shapesOf, tensorsOf }
 import type { RunRequest } from './run-request.js';
 import type { RunResult } from './run-result.js';
 
-export interface RunContext extends WorkContext {
-  readonly environment?: NodeJS.ProcessEnv;
+export const runContextOptions = {
+  ...contextOptions,
   /** Default: every back end there is. */
-  readonly backEnds?: readonly BackEnd[];
-}
+  backEnds: optional(is.list<BackEnd>()),
+};
+
+export interface RunContext extends OptionsOf<typeof runContextOptions> {}
 
 /**
  * Runs a TensorRT engine, or an ONNX model on ONNX Runtime, once or several times, each in a process of its own, and writes its outputs.

@@ -1,57 +1,75 @@
+import * as is from '../../base/options/kinds.js';
+import { type OptionsOf, optional } from '../../base/options/option.js';
+import { parseSetting } from '../../base/options/readers.js';
 import type { WorkContext } from '../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import type { Pace } from '../../tensorrt/trtexec/request.js';
 import type { OrtFacts } from './onnxruntime/ort-facts.js';
 import type { RunOptions, Session } from './session.js';
 import type { EngineBinding } from './tensorrt/engine-interface.js';
-import type { EngineLoadOptions } from './tensorrt/engine-options.js';
+import { engineOptions } from './tensorrt/engine-options.js';
+
+const onnxRuntime = { group: 'ONNX Runtime', advanced: true } as const;
 
 /** Where a model or an engine runs. */
-export interface PlaceOptions {
+export const placeOptions = {
   /** Which back end runs a model; default `cpu`. */
-  readonly provider?: string;
-  /** Options of the provider (`use_tf32: '1'`, `trt_engine_cache_enable: '1'`), and session configuration entries, which have a dot in their key. */
-  readonly providerOptions?: Readonly<Record<string, string>>;
-  /** A libonnxruntime.so, or a folder of an installation; default: what ORT_HOME names, else the first that has the provider. */
-  readonly onnxRuntime?: string;
-  /** Whether nodes that the provider does not take may run elsewhere; without it that is TF_PROVIDER_FALLBACK. */
-  readonly allowFallback?: boolean;
+  provider: optional(is.text, {
+    flags: '--provider <provider>',
+    describe:
+      'models: what of ONNX Runtime runs them (default: cpu); cuda and tensorrt need libraries of their own and are an error without, never the CPU instead',
+  }),
   /** Ordinal of the GPU among the visible ones; default 0. */
-  readonly device?: number;
-}
+  device: optional(is.whole(0), {
+    flags: '--device <number>',
+    describe: 'engines, and models on a GPU: which of the visible GPUs (default: 0)',
+  }),
+  /** Options of the provider (`use_tf32: '1'`, `trt_engine_cache_enable: '1'`), and session configuration entries, which have a dot in their key. */
+  providerOptions: optional(is.object<Readonly<Record<string, string>>>(), {
+    flags: '--provider-option <key=value>',
+    ...onnxRuntime,
+    trust: true,
+    describe:
+      'models: an option of the provider (use_tf32=1, trt_engine_cache_enable=1), or with a dot in its key an entry of the session',
+    parse: parseSetting,
+    repeat: true,
+    make: Object.fromEntries<string>,
+  }),
+  /** A libonnxruntime.so, or a folder of an installation; default: what ORT_HOME names, else the first that has the provider. */
+  onnxRuntime: optional(is.text, {
+    flags: '--onnxruntime <path>',
+    ...onnxRuntime,
+    trust: true,
+    describe:
+      'models: the libonnxruntime.so, or a folder of its installation (default: ORT_HOME, else the first that has the provider)',
+  }),
+  /** Whether nodes that the provider does not take may run elsewhere; without it that is TF_PROVIDER_FALLBACK. */
+  allowFallback: optional(is.flag, {
+    flags: '--allow-fallback',
+    ...onnxRuntime,
+    describe: 'models: run nodes elsewhere that the provider does not take; results list them',
+  }),
+};
 
-/** These options among those of a request. */
-export const placeOptionsOf = ({
-  provider,
-  providerOptions,
-  onnxRuntime,
-  allowFallback,
-  device,
-}: PlaceOptions): PlaceOptions => ({ provider, providerOptions, onnxRuntime, allowFallback, device });
+export interface PlaceOptions extends OptionsOf<typeof placeOptions> {}
 
 /** How a file is opened and run. Each back end honours some of them; one that is set and not honoured is TF_USAGE (see `chooseBackEnd`). */
-export interface OpenOptions extends PlaceOptions, EngineLoadOptions {
+export const openOptions = {
+  ...placeOptions,
   /** Threads within one operator; default one a processor core. */
-  readonly threads?: number;
+  threads: optional(is.whole(1, 1024), {
+    flags: '--threads <count>',
+    describe: 'models: threads of ONNX Runtime (default: one a core)',
+  }),
   /** Optimization profile of the runs; default the smallest that takes the shapes. */
-  readonly profile?: number;
-}
+  profile: optional(is.whole(0), {
+    flags: '--profile <number>',
+    describe: 'engines: the optimization profile (default: the smallest that takes the shapes)',
+  }),
+  ...engineOptions,
+};
 
-/** The options with their names on the command line. */
-export const openOptionFlags = {
-  provider: '--provider',
-  providerOptions: '--provider-option',
-  onnxRuntime: '--onnxruntime',
-  allowFallback: '--allow-fallback',
-  device: '--device',
-  threads: '--threads',
-  profile: '--profile',
-  cudaGraph: '--cuda-graph',
-  weightBudget: '--weight-budget',
-  allowHostCode: '--allow-host-code',
-  plugins: '--plugin',
-  toolchain: '--toolchain',
-  identity: '--identity',
-} as const satisfies Record<keyof OpenOptions, string>;
+export interface OpenOptions extends OptionsOf<typeof openOptions> {}
 
 export interface OpenContext extends WorkContext {
   /** Default: this process's. */
@@ -82,16 +100,6 @@ export interface ModelRunOptions extends RunOptions {
 export interface MeasureOptions extends RunOptions {
   /** Default true; otherwise inputs are on the GPU before the first run, and outputs stay there. */
   readonly transfers?: boolean;
-}
-
-/** How long and how often to run; names and meaning as trtexec has them. */
-export interface Pace {
-  readonly warmUpMs: number;
-  readonly durationMs: number;
-  /** At least so many timed runs, however long they take. */
-  readonly iterations: number;
-  /** Pause between runs. */
-  readonly idleMs: number;
 }
 
 /** Runs one after another, timed where they happen; the first timed one begins at 0. Milliseconds. */

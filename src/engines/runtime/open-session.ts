@@ -1,4 +1,5 @@
 import { checkDevice } from '../../addon/chosen-gpu.js';
+import { flagOf, namesOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import { isEngineFile } from '../plan/header.js';
 import {
@@ -6,7 +7,7 @@ import {
   type OpenContext,
   type OpenedSession,
   type OpenOptions,
-  openOptionFlags,
+  openOptions,
 } from './back-end.js';
 import { onnxRuntimeCpu, onnxRuntimeCuda, onnxRuntimeTensorrt } from './onnxruntime/back-ends.js';
 import { tensorrt } from './tensorrt/back-end.js';
@@ -49,17 +50,17 @@ export function chooseBackEnd(
     const known = able.flatMap((each) => each.provider ?? []);
     throw new TrtforgeError(
       'TF_USAGE',
-      `No back end runs ${path} with ${openOptionFlags.provider} ${provider}.`,
+      `No back end runs ${path} with ${flagOf(openOptions.provider)} ${provider}.`,
       {
         remedy: `Pass one of: ${known.join(', ')}.`,
-        details: { option: openOptionFlags.provider, known },
+        details: { option: flagOf(openOptions.provider), known },
       },
     );
   }
   checkDevice(options.device);
   const rejected = requestedOptions(options).find((name) => !chosen.honours.has(name));
   if (rejected === undefined) return chosen;
-  const flag = openOptionFlags[rejected];
+  const flag = flagOf(openOptions[rejected]);
   const others = among.filter(({ honours }) => honours.has(rejected));
   throw new TrtforgeError('TF_USAGE', `${flag} has no effect on ${path}, which ${chosen.name} runs.`, {
     remedy: `Remove ${flag}: it is for ${others.map(describe).join(' and ')}.`,
@@ -67,10 +68,8 @@ export function chooseBackEnd(
   });
 }
 
-const optionNames = Object.keys(openOptionFlags) as readonly (keyof OpenOptions)[];
-
 const requestedOptions = (options: OpenOptions): readonly (keyof OpenOptions)[] =>
-  optionNames.filter((name) => {
+  namesOf(openOptions).filter((name) => {
     const value = options[name];
     return (
       value !== undefined &&
@@ -80,4 +79,4 @@ const requestedOptions = (options: OpenOptions): readonly (keyof OpenOptions)[] 
   });
 
 const describe = ({ name, takes, provider }: BackEnd): string =>
-  `${takes}s on ${name}${provider === null ? '' : ` (${openOptionFlags.provider} ${provider})`}`;
+  `${takes}s on ${name}${provider === null ? '' : ` (${flagOf(openOptions.provider)} ${provider})`}`;

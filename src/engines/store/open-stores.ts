@@ -1,27 +1,57 @@
 import { join } from 'node:path';
 import { statIfThere } from '../../base/files/files.js';
 import { cacheFolder } from '../../base/files/folders.js';
+import * as is from '../../base/options/kinds.js';
+import { type OptionsOf, optional } from '../../base/options/option.js';
 import { parseSize } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
 import { LocalStore, storeFolder } from './local.js';
 import { remoteAddress, unusedEndpoint } from './remote/address.js';
 import type { RemoteStore } from './remote/remote-store.js';
-import { noTrust, openTrust, splitPaths, type Trust, type TrustOptions } from './trust.js';
+import { noTrust, openTrust, signatureOptions, splitPaths, type Trust } from './trust.js';
 
 /** Goes up when a passport is checked another way. */
 const MEMO = 'verified-engines-2';
 
 /** Which stores are asked, in which order, and which of their engines are trusted. */
-export interface StoreOptions extends TrustOptions {
+export const storeOptions = {
   /** The store's folder (default: `$TENSORRT_CACHE_DIR` or `~/.cache/trtforge/engines`), or false for none. */
-  readonly store?: string | false;
+  store: optional(is.either(is.text, is.only(false)), {
+    flags: '--cache-dir <folder>',
+    trust: true,
+    describe: 'the engine store (default: ~/.cache/trtforge/engines)',
+    env: 'TENSORRT_CACHE_DIR',
+  }),
   /** Folders of more stores that are asked after it and never written (default: `TRTFORGE_CACHE_FROM`, several separated by `:`). */
-  readonly layers?: readonly string[];
+  layers: optional(is.list<string>(), {
+    flags: '--cache-from <folder>',
+    trust: true,
+    describe: 'another store that is searched after it and never written (default: TRTFORGE_CACHE_FROM)',
+    repeat: true,
+    configOnly: true,
+  }),
   /** Address of the remote store (`s3://bucket/prefix`, `http://host:9000/bucket`; default: what `ARTIFACTS_BUCKET` and its companions name), or false for none. */
-  readonly remote?: string | false;
+  remote: optional(is.either(is.text, is.only(false)), {
+    flags: '--remote <address>',
+    trust: true,
+    describe:
+      'a store shared by machines: s3://bucket/prefix or http://host:9000/bucket (default: ARTIFACTS_BUCKET); none for none',
+    group: 'Store',
+    advanced: true,
+    parse: (address: string) => (address === 'none' ? false : address),
+  }),
   /** The store holds at most so many bytes of plans; engines used least recently go (default: `TENSORRT_CACHE_MAX_SIZE`, else no limit). */
-  readonly maxBytes?: number;
-}
+  maxBytes: optional(is.whole(1), {
+    flags: '--max-size <size>',
+    describe:
+      'the store holds at most so many bytes of plans: 50G; engines used least recently go (default: no limit)',
+    parse: parseSize,
+    env: 'TENSORRT_CACHE_MAX_SIZE',
+  }),
+  ...signatureOptions,
+};
+
+export interface StoreOptions extends OptionsOf<typeof storeOptions> {}
 
 /** Stores as a build asks them. */
 export interface EngineStores {

@@ -1,6 +1,8 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { delimiter } from 'node:path';
 import { FileMemo, type FileStamp, stampOf } from '../../base/files/file-memo.js';
+import * as is from '../../base/options/kinds.js';
+import { type OptionsOf, optional } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import { passportPath } from '../identity/engine-name.js';
 import type { Passport } from '../identity/passport.js';
@@ -19,14 +21,38 @@ export interface Trust {
 
 export const noTrust: Trust = { required: false, keys: new Map(), signingKey: null };
 
-export interface TrustOptions {
+/** Whose engines are trusted. What nobody passes is left to the environment. */
+export const trustOptions = {
   /** Reject engines that no trusted key signed (default: off). */
-  readonly requireSignature?: boolean;
+  requireSignature: optional(is.flag, {
+    flags: '--require-signature',
+    trust: true,
+    describe: 'load engines only that a trusted key signed',
+    env: 'TRTFORGE_REQUIRE_SIGNATURE',
+    make: (isSet: boolean) => isSet || undefined,
+  }),
   /** Paths of Ed25519 public keys in PEM form (default: `TRTFORGE_TRUSTED_KEYS`, several separated by `:`). */
-  readonly trustKeys?: readonly string[];
+  trustKeys: optional(is.list<string>(), {
+    flags: '--trust-key <file>',
+    trust: true,
+    describe:
+      'a public key whose signatures are trusted; repeat it for more (default: TRTFORGE_TRUSTED_KEYS)',
+    repeat: true,
+  }),
+};
+
+/** And who signs. */
+export const signatureOptions = {
+  ...trustOptions,
   /** Path of the Ed25519 private key that signs what is built (default: `TRTFORGE_SIGNING_KEY`). Its own engines are trusted. */
-  readonly signKey?: string;
-}
+  signKey: optional(is.text, {
+    flags: '--sign-key <file>',
+    trust: true,
+    describe: 'the private key that signs engines built here (default: TRTFORGE_SIGNING_KEY)',
+  }),
+};
+
+export interface TrustOptions extends OptionsOf<typeof signatureOptions> {}
 
 /** Whether an engine has to be signed, and what counts of it covered by its signature. */
 export const isSignatureRequired = (

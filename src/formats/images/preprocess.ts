@@ -1,3 +1,5 @@
+import * as is from '../../base/options/kinds.js';
+import { optional } from '../../base/options/option.js';
 import type { Tensor } from '../tensor/tensor.js';
 import type { Image } from './image.js';
 import { resizeAntialiased, resizeBilinear, roundHalfEven } from './resize.js';
@@ -54,6 +56,21 @@ export const preprocessings: Readonly<Record<string, Preprocessing>> = {
     mean: [0.5, 0.5, 0.5],
     std: [0.5, 0.5, 0.5],
   },
+};
+
+/** How samples that are images become inputs. */
+export const preparationOptions = {
+  preprocess: optional(is.word<string>(), {
+    flags: '--preprocess <name>',
+    group: 'Inputs',
+    describe: 'how images among the samples are prepared, as in evaluations',
+    choices: Object.keys(preprocessings),
+  }),
+  imgsz: optional(is.whole(16, 8192), {
+    flags: '--imgsz <pixels>',
+    group: 'Inputs',
+    describe: 'width and height of images where the model leaves them open (default: that of --preprocess)',
+  }),
 };
 
 /** Where the image lies on the canvas: canvas = image * scale + offset. */

@@ -1,3 +1,6 @@
+import * as is from '../../base/options/kinds.js';
+import { type OptionsOf, optional } from '../../base/options/option.js';
+import { parseShapes, shapesByName } from '../../base/options/readers.js';
 import type { WorkContext } from '../../events.js';
 import { modelFacts } from './facts-of-model.js';
 import { viewModel } from './model.js';
@@ -9,16 +12,35 @@ import { inferShapes } from './shapes/infer.js';
 import { feedInputs, valueFacts } from './value-facts.js';
 import { listWeights } from './weight-list.js';
 
-export interface InspectOptions {
+export const inspectOptions = {
   /** Shapes of inputs, by name, that FLOPs, memory and the shapes of nodes are for; default: as declared. */
-  readonly shapes?: ReadonlyMap<string, readonly number[]>;
+  shapes: optional(is.map<readonly number[]>(), {
+    flags: '--shapes <shapes>',
+    group: 'Inputs',
+    describe: 'shapes of inputs that FLOPs and memory are for, as x:1x3x224x224 (default: as declared)',
+    parse: parseShapes,
+    repeat: true,
+    make: shapesByName,
+  }),
   /** Lists the nodes whose name or operator matches. */
-  readonly nodes?: RegExp;
+  nodes: optional(is.pattern, {
+    flags: '--nodes <regex>',
+    describe:
+      'list the nodes whose name or operator matches, with attributes, output shapes and FLOPs; . for all',
+  }),
   /** Lists the weights whose name matches, with the range of their values. */
-  readonly weights?: RegExp;
+  weights: optional(is.pattern, {
+    flags: '--weights <regex>',
+    describe: 'list the weights whose name matches, with range, zeros and 2:4 sparsity; . for all',
+  }),
   /** Whether every weight is read; NaN, infinities and values outside FP16 are findings. */
-  readonly checkWeights?: boolean;
-}
+  checkWeights: optional(is.flag, {
+    flags: '--check-weights',
+    describe: 'read every weight and report NaN, infinities and values outside FP16',
+  }),
+};
+
+export interface InspectOptions extends OptionsOf<typeof inspectOptions> {}
 
 export type InspectContext = WorkContext;
 

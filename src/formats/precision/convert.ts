@@ -1,5 +1,7 @@
 import { statSync } from 'node:fs';
 import { assertNotInput, protectingInputs } from '../../base/files/user-files.js';
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase, type WorkContext } from '../../events.js';
 import { assertWellTyped, inferDtypes, opsetsOf } from '../onnx/dtype-inference.js';
@@ -17,10 +19,10 @@ import { CALIBRATION_LOG, type Calibrate } from './calibrate/ranges.js';
 import type { ConversionResult } from './conversion.js';
 import { dequantizeCodes } from './dequantize-codes.js';
 import { operatorName } from './flow.js';
-import type { FloatFormatId, FormatId } from './formats/index.js';
+import { defaultFormat, type FloatFormatId, type FormatId, formatIds } from './formats/index.js';
 import { normalise } from './normalise.js';
 import {
-  type ConversionOptions,
+  conversionOptions,
   type ResolvedConversion,
   resolveConversion,
   type WeightsOnly,
@@ -34,10 +36,24 @@ import { betweenRule, rules } from './rules.js';
 import type { ConvertedStream } from './weight-conversion.js';
 
 /** Only the precision has no default. */
-export type ConvertOptions = ConversionOptions & { readonly precision: FormatId } & Pick<
-    WriteOptions,
-    'externalData'
-  >;
+export const convertOptions = {
+  precision: needed(is.word<FormatId>(), {
+    flags: '--precision <type>',
+    describe: 'what to convert to',
+    choices: formatIds,
+    default: defaultFormat.id,
+  }),
+  externalData: optional(is.word<NonNullable<WriteOptions['externalData']>>(), {
+    flags: '--external-data <when>',
+    advanced: true,
+    describe: 'put the weights into a file beside the model',
+    choices: ['auto', 'never', 'always'],
+    default: 'auto',
+  }),
+  ...conversionOptions,
+};
+
+export interface ConvertOptions extends OptionsOf<typeof convertOptions> {}
 
 export type ConvertContext = WorkContext;
 

@@ -1,5 +1,9 @@
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../base/options/option.js';
+import { pattern, splitAtCommas } from '../../base/options/readers.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
+import { preparationOptions } from '../images/preprocess.js';
 import type { Calibrate } from './calibrate/ranges.js';
 import type { CalibrationFacts } from './conversion.js';
 import type { FloatFormat, QuantizedFormat } from './formats/format.js';
@@ -7,11 +11,13 @@ import {
   defaultFormat,
   type FormatId,
   floatFormatNamed,
+  floatFormats,
   formatIds,
   quantizedFormatNamed,
   type RestId,
+  restIds,
 } from './formats/index.js';
-import type { PluginTypes } from './plugin-types.js';
+import { type PluginTypes, parsePluginTypes } from './plugin-types.js';
 
 /**
  * The revision of the conversion's behaviour, part of the identity of every converted engine: engines that an older converter made are not found again.
@@ -41,14 +47,24 @@ interface DeclaredInput {
   readonly shape: readonly (number | string | null)[] | null;
 }
 
+/** What samples are read from. */
+export const sampleFiles =
+  'npz, npy, NAME=@FILE.npy, images, WAV, a recorded stream, a folder or a list (.txt) of them';
+
 /** Samples by which a conversion is judged. */
-export interface JudgingSamples {
-  readonly files: readonly string[];
-  readonly preprocess?: string;
-  readonly imgsz?: number;
+export const judgingSampleOptions = {
+  files: needed(is.list<string>(), {
+    flags: '--inputs <file>',
+    group: 'Inputs',
+    describe: `samples to compare on (default: drawn): ${sampleFiles}; inputs that they lack are drawn`,
+    repeat: true,
+  }),
+  ...preparationOptions,
   /** The samples that the ranges were not made of; default all. */
-  readonly part?: 'held-out';
-}
+  part: optional(is.words('held-out')),
+};
+
+export interface JudgingSamples extends OptionsOf<typeof judgingSampleOptions> {}
 
 /** Samples to run the FP32 model on, and what runs it: only when the model is converted, not when its engine is found. */
 export interface Calibration {
@@ -70,32 +86,99 @@ export interface Calibration {
   readonly forComponent?: (name: string, inputs: readonly DeclaredInput[]) => Calibration | undefined;
 }
 
+const staysFp32 = { group: 'What stays FP32' } as const;
+const operatorsOf = (texts: readonly string[]): ReadonlySet<string> => new Set(texts.flatMap(splitAtCommas));
+
+/** Defaults of --data-max lower than the largest value. */
+const dataLimits = floatFormats
+  .filter(({ dataMax, maxFinite }) => dataMax < maxFinite)
+  .map(({ id, dataMax }) => `${dataMax} for ${id}`)
+  .join(', ');
+
 /** How to convert, as a user passes it; everything has a default. */
-export interface ConversionOptions {
-  /** Default `keep`. */
-  readonly ioTypes?: IoTypes;
+export const conversionOptions = {
   /** Nodes whose name matches stay FP32. */
-  readonly keepNodes?: readonly RegExp[];
-  /** Nodes whose name matches get no codes where the precision is a quantized one: they become what `rest` states. */
-  readonly unquantizedNodes?: readonly RegExp[];
+  keepNodes: optional(is.list<RegExp>(), {
+    flags: '--keep-nodes <regex>',
+    ...staysFp32,
+    describe: 'nodes whose name matches stay FP32',
+    parse: pattern,
+    repeat: true,
+  }),
   /** Operators that stay FP32, as `Type` or `domain::Type`. */
-  readonly keepOps?: ReadonlySet<string>;
+  keepOps: optional(is.set<string>(), {
+    flags: '--keep-ops <types>',
+    ...staysFp32,
+    describe: 'operators that stay FP32, separated by commas',
+    repeat: true,
+    make: operatorsOf,
+  }),
   /** Operators converted although they stay FP32 by default. */
-  readonly convertOps?: ReadonlySet<string>;
+  convertOps: optional(is.set<string>(), {
+    flags: '--convert-ops <types>',
+    ...staysFp32,
+    describe: 'operators converted although they stay FP32 by default',
+    repeat: true,
+    make: operatorsOf,
+  }),
   /** Types of operators that ONNX does not define; others of them stay FP32. */
-  readonly pluginTypes?: PluginTypes;
+  pluginTypes: optional(is.map() as is.Kind<PluginTypes>, {
+    flags: '--plugin-types <types>',
+    ...staysFp32,
+    describe:
+      "types of a plug-in's inputs and outputs, OPERATOR:fp16 or OPERATOR:[fp16,int32]:[fp16]; others stay FP32",
+    parse: parsePluginTypes,
+    repeat: true,
+    make: (read: readonly ReturnType<typeof parsePluginTypes>[]) => new Map(read),
+    advanced: true,
+  }),
   /** A weight with a larger magnitude keeps its readers FP32; default: the format's largest value. */
-  readonly initMax?: number;
+  initMax: optional(is.decimal(0), {
+    flags: '--init-max <number>',
+    ...staysFp32,
+    describe:
+      'a weight with a larger magnitude keeps its nodes FP32 (default: the largest value of the type)',
+  }),
   /** An activation that went beyond this magnitude during calibration keeps the nodes around it FP32; default: the format's. */
-  readonly dataMax?: number;
+  dataMax: optional(is.decimal(0), {
+    flags: '--data-max <number>',
+    ...staysFp32,
+    describe: `an activation beyond this in calibration keeps its nodes FP32 (default: ${dataLimits})`,
+  }),
   /** Products and sums over more terms than this stay FP32; undefined for no limit. */
-  readonly maxReductionDepth?: number;
-  readonly calibration?: Calibration;
+  maxReductionDepth: optional(is.whole(1), {
+    flags: '--max-reduction-depth <terms>',
+    ...staysFp32,
+    describe: 'products and sums over more terms stay FP32 (default: no limit)',
+  }),
   /** What everything but the pairs becomes where the precision is a quantized one; default: FP16. */
-  readonly rest?: RestId;
+  rest: optional(is.word<RestId>(), {
+    flags: '--high-precision <type>',
+    describe: 'what is around quantized nodes',
+    choices: restIds,
+    default: defaultFormat.id,
+  }),
+  /** Default `keep`. */
+  ioTypes: optional(is.word<IoTypes>(), {
+    flags: '--io-types <what>',
+    describe: "the model's own inputs and outputs keep FP32, or convert",
+    choices: ['keep', 'convert'],
+    default: 'keep',
+  }),
+  /** Nodes whose name matches get no codes where the precision is a quantized one: they become what `rest` states. */
+  unquantizedNodes: optional(is.list<RegExp>(), {
+    flags: '--high-precision-nodes <regex>',
+    advanced: true,
+    describe: 'nodes whose name matches are not quantized: they become what --high-precision states',
+    parse: pattern,
+    repeat: true,
+  }),
+  calibration: optional(is.object<Calibration>()),
   /** Whether a model of which no node gets the precision is written all the same, with a warning; default: an error. */
-  readonly allowUnconverted?: boolean;
-}
+  allowUnconverted: optional(is.flag),
+};
+
+export interface ConversionOptions extends OptionsOf<typeof conversionOptions> {}
 
 /** What a measurement asks for: the activations keep their values where the precision is a quantized one. */
 export interface WeightsOnly {

@@ -1,11 +1,10 @@
 import { existsSync } from 'node:fs';
-import { basename, dirname, isAbsolute, join } from 'node:path';
+import { dirname, isAbsolute, join } from 'node:path';
 import { closing, openFile } from '../../base/files/byte-source.js';
 import { isRecord, type JsonRecord } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../tensor/dtype.js';
 import { readNpy, readNpyHeader } from '../tensor/npy.js';
-import { openNpz } from '../tensor/npz.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { LineFault, longBase64, type ReferenceLine } from './lines.js';
 import type { NumberLists } from './number-lists.js';
@@ -17,16 +16,12 @@ type Side = 'inputs' | 'outputs';
 const MAX_CHUNK_BYTES = 2 ** 32;
 
 /**
- * Makes tensors of their encodings: base64 of raw bytes, lists of numbers, the path of an npy file, and ours, the member of an npz file beside.
- * Throws LineFault.
+ * Makes tensors of their encodings: base64 of raw bytes, lists of numbers, the path of an npy file. Throws LineFault.
  */
 export class TensorDecoder {
   /** Of the reference. */
   readonly #path: string;
   readonly #lists: NumberLists;
-  /** Members of npz files that this chunk and the one before it used: the outputs of one are inputs of the next. */
-  #members = new Map<string, Tensor>();
-  #membersBefore: ReadonlyMap<string, Tensor> = new Map();
   /** What files beside gave this chunk. */
   #bytes = 0;
 
@@ -37,8 +32,6 @@ export class TensorDecoder {
 
   /** To be called before the tensors of another chunk. */
   turn(): void {
-    this.#membersBefore = this.#members;
-    this.#members = new Map();
     this.#bytes = 0;
   }
 
@@ -57,7 +50,7 @@ export class TensorDecoder {
         return { name, dtype, shape };
       }
       const encoded = encodedTensor(name, node);
-      if ('data_b64' in encoded || 'npz' in encoded) return { name, ...declared(name, encoded) };
+      if ('data_b64' in encoded) return { name, ...declared(name, encoded) };
       return orFault(() =>
         closing(openFile(this.#npyPath(name, encoded)), (file) => {
           const { dtype, shape } = readNpyHeader(file);
@@ -72,37 +65,11 @@ export class TensorDecoder {
     if (isList(node)) return this.#lists.tensor(node, side, name, line.text);
     const encoded = encodedTensor(name, node);
     if ('data_b64' in encoded) return base64Tensor(name, encoded, line);
-    if ('npz' in encoded) return this.#member(name, encoded);
     const path = this.#npyPath(name, encoded);
     return orFault(() => {
       this.#count(closing(openFile(path), readNpyHeader));
       return readNpy(path);
     });
-  }
-
-  #member(name: string, node: JsonRecord): Tensor {
-    const [npz, member] = [node.npz, node.tensor];
-    if (typeof npz !== 'string' || typeof member !== 'string' || basename(npz) !== npz) {
-      throw new LineFault(`${name} does not name the member and the npz file of its tensor`);
-    }
-    const { dtype, shape } = declared(name, node);
-    const key = `${npz}/${member}`;
-    const tensor =
-      this.#members.get(key) ??
-      this.#membersBefore.get(key) ??
-      orFault(() =>
-        closing(openNpz(join(dirname(this.#path), npz), { voidDtype: dtype }), (file) => {
-          this.#count(file.describe(member));
-          return file.read(member);
-        }),
-      );
-    if (tensor.dtype !== dtype || tensor.shape.join() !== shape.join()) {
-      throw new LineFault(
-        `${member} in ${npz} is ${tensor.dtype} [${tensor.shape}], not ${dtype} [${shape}]`,
-      );
-    }
-    this.#members.set(key, tensor);
-    return tensor;
   }
 
   /** Beside the reference, or where the command runs, as the first tools that wrote such paths had it. */

@@ -10,10 +10,10 @@ import { NumberLists } from './number-lists.js';
 import type { DamagedLine, ReadOptions, Reference, ReferenceChunk, ReferenceHeader } from './reference.js';
 
 /**
- * Opens a JSONL reference; its first whole line states names, dtypes and shapes. Throws TF_FILE_…, TF_REFERENCE_INVALID when no line is whole. Memory is
+ * Opens a reference: a file of JSON lines; the first whole one states names, dtypes and shapes. Throws TF_FILE_…, TF_REFERENCE_INVALID when no line is whole. Memory is
  * that of one line, a few times over.
  */
-export function openJsonlReference(path: string): Reference {
+export function openReference(path: string): Reference {
   const source = openFile(path);
   try {
     const lists = new NumberLists();
@@ -43,8 +43,6 @@ function readHeader(source: ByteSource, decoder: TensorDecoder): ReferenceHeader
     },
     (line): ReferenceHeader => ({
       path: source.path,
-      form: 'jsonl',
-      chunks: null,
       bytes: source.size,
       provenance: provenanceIn(line.metadata),
       inputs: decoder.describe(line, 'inputs'),
@@ -56,7 +54,7 @@ function readHeader(source: ByteSource, decoder: TensorDecoder): ReferenceHeader
   throw new TrtforgeError('TF_REFERENCE_INVALID', `${source.path} is empty.`);
 }
 
-/** The inputs of each chunk, in turn and without a turn of the event loop; for `openReference`'s JSONL file or the index of a compact reference. Throws what `chunks` throws. */
+/** The inputs of each chunk, in turn and without a turn of the event loop. Throws what `chunks` throws. */
 export function* recordedInputs(path: string): Generator<NamedTensors> {
   const source = openFile(path);
   try {

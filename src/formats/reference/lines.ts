@@ -93,7 +93,7 @@ export class LineReader {
     if (length > constants.MAX_STRING_LENGTH) {
       throw new LineFault(
         `it has ${length} bytes, more than the ${constants.MAX_STRING_LENGTH} of the longest string of Node.js`,
-        'Record the stream in the compact form (`-o FOLDER` without `.jsonl`), or have its recorder write the tensors as npy files and their paths as npy_path.',
+        'Have its recorder write the tensors as npy files and their paths as npy_path.',
       );
     }
     return withoutBase64(bytes.subarray(0, length));

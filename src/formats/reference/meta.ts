@@ -4,7 +4,7 @@ import { isRecord, type JsonRecord } from '../../base/text/lenient-json.js';
 /** Where our own facts stand in the `metadata` of a line. */
 export const OWN_KEY = 'x_trtforge';
 
-/** Who made a reference, of what, how; kept in `metadata.x_trtforge` of the first line, or in `reference.json`. */
+/** Who made a reference, of what, how; kept in `metadata.x_trtforge` of the first line. */
 export const provenanceSchema = z.object({
   tool: z.string(),
   version: z.string(),
@@ -38,7 +38,7 @@ export const recordedAs = {
 
 /** What is recorded beside the tensors; null where it is not. */
 export interface ChunkMeta {
-  /** Line of a JSONL file, from 1; position in a compact reference, from 1. */
+  /** Line of the file, from 1. */
   readonly line: number;
   readonly chunkLength: number | null;
   readonly encodedLength: number | null;

@@ -12,11 +12,7 @@ export interface Reference extends Disposable {
 
 export interface ReferenceHeader {
   readonly path: string;
-  /** `jsonl`: one JSON object a line. `compact`: a folder of npz files in which nothing is stored twice. */
-  readonly form: 'jsonl' | 'compact';
-  /** null where it is known only after reading all of it. */
-  readonly chunks: number | null;
-  /** Of the files that hold the tensors. */
+  /** Of the file. */
   readonly bytes: number;
   /** null for references that others made. */
   readonly provenance: Provenance | null;
@@ -72,10 +68,7 @@ export interface ReferenceWriter {
 
 export interface WrittenReference {
   readonly path: string;
-  readonly form: 'jsonl' | 'compact';
   readonly chunks: number;
-  /** Of the files. */
+  /** Of the file. */
   readonly bytes: number;
-  /** Of the tensors in memory: what is stored twice counts twice. */
-  readonly tensorBytes: number;
 }

@@ -3,21 +3,12 @@ import { throwIfCancelled } from '../../base/process/cancel.js';
 import { pythonJsonText } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
-import { beginCompact } from './compact.js';
 import { OWN_KEY, type Provenance } from './meta.js';
 import type { ReferenceChunk, ReferenceWriter, WritableChunk, WrittenReference } from './reference.js';
 
-/** `.jsonl` in any case is JSONL; every other path is the folder of a compact reference. */
-const formOf = (path: string): WrittenReference['form'] => (/\.jsonl$/i.test(path) ? 'jsonl' : 'compact');
-
-/** Begins a reference in the form of its path. Throws TF_WRITE_FAILED; TF_USAGE when a folder that is not empty is in the way. */
-export function beginReference(path: string, provenance: Provenance | null): ReferenceWriter {
-  return formOf(path) === 'jsonl' ? beginJsonl(path, provenance) : beginCompact(path, provenance);
-}
-
 /**
- * Writes a whole reference, chunk by chunk in constant memory: what `openReference` reads, or chunks made on the way. JSONL or compact by the path
- * (see `formOf`). Throws TF_WRITE_FAILED, TF_CANCELLED, and what the chunks throw; nothing half-written stays.
+ * Writes a whole reference, chunk by chunk in constant memory: what `openReference` reads, or chunks made on the way. Throws
+ * TF_USAGE, TF_WRITE_FAILED, TF_CANCELLED, and what the chunks throw; nothing half-written stays.
  */
 export async function writeReference(
   path: string,
@@ -40,17 +31,20 @@ export async function writeReference(
 /** Multiple of three bytes, so that base64 of the pieces put together is base64 of the whole. */
 const PIECE = 3 << 18;
 
-function beginJsonl(path: string, provenance: Provenance | null): ReferenceWriter {
+/** Begins a reference. Throws TF_WRITE_FAILED; TF_USAGE for a path without the ending by which samples are known to be a recorded stream. */
+export function beginReference(path: string, provenance: Provenance | null): ReferenceWriter {
+  if (!/\.jsonl$/i.test(path))
+    throw new TrtforgeError('TF_USAGE', `${path} does not end in .jsonl, as recorded streams do.`, {
+      remedy: 'Name a file: -o ref.jsonl',
+    });
   const file = beginFile(path);
   let chunks = 0;
-  let tensorBytes = 0;
   const text = (part: string): void => file.write(Buffer.from(part));
   const tensors = (side: NamedTensors): void => {
     let separator = '';
     for (const [name, tensor] of side) {
       text(`${separator}${JSON.stringify(name)}:`);
       writeTensor(file.write, tensor);
-      tensorBytes += tensor.bytes.length;
       separator = ',';
     }
   };
@@ -71,7 +65,7 @@ function beginJsonl(path: string, provenance: Provenance | null): ReferenceWrite
       const bytes = file.position;
       if (chunks === 0) throw new TrtforgeError('TF_REFERENCE_INVALID', `${path} would have no chunks.`);
       file.publish();
-      return { path, form: 'jsonl', chunks, bytes, tensorBytes };
+      return { path, chunks, bytes };
     },
     discard: file.discard,
   };

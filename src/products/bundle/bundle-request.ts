@@ -1,5 +1,6 @@
+import type { OptionsOf } from '../../base/options/option.js';
 import type { BuildOptions, PlanBuilder } from '../../engines/builder/build.js';
-import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import type { onlyLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { WorkContext } from '../../events.js';
 
 /** What to build of a bundle; all but the meta file and the folder has a default. */
@@ -8,7 +9,7 @@ export interface BundleRequest
       BuildOptions,
       'model' | 'profiles' | 'modelName' | 'extension' | 'timingCache' | 'logFolder' | 'output'
     >,
-    Pick<EngineLoadOptions, 'allowHostCode' | 'weightBudget'> {
+    OptionsOf<typeof onlyLoadOptions> {
   /** Path of `model_meta.json`. */
   readonly meta: string;
   /** Where the models are; default: beside the meta file. */
@@ -49,7 +50,6 @@ export const chainCheckOf = ({ check = {} }: BundleRequest): ChainCheckRequest |
 export interface BundleContext extends WorkContext {
   /** The command line of this run, for its report; none where a program calls the library. */
   readonly commandLine?: string;
-  readonly environment?: NodeJS.ProcessEnv;
   /** What builds plans; default: the builder of the request. */
   readonly build?: PlanBuilder;
 }

@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import type { GpuList } from '../../addon/addon.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { assertNotInput } from '../../base/files/user-files.js';
+import { valuesOf } from '../../base/options/option.js';
 import type { PlanBuilder, ResolvedBuild } from '../../engines/builder/build.js';
 import { namedBuilder } from '../../engines/builder/build-engine.js';
 import { measuresKernels } from '../../engines/builder/timing-cache.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
+import { onlyLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener, WorkEvent } from '../../events.js';
 import type { Machine } from '../../forge/environment.js';
@@ -201,9 +203,9 @@ export class ComponentRun {
 
   /** The engine, loaded with the libraries that it was built with. */
   get engine(): SmokeSubject {
-    const { device = 0, allowHostCode, weightBudget } = this.#setting.request;
+    const { device = 0, ...request } = this.#setting.request;
     const { toolchain, pluginPaths: plugins } = this.prepared;
-    const options = { device, toolchain, plugins, allowHostCode, weightBudget };
+    const options = { ...valuesOf(onlyLoadOptions, request), device, toolchain, plugins };
     return { ran: 'engine', path: enginePath(this.#setting.request, this.name), options, instead: null };
   }
 

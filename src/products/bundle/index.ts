@@ -16,5 +16,6 @@ export async function forgeBundle(
   return unlessCancelled(report, report.failure, context.signal);
 }
 export type { OpenRecogniser, RecogniserOptions } from '../../quality/tasks/recogniser.js';
+export { bundleParts } from './bundle-parts.js';
 export { openRecogniser } from './recogniser.js';
 export { taskKind as tokenTask } from './token-task.js';

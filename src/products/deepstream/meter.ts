@@ -60,7 +60,6 @@ async function benchOnce(
       toolchain,
       device,
       plugins,
-      allowHostCode: false,
       shapes: {
         kind: 'shapes',
         shapes: new Map(shapesAt(inputs, batch).map(({ name, dims }) => [name, dims])),

@@ -4,7 +4,7 @@ import { chosenGpu } from '../../addon/chosen-gpu.js';
 import { type CommandRunner, runCommand } from '../../base/process/command.js';
 import type { BuilderName } from '../../engines/builder/build.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { Work } from '../../events.js';
 import { type BenchTool, benchers } from '../../quality/bench/bench-with.js';
 import { debianPackages } from '../../tensorrt/toolchain/installed-packages.js';
 import { EngineBuilder, type StreamsBuildOptions } from './builder.js';
@@ -21,17 +21,11 @@ export interface StreamsSetup {
   readonly device: number;
 }
 
-export interface SetupContext {
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
-  readonly environment: NodeJS.ProcessEnv;
-}
-
 /** The real builder and meter for a plan. */
 export function streamsEffects(
   { inputs, paths, request }: StreamsPlan,
   setup: StreamsSetup,
-  context: SetupContext,
+  context: Work,
 ): StreamsEffects {
   const { build, builder, meter, mode, device } = setup;
   const { toolchain, plugins } = build;

@@ -1,13 +1,21 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { faultText } from '../../base/text/schema-error.js';
-import type { CommandContext } from '../../cli/command.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
+import { type Work, type WorkContext, workOf } from '../../events.js';
 import { readEnginesFile } from './engines-file.js';
 import { FleetStore, LARGEST_PLAN, notHere, unreadableHere } from './fleet-store.js';
-import { lookedUp, planFleet, planId } from './plan.js';
+import type { ModelReaders } from './model-options.js';
+import { decideFleet, lookedUp, planId } from './plan.js';
 import { type FleetJob, type FleetPlan, fleetPlanSchema, jobSchema } from './plan-schema.js';
+import { unseenStore } from './schedulers/where.js';
+
+/** A fleet, and who reads its models. */
+export interface FleetOptions extends ModelReaders {
+  /** An engines file, or the address of a plan (`STORE/fleet/ID.json`). */
+  readonly fleet: string;
+}
 
 /** A plan and the store it is about. */
 export interface Fleet {
@@ -19,6 +27,28 @@ export interface Fleet {
   /** Whether a trusted key signed its document. */
   readonly isSigned: boolean;
   readonly store: FleetStore;
+  readonly readers: ModelReaders;
+}
+
+/**
+ * Decides every engine of a fleet, looks which of them the store has, and keeps the plan in its store; builds nothing. Throws TF_FLEET_INVALID, and what opening the store and
+ * reading the models throw.
+ *
+ * ```ts
+ * const plan = await planFleet({ fleet: 'engines.yaml' });
+ * use(plan.jobs.filter(({ state }) => state === 'missing'));
+ * ```
+ */
+export function planFleet(
+  options: FleetOptions,
+  context?: WorkContext,
+): Promise<FleetPlan & { readonly address: string }> {
+  const work = workOf(context);
+  return withFleet(options, work, { keep: true }, async ({ plan, address }) => {
+    for (const message of unseenStore(plan.store, plan.targets))
+      work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    return { ...plan, address };
+  });
 }
 
 /**
@@ -26,23 +56,26 @@ export interface Fleet {
  * `asPlanned`. Throws TF_FLEET_INVALID and what opening the store and planning throw.
  */
 export async function withFleet<T>(
-  given: string,
-  context: CommandContext,
+  { fleet: given, bundleParts, profileSources, afterFailure }: FleetOptions,
+  work: Work,
   how: { readonly keep?: boolean; readonly asPlanned?: boolean },
-  work: (fleet: Fleet) => Promise<T>,
+  use: (fleet: Fleet) => Promise<T>,
 ): Promise<T> {
+  const readers = { bundleParts, profileSources, afterFailure };
   const [, place, id] = /^(.+?)\/+fleet\/([0-9a-f]{12}|[0-9a-f]{32})\.json$/.exec(given) ?? [];
   const file = place === undefined ? readEnginesFile(given) : null;
-  const store = await FleetStore.open(file?.store ?? place!, context.environment);
+  const store = await FleetStore.open(file?.store ?? place!, work.environment);
   try {
     if (file !== null) {
-      const plan = await planFleet(file, store, context);
-      const isSigned = await keepPlan(plan, store, how, context);
-      return await work({ plan, address: store.address(keyOf(plan.id)), isOwn: true, isSigned, store });
+      const plan = await decideFleet(file, store, readers, work);
+      const isSigned = await keepPlan(plan, store, how, work);
+      const address = store.address(keyOf(plan.id));
+      return await use({ plan, address, isOwn: true, isSigned, store, readers });
     }
     const { plan, isSigned } = await readPlan(id!, store);
-    const now = how.asPlanned === true ? plan : await lookedUp(plan, store, context);
-    return await work({ plan: now, address: store.address(keyOf(plan.id)), isOwn: false, isSigned, store });
+    const now = how.asPlanned === true ? plan : await lookedUp(plan, store, work);
+    const address = store.address(keyOf(plan.id));
+    return await use({ plan: now, address, isOwn: false, isSigned, store, readers });
   } finally {
     store.close();
   }
@@ -55,7 +88,7 @@ async function keepPlan(
   plan: FleetPlan,
   store: FleetStore,
   { keep = false }: { readonly keep?: boolean },
-  { emit }: CommandContext,
+  { emit }: Work,
 ): Promise<boolean> {
   const there = await readPlan(plan.id, store).catch((error) => {
     if (error instanceof TrtforgeError) return null;

@@ -123,8 +123,8 @@ export const fleetStatusSchema = z.object({
   schedulers: z.array(z.object({ name: z.string(), why: z.string().nullable() })),
 });
 
-export type FleetStatus = z.infer<typeof fleetStatusSchema>;
+export interface FleetStatus extends z.infer<typeof fleetStatusSchema> {}
 export interface FleetPlan extends z.infer<typeof fleetPlanSchema> {}
 export type FleetJob = z.infer<typeof jobSchema>;
 export type WorkRecord = z.infer<typeof workRecordSchema>;
-export type FleetWork = z.infer<typeof fleetWorkSchema>;
+export interface FleetWork extends z.infer<typeof fleetWorkSchema> {}

@@ -1,5 +1,4 @@
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
-import type { CommandContext } from '../../cli/command.js';
 import { chooseTarget, resolveBuild } from '../../engines/builder/resolve-build.js';
 import { engineNameOf, formatEngineName } from '../../engines/identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../../engines/identity/identity.js';
@@ -7,12 +6,13 @@ import { parseTarget } from '../../engines/identity/target.js';
 import { plainMiss } from '../../engines/store/lookup.js';
 import { inParallel } from '../../engines/store/remote/in-parallel.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
+import type { Work } from '../../events.js';
 import { loadPolicy } from '../../quality/gate/policy.js';
 import { declaredToolchain } from '../../tensorrt/toolchain/find.js';
-import { type EnginesFile, inFolder } from './engines-file.js';
+import type { EnginesFile } from './engines-file.js';
 import { type FleetStore, LARGEST_RECORD } from './fleet-store.js';
+import { buildsOf, inFolder, type ModelReaders } from './model-options.js';
 import { type FleetJob, type FleetPlan, type WorkRecord, workRecordSchema } from './plan-schema.js';
-import { requestsOf } from './requests.js';
 
 /** The identity's document of a job. */
 export const documentOf = ({ model, recipe, target }: Decided): IdentityDocument => ({
@@ -26,25 +26,26 @@ export const documentOf = ({ model, recipe, target }: Decided): IdentityDocument
  * Decides every engine of a fleet and looks which of them the store has; builds nothing. A target that names its TensorRT is decided by that version alone, so
  * a plan is the same on every machine. Throws what `resolveBuild` throws, with the entry and the target before it.
  */
-export async function planFleet(
+export async function decideFleet(
   { store: place, folder, targets, entries }: EnginesFile,
   store: FleetStore,
-  context: CommandContext,
+  readers: ModelReaders,
+  work: Work,
 ): Promise<FleetPlan> {
   const chosen = new Map<string, ReturnType<typeof targetOf>>();
   const chosenFor = (name: string) => {
-    const known = chosen.get(name) ?? targetOf(targets[name]!.target, context);
+    const known = chosen.get(name) ?? targetOf(targets[name]!.target, work);
     chosen.set(name, known);
     return known;
   };
   const jobs = new Map<string, Decided>();
   for (const { path, isBundle, options, targets: names, gate, where } of entries) {
-    const parts = await located(where, () => requestsOf({ path, isBundle, options }, folder, context));
+    const parts = await located(where, () => buildsOf({ path, isBundle, options }, folder, readers, work));
     const asked = gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) };
     for (const on of names)
       for (const { component, request } of parts) {
         const build = await located(`${where}, target ${on}`, async () =>
-          resolveBuild({ ...request, ...(await chosenFor(on)) }, context),
+          resolveBuild({ ...request, ...(await chosenFor(on)) }, work),
         );
         const identity = identityDigest(build.identity);
         const { recipe, target, model: digest } = build.identity;
@@ -57,8 +58,7 @@ export async function planFleet(
           );
         if (earlier !== undefined) {
           const message = `${where}: the target ${on} has the engine of ${earlier.on}, which is built there alone.`;
-          if (earlier.on !== on)
-            context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+          if (earlier.on !== on) work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
           continue;
         }
         jobs.set(identity, {
@@ -74,7 +74,7 @@ export async function planFleet(
       }
   }
   const decided = [...jobs.values()];
-  const states = await inParallel(decided, AT_ONCE, context.signal, (job) => stateOf(job, store, context));
+  const states = await inParallel(decided, AT_ONCE, work.signal, (job) => stateOf(job, store, work));
   const plan = {
     store: place,
     folder,
@@ -94,15 +94,15 @@ export function planId({ store, folder, targets, jobs }: Omit<FleetPlan, 'schema
 }
 
 /** What a target names of its TensorRT decides; else that of this machine. */
-async function targetOf(text: string, { environment }: CommandContext) {
+async function targetOf(text: string, { environment }: Work) {
   const { named, ...target } = parseTarget(text);
   if (named !== undefined) return { target, toolchain: declaredToolchain(target.product, named) };
   return { target, toolchain: (await chooseTarget({ target }, environment)).toolchain };
 }
 
-async function located<T>(where: string, work: () => Promise<T>): Promise<T> {
+async function located<T>(where: string, decide: () => Promise<T>): Promise<T> {
   try {
-    return await work();
+    return await decide();
   } catch (error) {
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
     throw new TrtforgeError(error.code, `${where}: ${error.message}`, { remedy: error.remedy, cause: error });
@@ -113,9 +113,9 @@ async function located<T>(where: string, work: () => Promise<T>): Promise<T> {
 async function stateOf(
   job: Decided,
   store: FleetStore,
-  context: Pick<CommandContext, 'signal'>,
+  { signal }: Work,
 ): Promise<Pick<FleetJob, 'state' | 'why'>> {
-  const held = await store.find(documentOf(job), context.signal);
+  const held = await store.find(documentOf(job), signal);
   if (held.passport === null) return { state: 'missing', why: held.why };
   const { record, fault } = await recordOf(job.identity, store);
   if (hasPassed(job, record, held.passport.built.ms)) return { state: 'have', why: null };
@@ -127,12 +127,8 @@ async function stateOf(
 export const AT_ONCE = 8;
 
 /** The plan with the states looked up again. */
-export async function lookedUp(
-  plan: FleetPlan,
-  store: FleetStore,
-  context: Pick<CommandContext, 'signal'>,
-): Promise<FleetPlan> {
-  const states = await inParallel(plan.jobs, AT_ONCE, context.signal, (job) => stateOf(job, store, context));
+export async function lookedUp(plan: FleetPlan, store: FleetStore, work: Work): Promise<FleetPlan> {
+  const states = await inParallel(plan.jobs, AT_ONCE, work.signal, (job) => stateOf(job, store, work));
   return { ...plan, jobs: plan.jobs.map((job, index) => ({ ...job, ...states[index]! })) };
 }
 

@@ -1,12 +1,12 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onDevice, visibleGpus } from '../../addon/chosen-gpu.js';
-import { afterFailureOfProducts, type CommandContext } from '../../cli/command.js';
 import type { ResolvedBuild } from '../../engines/builder/build.js';
 import { buildResult } from '../../engines/builder/build-result.js';
 import { passportPath } from '../../engines/identity/engine-name.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import type { StoredEngine } from '../../engines/store/store.js';
+import type { Work } from '../../events.js';
 import { benchEngine } from '../../quality/bench/bench-engine.js';
 import { benchCompare } from '../../quality/bench/compare.js';
 import { defaultRequest } from '../../quality/bench/request.js';
@@ -17,8 +17,8 @@ import { observeEngine } from '../../quality/known-answer/observe.js';
 import { proofOf, resultOf } from '../../quality/known-answer/proof.js';
 import type { EngineCheck } from '../../quality/known-answer/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
+import type { ModelBuild, ModelReaders } from './model-options.js';
 import type { FleetJob, WorkRecord } from './plan-schema.js';
-import type { FleetRequest } from './requests.js';
 
 /** How often two engines are measured in turns. */
 const ROUNDS = 6;
@@ -37,11 +37,11 @@ interface Proving {
   readonly policy: FleetJob['gate'];
   /** A folder for results that the policy reads. */
   readonly scratch: string;
-  readonly context: CommandContext;
+  readonly work: Work;
 }
 
 /** An engine, how it was built, and what it replaces. */
-interface Subject extends Pick<FleetRequest, 'samples'> {
+interface Subject extends Pick<ModelBuild, 'samples'>, Pick<ModelReaders, 'afterFailure'> {
   readonly engine: BuiltEngine;
   readonly build: ResolvedBuild;
   readonly before?: BuiltEngine;
@@ -51,17 +51,15 @@ interface Subject extends Pick<FleetRequest, 'samples'> {
  * What a policy may read of an engine, by the names of results; each runs when it is called. Where this machine does not run the engine, its known answer is inconclusive and
  * what else would run is absent. `answer` is the known answer of the engine before it, `bench-compare` both in turns.
  */
-export function resultsOf({ engine, build, samples, before }: Subject, context: CommandContext) {
+export function resultsOf({ engine, build, samples, before, afterFailure }: Subject, work: Work) {
   const { planPath, passport } = engine;
-  const { emit, signal, environment } = context;
   const { device = 0, toolchain, pluginPaths: plugins } = build;
   const gpus = onDevice(visibleGpus(), device);
   const runs = whyNotRun(gpus, passport.identity.document.target.computeCapabilities) === null;
   const place = { device, plugins, allowHostCode: true };
-  const within = { emit, signal, environment };
   const answered = async (answer: BuiltEngine['passport']['knownAnswer']) => {
-    const proof = proofOf(planPath, environment, answer);
-    const observed = runs ? await observeEngine(proof, { ...place, toolchain, ...within }) : null;
+    const proof = proofOf(planPath, work.environment, answer);
+    const observed = runs ? await observeEngine(proof, { ...place, toolchain, ...work }) : null;
     return resultOf(proof, observed);
   };
   const bench = (path: string) => ({ ...defaultRequest(path), ...place, wait: true });
@@ -69,7 +67,7 @@ export function resultsOf({ engine, build, samples, before }: Subject, context: 
     build: async () => buildResult(asObtained(engine)),
     'engine-check': () => answered(passport.knownAnswer),
     ...(runs && {
-      bench: () => benchEngine({ ...bench(planPath), toolchain }, within),
+      bench: () => benchEngine({ ...bench(planPath), toolchain }, work),
       verify: () =>
         verifyModel(
           {
@@ -80,7 +78,7 @@ export function resultsOf({ engine, build, samples, before }: Subject, context: 
             ...place,
             toolchain,
           },
-          { ...within, afterFailure: afterFailureOfProducts(context.products) },
+          { ...work, afterFailure },
         ),
       ...(before?.passport.knownAnswer && { answer: () => answered(before.passport.knownAnswer) }),
       ...(before && {
@@ -92,7 +90,7 @@ export function resultsOf({ engine, build, samples, before }: Subject, context: 
               rounds: ROUNDS,
               failAbove: undefined,
             },
-            within,
+            work,
           ),
       }),
     }),
@@ -100,11 +98,11 @@ export function resultsOf({ engine, build, samples, before }: Subject, context: 
 }
 
 /** Lets an engine show its known answer and, with a policy, judges that with what else the policy reads. Throws what running the engine throws, TF_GATE_POLICY_INVALID. */
-export async function proveEngine(subject: Subject, { policy, scratch, context }: Proving): Promise<Proven> {
+export async function proveEngine(subject: Subject, { policy, scratch, work }: Proving): Promise<Proven> {
   const { planPath, passport } = subject.engine;
   // One that is not kept yet has none beside it, which is what others read.
   if (!existsSync(passportPath(planPath))) writeFileSync(passportPath(planPath), JSON.stringify(passport));
-  const results = resultsOf(subject, context);
+  const results = resultsOf(subject, work);
   const check = await results['engine-check']();
   // The plan lies in a folder that goes with the task.
   const said = check.reasons.map((reason) => reason.replaceAll(planPath, passport.name));

@@ -38,5 +38,5 @@ export const rehearsalSchema = z.object({
   repeat: z.string(),
 });
 
-export type Rehearsal = z.infer<typeof rehearsalSchema>;
+export interface Rehearsal extends z.infer<typeof rehearsalSchema> {}
 export type Rehearsed = Rehearsal['engines'][number];

@@ -4,15 +4,15 @@ import { chosenGpu, visibleGpus } from '../../addon/chosen-gpu.js';
 import { closing } from '../../base/files/byte-source.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
-import type { CommandContext } from '../../cli/command.js';
-import { type Plan, type PlanStep, step } from '../../cli/plan.js';
+import { shellLine } from '../../base/process/shell-quote.js';
 import { obtainEngine } from '../../engines/builder/obtain-engine.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { engineNameOf, formatEngineName } from '../../engines/identity/engine-name.js';
 import type { Passport } from '../../engines/identity/passport.js';
-import { parseTarget, type TargetRequest } from '../../engines/identity/target.js';
+import { parseTarget, parseToolchain, type TargetRequest } from '../../engines/identity/target.js';
 import { type EngineStores, openStores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
+import { type Work, type WorkContext, workOf } from '../../events.js';
 import { runGate } from '../../quality/gate/gate.js';
 import { loadPolicy } from '../../quality/gate/policy.js';
 import { answerMaker } from '../../quality/known-answer/at-build.js';
@@ -21,24 +21,31 @@ import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { packageVersion } from '../../version.js';
 import { type EnginesFile, readEnginesFile } from './engines-file.js';
 import { storeOptions } from './fleet-store.js';
+import { buildsOf, type ModelBuild, type ModelReaders, targetHere } from './model-options.js';
 import { resultsOf } from './prove.js';
 import type { Rehearsal, Rehearsed } from './rehearsal-schema.js';
-import { type FleetRequest, requestsOf, targetHere } from './requests.js';
 
 /** The rules where no policy is named. */
 const PRESET = 'rehearsal';
 
-export interface RehearsalRequest {
+export interface RehearsalOptions extends ModelReaders {
+  /** An engines file with targets of the old version. */
   readonly engines: string;
-  /** `tensorrt@8.6.1.6`, as targets have it. */
-  readonly from: TargetRequest;
-  readonly to: TargetRequest;
-  /** A policy with waivers; undefined: the preset `rehearsal`. */
-  readonly policy: string | undefined;
+  /** Whose engines are replaced, as targets name it: `tensorrt@8.6.1.6`. */
+  readonly from: string | TargetRequest;
+  /** What replaces them, installed here. */
+  readonly to: string | TargetRequest;
+  /** A policy with waivers (default: the preset `rehearsal`). */
+  readonly policy?: string | undefined;
+  /** The line that repeats it, for its page (default: that of `trtforge fleet rehearse`). */
+  readonly repeat?: string;
 }
 
+const toolchainOf = (given: string | TargetRequest) =>
+  typeof given === 'string' ? parseToolchain(given) : given;
+
 /** One engine to rehearse. */
-interface Part extends FleetRequest {
+interface Part extends ModelBuild {
   readonly on: string;
   readonly path: string;
   readonly target: TargetRequest;
@@ -48,24 +55,30 @@ interface Part extends FleetRequest {
  * For each engine of one TensorRT the engine of another, on this machine's GPU: built and kept in the store, verified against the FP32 model and by what the old one
  * recorded, measured in turns where both load, judged together by one policy. What fails of one engine does not end the others; without one of the three it is undecided. Throws TF_USAGE where no target of
  * the file has the old version, TF_GPU_UNAVAILABLE, what reading the file and the policy throws, TF_CANCELLED.
+ *
+ * ```ts
+ * const rehearsed = await rehearse({ engines: 'engines.yaml', from: 'tensorrt@8.6.1.6', to: 'tensorrt@10.6.0.26' });
+ * use([rehearsed.outcome, rehearsed.reasons]);
+ * ```
  */
-export async function rehearse(
-  { engines, from, to, policy }: RehearsalRequest,
-  context: CommandContext,
-): Promise<Omit<Rehearsal, 'repeat'>> {
-  const { file, parts } = await decided({ engines, from, policy }, context);
+export async function rehearse(options: RehearsalOptions, context?: WorkContext): Promise<Rehearsal> {
+  const work = workOf(context);
+  const { policy } = options;
+  const [from, to] = [toolchainOf(options.from), toolchainOf(options.to)];
+  const { file, parts } = await decided(options, from, work);
   chosenGpu(visibleGpus(), 0, 'Rehearsing an upgrade needs an NVIDIA GPU');
   const scratch = makeScratch('rehearsal');
   try {
     return await closing(
-      await openStores(storeOptions(file.store, scratch), context.environment),
+      await openStores(storeOptions(file.store, scratch), work.environment),
       async (stores) => {
         const rehearsed: Rehearsed[] = [];
         const results: string[] = [];
         for (const [index, part] of parts.entries()) {
           const folder = join(scratch, String(index));
           mkdirSync(folder);
-          const found = await rehearsePart(part, to, { stores, folder, context });
+          const { afterFailure } = options;
+          const found = await rehearsePart(part, to, { stores, folder, work, afterFailure });
           // Two targets may be of one GPU.
           if (rehearsed.some(({ identity }) => identity !== '' && identity === found.row.identity)) continue;
           rehearsed.push(found.row);
@@ -89,6 +102,7 @@ export async function rehearse(
           reasons: [...undone, ...gate.reasons],
           engines: rehearsed,
           gate,
+          repeat: options.repeat ?? lineOf(options.engines, from, to, policy),
         };
       },
     );
@@ -97,32 +111,54 @@ export async function rehearse(
   }
 }
 
+function lineOf(engines: string, from: TargetRequest, to: TargetRequest, policy: string | undefined): string {
+  const [old, next] = [from, to].map(
+    ({ product, named: own }) =>
+      `${product}@${own?.version}${own?.cudaMajor == null ? '' : `+cuda${own.cudaMajor}`}`,
+  );
+  const gate = policy === undefined ? [] : ['--gate', policy];
+  return shellLine(['trtforge', 'fleet', 'rehearse', engines, '--from', old!, '--to', next!, ...gate]);
+}
+
 /** What needs no GPU: the file, its targets of the old version, the policy. */
 async function decided(
-  { engines, from, policy }: Pick<RehearsalRequest, 'engines' | 'from' | 'policy'>,
-  context: CommandContext,
+  { engines, policy, ...readers }: RehearsalOptions,
+  from: TargetRequest,
+  work: Work,
 ): Promise<{ readonly file: EnginesFile; readonly parts: readonly Part[] }> {
   const file = readEnginesFile(engines);
   if (policy !== undefined) loadPolicy(policy);
-  return { file, parts: await partsOf(file, from, context) };
+  return { file, parts: await partsOf(file, from, readers, work) };
 }
 
-/** What would be rehearsed: each engine of the new version, as far as that can build it. Throws what `rehearse` throws before it needs a GPU. */
-export async function rehearsalPlan(request: RehearsalRequest, context: CommandContext): Promise<Plan> {
-  const { from, to, policy = PRESET } = request;
-  const { parts } = await decided(request, context);
-  const steps: PlanStep[] = [];
+/** What would be rehearsed. */
+export interface RehearsalPlan {
+  readonly from: string;
+  readonly to: string;
+  readonly policy: string;
+  /** Names of the new engines, as far as the new version can build them; `isMissing`: it is not installed here. */
+  readonly engines: readonly { readonly name: string; readonly isMissing: boolean }[];
+}
+
+/** Decides what `rehearse` would do; builds nothing. Throws what `rehearse` throws before it needs a GPU. */
+export async function planRehearsal(
+  options: RehearsalOptions,
+  context?: WorkContext,
+): Promise<RehearsalPlan> {
+  const work = workOf(context);
+  const [from, to] = [toolchainOf(options.from), toolchainOf(options.to)];
+  const { parts } = await decided(options, from, work);
+  const engines: RehearsalPlan['engines'][number][] = [];
   for (const { request: build, target } of parts) {
     const wanted = { ...to, computeCapabilities: target.computeCapabilities };
     const { identity, model, toolchain } = await resolveBuild(
-      { ...build, ...(await targetHere(wanted, context)) },
-      context,
+      { ...build, ...(await targetHere(wanted, work)) },
+      work,
     );
     const name = formatEngineName(engineNameOf(identity, model.name, model.version));
-    const missing = isDeclared(toolchain) ? `${named(to)} is not installed here` : null;
-    steps.push(step('rehearse', name, { detail: `in place of ${named(from)}`, skipped: missing }));
+    engines.push({ name, isMissing: isDeclared(toolchain) });
   }
-  return { steps, resolved: { from: named(from), to: named(to), policy } };
+  return { from: named(from), to: named(to), policy: options.policy ?? PRESET, engines };
 }
 
 /** What was not done of one engine: nobody knows then whether it may go. */
@@ -143,7 +179,8 @@ const named = (target: TargetRequest): string => `${target.product} ${target.nam
 async function partsOf(
   { folder, targets, entries }: EnginesFile,
   from: TargetRequest,
-  context: CommandContext,
+  readers: ModelReaders,
+  work: Work,
 ): Promise<readonly Part[]> {
   const old = new Map(
     Object.entries(targets)
@@ -155,7 +192,7 @@ async function partsOf(
   const parts: Part[] = [];
   for (const { path, isBundle, options, targets: names } of entries) {
     if (!names.some((name) => old.has(name))) continue;
-    const requests = await requestsOf({ path, isBundle, options }, folder, context);
+    const requests = await buildsOf({ path, isBundle, options }, folder, readers, work);
     for (const on of names) {
       const target = old.get(on);
       if (target !== undefined) parts.push(...requests.map((each) => ({ ...each, on, path, target })));
@@ -169,18 +206,18 @@ async function partsOf(
   });
 }
 
-interface Setting {
+interface Setting extends Pick<ModelReaders, 'afterFailure'> {
   readonly stores: EngineStores;
   /** For what this engine leaves until the policy has read it. */
   readonly folder: string;
-  readonly context: CommandContext;
+  readonly work: Work;
 }
 
 /** One engine: its row, and its results as the gate takes them, `NAME=FILE`. What fails is a row's affair; throws TF_CANCELLED. */
 async function rehearsePart(
   { request, samples, component, path, on, target }: Part,
   to: TargetRequest,
-  { stores, folder, context }: Setting,
+  { stores, folder, work, afterFailure }: Setting,
 ): Promise<{ readonly row: Rehearsed; readonly results: readonly string[] }> {
   const model = component === null ? path : `${path}: ${component}`;
   let row: Rehearsed = {
@@ -204,9 +241,9 @@ async function rehearsePart(
     return result;
   };
   /** Undefined for what failed, which the row then states; what has to be done counts as an error for the policy. */
-  const tried = async <T>(kind: string | null, work: () => Promise<T>): Promise<T | undefined> => {
+  const tried = async <T>(kind: string | null, step: () => Promise<T>): Promise<T | undefined> => {
     try {
-      return await work();
+      return await step();
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
       const { code, message, remedy, exitCode } = error;
@@ -218,9 +255,9 @@ async function rehearsePart(
   };
   /** From the store, or built here where its library is. */
   const obtain = async (wanted: TargetRequest, use: string) => {
-    const here = await targetHere(wanted, context);
-    const build = await resolveBuild({ ...request, ...here, output: join(folder, use) }, context);
-    const { engine, passport } = await obtainEngine(build, stores, { ...context, answer: answerMaker(true) });
+    const here = await targetHere(wanted, work);
+    const build = await resolveBuild({ ...request, ...here, output: join(folder, use) }, work);
+    const { engine, passport } = await obtainEngine(build, stores, { ...work, answer: answerMaker(true) });
     return { build, planPath: engine, passport };
   };
   const after = await tried('build', () =>
@@ -232,7 +269,8 @@ async function rehearsePart(
   const before = await tried(null, () => obtain(target, 'old.engine'));
   if (before !== undefined)
     row = { ...row, before: { name: before.passport.name, ...sizeOf(before.passport) } };
-  const all = resultsOf({ engine: after, build: after.build, samples, ...(before && { before }) }, context);
+  const proven = { engine: after, build: after.build, samples, afterFailure, ...(before && { before }) };
+  const all = resultsOf(proven, work);
   const { verify, answer, 'bench-compare': bench } = { verify: notHere, ...all };
   const verified = await tried('verify', async () => keep('verify', await verify()));
   const answered = answer && (await tried('answer', async () => keep('answer', await answer())));

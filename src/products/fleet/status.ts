@@ -1,52 +1,60 @@
-import type { CommandContext } from '../../cli/command.js';
 import { inParallel } from '../../engines/store/remote/in-parallel.js';
 import { ExitCode } from '../../errors.js';
+import { type WorkContext, workOf } from '../../events.js';
 import { missLines } from '../../report/sentences.js';
 import { packageVersion } from '../../version.js';
-import type { Fleet } from './open-plan.js';
+import { type FleetOptions, withFleet } from './open-plan.js';
 import { AT_ONCE, documentOf, type LastWork, recordOf } from './plan.js';
 import type { FleetJob, FleetStatus, WorkRecord } from './plan-schema.js';
 import { type Scheduled, scheduledJobs } from './schedulers/where.js';
 
 type JobStatus = FleetStatus['jobs'][number];
 
-/** How every engine of a plan stands, by the store, the records in it and what schedulers say. Throws TF_REMOTE_… where the store does not answer. */
-export async function fleetStatus(
-  { plan, address, store }: Fleet,
-  context: CommandContext,
-): Promise<FleetStatus> {
-  const scheduled = await scheduledJobs(plan, context);
-  const jobs = await inParallel(plan.jobs, AT_ONCE, context.signal, async (job): Promise<JobStatus> => {
-    const held = await store.find(documentOf(job), context.signal);
-    const { record, fault } = await recordOf(job.identity, store);
-    const { index, name, identity, model, recipe, on } = job;
+/**
+ * How every engine of a fleet stands, by the store, the records in it and what schedulers say. Throws TF_FLEET_INVALID, TF_SIGNATURE_INVALID, and TF_REMOTE_… where the store does not answer.
+ *
+ * ```ts
+ * const status = await fleetStatus({ fleet: 'engines.yaml' });
+ * use(status.outcome);
+ * ```
+ */
+export function fleetStatus(options: FleetOptions, context?: WorkContext): Promise<FleetStatus> {
+  const work = workOf(context);
+  return withFleet(options, work, {}, async ({ plan, address, store }) => {
+    const scheduled = await scheduledJobs(plan, work);
+    const jobs = await inParallel(plan.jobs, AT_ONCE, work.signal, async (job): Promise<JobStatus> => {
+      const held = await store.find(documentOf(job), work.signal);
+      const { record, fault } = await recordOf(job.identity, store);
+      const { index, name, identity, model, recipe, on } = job;
+      return {
+        index,
+        name,
+        identity,
+        model: model.component === null ? model.path : `${model.path}: ${model.component}`,
+        precision: recipe.precision,
+        on,
+        ...standingOf(job, { record, fault }, scheduled),
+        bytes: held.passport?.plan.bytes ?? null,
+        buildMs: held.passport?.built.ms ?? null,
+        check: record?.check ?? null,
+        gate: isOfOtherPolicy(job, record) ? null : (record?.gate?.outcome ?? null),
+        gpu: record?.gpu ?? null,
+      };
+    });
+    const has = (...states: readonly JobStatus['state'][]) =>
+      jobs.some(({ state }) => states.includes(state));
+    const isDecided = !has('missing', 'queued', 'running', 'undecided');
     return {
-      index,
-      name,
-      identity,
-      model: model.component === null ? model.path : `${model.path}: ${model.component}`,
-      precision: recipe.precision,
-      on,
-      ...standingOf(job, { record, fault }, scheduled),
-      bytes: held.passport?.plan.bytes ?? null,
-      buildMs: held.passport?.built.ms ?? null,
-      check: record?.check ?? null,
-      gate: isOfOtherPolicy(job, record) ? null : (record?.gate?.outcome ?? null),
-      gpu: record?.gpu ?? null,
+      schema: 'trtforge.fleet-status/1',
+      version: packageVersion(),
+      plan: plan.id,
+      address,
+      at: new Date().toISOString(),
+      outcome: has('failed', 'refused') ? 'fail' : isDecided ? 'pass' : 'inconclusive',
+      jobs,
+      schedulers: [...scheduled.asked],
     };
   });
-  const has = (...states: readonly JobStatus['state'][]) => jobs.some(({ state }) => states.includes(state));
-  const isDecided = !has('missing', 'queued', 'running', 'undecided');
-  return {
-    schema: 'trtforge.fleet-status/1',
-    version: packageVersion(),
-    plan: plan.id,
-    address,
-    at: new Date().toISOString(),
-    outcome: has('failed', 'refused') ? 'fail' : isDecided ? 'pass' : 'inconclusive',
-    jobs,
-    schedulers: [...scheduled.asked],
-  };
 }
 
 /** What was judged by another policy than that of the plan. */

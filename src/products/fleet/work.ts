@@ -3,7 +3,7 @@ import { visibleGpus } from '../../addon/chosen-gpu.js';
 import { closing } from '../../base/files/byte-source.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
-import type { CommandContext } from '../../cli/command.js';
+import { plural } from '../../base/text/quantity.js';
 import type { AnswerMaker, ResolvedBuild } from '../../engines/builder/build.js';
 import { obtainEngine } from '../../engines/builder/obtain-engine.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
@@ -12,16 +12,15 @@ import type { Passport } from '../../engines/identity/passport.js';
 import { parseTarget } from '../../engines/identity/target.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
-import { inPhase } from '../../events.js';
+import { inPhase, type Work, type WorkContext, workOf } from '../../events.js';
 import { answerMaker } from '../../quality/known-answer/at-build.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
-import { foreignIn, inFolder } from './engines-file.js';
 import { asBuilt, storeOptions } from './fleet-store.js';
-import type { Fleet } from './open-plan.js';
+import { buildsOf, foreignIn, inFolder, type ModelBuild, targetHere } from './model-options.js';
+import { type Fleet, type FleetOptions, withFleet } from './open-plan.js';
 import { documentOf, hasPassed, keepRecord, policyDigest, recordKey, recordOf } from './plan.js';
-import type { FleetJob, FleetWork, WorkRecord } from './plan-schema.js';
+import type { FleetJob, FleetPlan, FleetWork, WorkRecord } from './plan-schema.js';
 import { type BuiltEngine, type Proven, proveEngine } from './prove.js';
-import { type FleetRequest, requestsOf, targetHere } from './requests.js';
 
 type Outcome = Pick<WorkRecord, 'did' | 'engine' | 'check' | 'gate'> & {
   readonly reasons: readonly string[];
@@ -32,20 +31,61 @@ export const worst = (codes: readonly ExitCode[]): ExitCode =>
     (code) => codes.includes(code),
   ) ?? ExitCode.pass;
 
+export interface WorkOptions extends FleetOptions {
+  /** Indices of the plan; default: all of its jobs. What the store has ends at once. */
+  readonly jobs?: readonly number[] | undefined;
+  /** Only the job at this place of the list, as an Indexed Job counts. */
+  readonly index?: number | undefined;
+  /** Where models lie, whatever the planning machine called it (default: the working folder). */
+  readonly folder?: string;
+}
+
+/**
+ * Works jobs of a plan on this machine: builds, proves and keeps what the store lacks. Throws TF_USAGE for an index that the plan lacks, TF_CANCELLED, and what opening the
+ * store throws; a job's failure is in its record.
+ *
+ * ```ts
+ * const worked = await workFleet({ fleet: 's3://team/engines/fleet/3f2a90c1b7de5c0f4a8e1d6b92c07f35.json', jobs: [0, 3] });
+ * use(worked.exitCode);
+ * ```
+ */
+export function workFleet(options: WorkOptions, context?: WorkContext): Promise<FleetWork> {
+  const { jobs, index, folder = process.cwd() } = options;
+  const work = workOf(context);
+  return withFleet(options, work, { asPlanned: true }, async (fleet) => {
+    const plan = { ...fleet.plan, folder };
+    const listed = listedJobs(plan, jobs);
+    const chosen = index === undefined ? listed : listed.slice(index, index + 1);
+    if (chosen.length === 0 && index !== undefined)
+      throw new TrtforgeError('TF_USAGE', `There is no job ${index} among ${plural(listed.length, 'job')}.`);
+    return workOn({ ...fleet, plan }, chosen, work);
+  });
+}
+
+/** Without a list all: whoever may write to the store could have edited a plan's states, which its ID does not cover. Throws TF_USAGE for an index that the plan lacks. */
+function listedJobs({ jobs }: FleetPlan, indices: readonly number[] | undefined): readonly FleetJob[] {
+  if (indices === undefined) return jobs;
+  return indices.map((index) => {
+    const job = jobs[index];
+    if (job === undefined)
+      throw new TrtforgeError(
+        'TF_USAGE',
+        `The plan has ${plural(jobs.length, 'job')}, and none has the index ${index}.`,
+      );
+    return job;
+  });
+}
+
 /**
  * Works jobs one after the other: what is there ends at once; else the engine is built under the store's lease, proves itself, passes its policy and is kept. Each leaves a
  * record in the store. A job's failure is its record's; throws TF_CANCELLED, and what writing a record throws.
  */
-export async function workOn(
-  fleet: Fleet,
-  jobs: readonly FleetJob[],
-  context: CommandContext,
-): Promise<FleetWork> {
+export async function workOn(fleet: Fleet, jobs: readonly FleetJob[], work: Work): Promise<FleetWork> {
   const records: WorkRecord[] = [];
   for (const [at, job] of jobs.entries()) {
-    const work = () => workOnJob(fleet, job, context);
+    const one = () => workOnJob(fleet, job, work);
     const found = ({ did }: WorkRecord) => `${did} ${job.name}`;
-    records.push(await inPhase(`${at + 1} of ${jobs.length}`, context.emit, work, job.name, found));
+    records.push(await inPhase(`${at + 1} of ${jobs.length}`, work.emit, one, job.name, found));
   }
   return {
     schema: 'trtforge.fleet-work/1',
@@ -55,7 +95,7 @@ export async function workOn(
   };
 }
 
-async function workOnJob(fleet: Fleet, job: FleetJob, context: CommandContext): Promise<WorkRecord> {
+async function workOnJob(fleet: Fleet, job: FleetJob, work: Work): Promise<WorkRecord> {
   const started = performance.now();
   const record = (outcome: Outcome, code: ErrorCode | null, exitCode: ExitCode): WorkRecord => ({
     schema: 'trtforge.fleet-record/1',
@@ -67,17 +107,17 @@ async function workOnJob(fleet: Fleet, job: FleetJob, context: CommandContext): 
     reasons: [...outcome.reasons],
     code,
     exitCode,
-    node: nodeOf(context),
+    node: nodeOf(work),
     gpu: visibleGpus().gpus[0]?.name ?? null,
     at: new Date().toISOString(),
     ms: performance.now() - started,
   });
   const proven: Partial<Proven> = {};
   try {
-    const earlier = await standing(fleet, job, context);
+    const earlier = await standing(fleet, job, work);
     // What an earlier task found stays: this one found nothing new.
     if (earlier !== null) return record(earlier, null, ExitCode.pass);
-    const done = record(await make(fleet, job, context, proven), null, ExitCode.pass);
+    const done = record(await make(fleet, job, work, proven), null, ExitCode.pass);
     await keepRecord(done, fleet.store);
     return done;
   } catch (error) {
@@ -101,11 +141,7 @@ async function workOnJob(fleet: Fleet, job: FleetJob, context: CommandContext): 
 }
 
 /** What is known of an engine that is there and counts; null where there is work to do. */
-async function standing(
-  { store }: Fleet,
-  job: FleetJob,
-  { signal }: CommandContext,
-): Promise<Outcome | null> {
+async function standing({ store }: Fleet, job: FleetJob, { signal }: Work): Promise<Outcome | null> {
   store.forget();
   const held = await store.find(documentOf(job), signal);
   if (held.passport === null) return null;
@@ -121,23 +157,20 @@ async function standing(
 }
 
 /** Builds, or takes from the store what has not passed its policy yet. `proven` is filled as far as it came. */
-async function make(
-  fleet: Fleet,
-  job: FleetJob,
-  context: CommandContext,
-  proven: Partial<Proven>,
-): Promise<Outcome> {
+async function make(fleet: Fleet, job: FleetJob, work: Work, proven: Partial<Proven>): Promise<Outcome> {
   const { plan, store } = fleet;
   // Before the work of minutes.
   store.assertMayWrite(recordKey(job.identity));
-  const { build, samples } = await resolvedHere(fleet, job, context);
+  const { build, samples } = await resolvedHere(fleet, job, work);
   const policy = job.gate && { ...job.gate, path: inFolder(plan.folder, job.gate.path) };
   if (policy !== null && policyDigest(policy.path) !== policy.digest)
     throw new TrtforgeError('TF_FLEET_CHANGED', `${policy.path} is not the policy of the plan.`);
   const scratch = makeScratch('fleet');
   try {
     const prove = async (engine: BuiltEngine) => {
-      Object.assign(proven, await proveEngine({ engine, build, samples }, { policy, scratch, context }));
+      const { afterFailure } = fleet.readers;
+      const subject = { engine, build, samples, afterFailure };
+      Object.assign(proven, await proveEngine(subject, { policy, scratch, work }));
       const { check, gate, reasons = [] } = proven;
       const outcomes = [check?.outcome, gate?.outcome];
       if (outcomes.includes('fail') || (gate != null && gate.outcome === 'inconclusive'))
@@ -147,7 +180,7 @@ async function make(
         );
     };
     return await closing(
-      await openStores(storeOptions(store.place, scratch), context.environment),
+      await openStores(storeOptions(store.place, scratch), work.environment),
       async (stores) => {
         const whole = answerMaker(true)!;
         const answer: AnswerMaker = async (made, engine, within) => {
@@ -159,11 +192,11 @@ async function make(
           await prove({ planPath, passport: answered });
           return knownAnswer;
         };
-        const obtained = await obtainEngine(build, stores, { ...context, answer });
+        const obtained = await obtainEngine(build, stores, { ...work, answer });
         if (obtained.source !== 'built')
           await prove({ planPath: obtained.engine, passport: obtained.passport });
         store.forget();
-        const held = await store.find(documentOf(job), context.signal);
+        const held = await store.find(documentOf(job), work.signal);
         if (held.passport === null)
           throw new TrtforgeError(
             'TF_STORE_UNWRITABLE',
@@ -188,7 +221,7 @@ async function make(
 
 /** Throws TF_FLEET_INVALID for what a plan of the store may not ask of this machine. */
 export function assertVouched(
-  { plan, isOwn, isSigned }: Omit<Fleet, 'store' | 'address'>,
+  { plan, isOwn, isSigned }: Pick<Fleet, 'plan' | 'isOwn' | 'isSigned'>,
   job: FleetJob,
 ): void {
   const foreign = isOwn || isSigned ? null : foreignIn(job, plan.folder);
@@ -203,22 +236,22 @@ export function assertVouched(
 export async function resolvedHere(
   fleet: Fleet,
   job: FleetJob,
-  context: CommandContext,
-): Promise<{ readonly build: ResolvedBuild } & Pick<FleetRequest, 'samples'>> {
+  work: Work,
+): Promise<{ readonly build: ResolvedBuild } & Pick<ModelBuild, 'samples'>> {
   assertVouched(fleet, job);
   const { folder, targets } = fleet.plan;
   const { path, component } = job.model;
   const source = { path, isBundle: component !== null, options: job.options };
-  const parts = await requestsOf(source, folder, context);
+  const parts = await buildsOf(source, folder, fleet.readers, work);
   const part = parts.find((each) => each.component === component);
   if (part === undefined)
     throw new TrtforgeError('TF_FLEET_CHANGED', `${path} has no component ${component} any more.`);
-  const here = await targetHere(parseTarget(targets[job.on]!.target), context);
-  const build = await resolveBuild({ ...part.request, ...here }, context);
+  const here = await targetHere(parseTarget(targets[job.on]!.target), work);
+  const build = await resolveBuild({ ...part.request, ...here }, work);
   if (isDeclared(build.toolchain))
     throw new TrtforgeError(
       'TF_TOOLCHAIN_NOT_FOUND',
-      `The node ${nodeOf(context)} lacks ${build.toolchain.product} ${build.toolchain.version}, which ${job.name} is built with.`,
+      `The node ${nodeOf(work)} lacks ${build.toolchain.product} ${build.toolchain.version}, which ${job.name} is built with.`,
       {
         remedy: `Let the target ${job.on} run where it is: in a container of that version, or on other nodes.`,
       },
@@ -234,7 +267,7 @@ export async function resolvedHere(
   );
 }
 
-const nodeOf = ({ environment }: CommandContext): string => environment.SLURMD_NODENAME || hostname();
+const nodeOf = ({ environment }: Work): string => environment.SLURMD_NODENAME || hostname();
 
 const engineOf = ({ identity, name, plan, built }: Passport): NonNullable<WorkRecord['engine']> => ({
   identity: identity.digest,

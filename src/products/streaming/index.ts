@@ -2,7 +2,7 @@
 
 export type { Contract } from '../../formats/contract/contract.js';
 export { readContract } from '../../formats/contract/file.js';
-export { openReference } from '../../formats/reference/open.js';
+export { openReference } from '../../formats/reference/jsonl.js';
 export type { Reference } from '../../formats/reference/reference.js';
 export { type ContractCheck, checkContract } from './check/check.js';
 export type { ModelContext } from './check/model-bindings.js';
@@ -12,6 +12,7 @@ export { openGuardTelemetry } from './guard/telemetry.js';
 export type { GuardListener, GuardViolation } from './guard/violation.js';
 export type { GuardOptions } from './guard/watch.js';
 export { streamingIssues } from './known-issues.js';
+export { contractProfiles } from './profile-source.js';
 export { type RecordRequest, recordReference } from './record/record.js';
 export type { RecordResult } from './record/result.js';
 export type { ParityRequest } from './verify/plan.js';

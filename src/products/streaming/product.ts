@@ -23,11 +23,6 @@ export const streaming: Product = {
       'record a reference: seeded inputs, outputs and states of a stream',
       () => import('./commands/record.js'),
     ),
-    verb(
-      'stream convert',
-      'write a reference in the other form (JSONL, compact), without loss',
-      () => import('./commands/convert.js'),
-    ),
     verb('stream draft', 'draft the contract of a model from its names', () => import('./commands/draft.js')),
   ],
   files: {

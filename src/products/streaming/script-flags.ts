@@ -12,7 +12,7 @@ export const scriptFlags: readonly ForeignFlag[] = [
   ...valued('--mode', '--mode closed-loop', 'modes are written with a hyphen', { only: 'closed_loop' }),
   ...valued('--num-chunks', '--chunks {value}', 'the same'),
   ...valued('--jsonl-out', '-o {value}', 'the recorded stream goes there', {
-    verbs: ['stream record', 'stream convert'],
+    verbs: ['stream record'],
   }),
   ...valued('--model', null, 'streams are recorded from an ONNX model: `trtforge stream record MODEL.onnx`', {
     verbs: ['stream record'],

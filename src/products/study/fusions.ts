@@ -39,42 +39,9 @@ export function fusionGroups(
   });
 }
 
-/** What a program spans that another does not: the tensors that this alone leaves out come first. */
-export function addedFusion(
-  tensors: readonly InnerTensor[],
-  before: PlanProgram,
-  after: PlanProgram,
-): FusionGroup | null {
-  const earlier = new Map<string, number>();
-  for (const kernel of kernelsOf(before))
-    earlier.set(natureOf(kernel), (earlier.get(natureOf(kernel)) ?? 0) + 1);
-  const added = kernelsOf(after).filter((kernel) => {
-    const left = earlier.get(natureOf(kernel)) ?? 0;
-    earlier.set(natureOf(kernel), left - 1);
-    return left <= 0;
-  });
-  const [first] = added.toSorted((a, b) => b.nodes.length - a.nodes.length);
-  if (first === undefined) return null;
-  const inside = added.flatMap((kernel) => insideOf(kernel, tensors));
-  const earlierInside = new Set(kernelsOf(before).flatMap((kernel) => insideOf(kernel, tensors)));
-  const ordered = [
-    ...inside.filter((tensor) => !earlierInside.has(tensor)),
-    ...inside.filter((tensor) => earlierInside.has(tensor)),
-  ];
-  return {
-    kernel: first.name,
-    nodes: [...new Set(added.flatMap(({ nodes }) => nodes))],
-    tensors: [...new Set(ordered.map(({ name }) => name))],
-  };
-}
-
 /** The kernels of every graph of a program; none where there is no program. */
 export const kernelsOf = (program: PlanProgram | null): readonly ProgramKernel[] =>
   program?.graphs.flatMap(({ kernels }) => kernels) ?? [];
-
-/** What generated kernels compute is in their names; names of others are numbered. */
-const natureOf = ({ kind, name, nodes }: ProgramKernel): string =>
-  JSON.stringify([kind, /^_/.test(name) ? name : '', [...nodes].sort()]);
 
 function insideOf({ nodes }: ProgramKernel, tensors: readonly InnerTensor[]): readonly InnerTensor[] {
   const own = new Set(nodes);

@@ -91,7 +91,7 @@ async function shortestPrefix(
 }
 
 /** The last number before an answer changes, by halving: that of `low` is no, that of `high` is yes. `guess` is asked first. */
-export async function border(
+async function border(
   low: number,
   high: number,
   ask: (at: number) => Promise<boolean>,

@@ -1,4 +1,6 @@
+import { valuesOf } from '../../base/options/option.js';
 import { readLayers } from '../../engines/layers/read-layers.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
@@ -59,10 +61,10 @@ export async function withEngine<T>(
   use: (subject: OpenSubject) => Promise<T>,
   isLeased = false,
 ): Promise<T> {
-  const { engine, toolchain, identity, device, plugins, allowHostCode, weightBudget } = request;
+  const { engine, device } = request;
   // The child holds the whole file against its passport; what can be known without a GPU is said first.
   checkRequest(request);
-  const environment = await environmentFor(engine, { toolchain }, context.environment);
+  const environment = await environmentFor(engine, request, context.environment);
   const doing = `measuring ${engine}`;
   const measurer = start({ emit: context.emit, signal: context.signal, environment, doing });
   let lease: GpuLease | undefined;
@@ -70,7 +72,7 @@ export async function withEngine<T>(
     const found = await measurer.gpu(device);
     lease = isLeased ? undefined : await leaseGpu(found.gpu.uuid, request.wait, context);
     const opened = await inPhase('load', context.emit, () =>
-      measurer.open({ engine, toolchain, identity, device, plugins, allowHostCode, weightBudget }),
+      measurer.open({ engine, device, ...valuesOf(loadOptions, request) }),
     );
     return await use({ measurer, found, opened, leaseWarning: lease?.warning ?? null });
   } finally {
@@ -148,7 +150,7 @@ function resultOf(
 }
 
 export function subjectOf(
-  { engine, plugins, weightBudget }: BenchRequest,
+  { engine, plugins = [], weightBudget }: BenchRequest,
   { facts, fileBytes, passport }: OpenedEngine,
 ): BenchSubject {
   const { freeBefore, freeAfter } = facts.gpuMemory;

@@ -1,26 +1,23 @@
 import { statSync } from 'node:fs';
-import { assertWithin } from '../../base/text/number-range.js';
+import { assertWithin } from '../../base/options/check.js';
+import { valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/check-sources.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
 import { gatherForModel, shapesOf, tensorsOf } from '../../engines/run/run-inputs.js';
-import {
-  type OpenedFacts,
-  type OpenedModel,
-  type OpenOptions,
-  type Pace,
-  type PacedRuns,
-  placeOptionsOf,
-} from '../../engines/runtime/back-end.js';
+import type { OpenedFacts, OpenedModel, OpenOptions, PacedRuns } from '../../engines/runtime/back-end.js';
+import { placeOptions } from '../../engines/runtime/back-end.js';
 import { providerInBackend } from '../../engines/runtime/onnxruntime/ort-provider.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
-import { inPhase } from '../../events.js';
+import { inPhase, type Work } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
+import type { Pace } from '../../tensorrt/trtexec/request.js';
+import { paceOptions } from '../../tensorrt/trtexec/request.js';
 import { checkPercentiles } from './check-request.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
-import { type BenchContext, type ModelBenchRequest, sourcesOf } from './request.js';
+import { type ModelBenchRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
 import { spreadOf } from './spread.js';
 import { samplesPath, type Times, writeSamples } from './times.js';
@@ -31,12 +28,9 @@ import { distrust, judgeTrust } from './trust.js';
  * way to the GPU and the outputs' way back. Throws TF_USAGE for an engine and for a device that the provider does not use, TF_SHAPE_INVALID and TF_SESSION_INPUT
  * for inputs that do not fit, and what `openSession` throws.
  */
-export async function benchModel(
-  request: ModelBenchRequest,
-  { emit, signal, environment }: Pick<BenchContext, 'emit' | 'signal' | 'environment'>,
-): Promise<BenchResult> {
+export async function benchModel(request: ModelBenchRequest, work: Work): Promise<BenchResult> {
   const { model: path, transfers = true } = request;
-  const openOptions: OpenOptions = placeOptionsOf(request);
+  const openOptions: OpenOptions = valuesOf(placeOptions, request);
   if (isEngineFile(path))
     throw new TrtforgeError('TF_USAGE', `${path} is a TensorRT plan, not an ONNX model.`, {
       remedy: `Run: trtforge bench ${path}`,
@@ -47,13 +41,11 @@ export async function benchModel(
       remedy: 'Remove it, or pass --provider cuda or tensorrt.',
       details: { option: '--no-data-transfers' },
     });
-  assertWithin(request.pace);
+  assertWithin(paceOptions, request.pace);
   checkPercentiles(request.percentiles);
   checkSources({ sources: sourcesOf(request.inputs) }, null);
   const started = performance.now();
-  const session = await inPhase('load', emit, () =>
-    openSession(path, openOptions, { emit, signal, environment }),
-  );
+  const session = await inPhase('load', work.emit, () => openSession(path, openOptions, work));
   if (session.kind !== 'model') throw new TrtforgeError('TF_INTERNAL', `${path} was opened as an engine.`);
   try {
     const loadMs = performance.now() - started;
@@ -66,8 +58,8 @@ export async function benchModel(
         const caseAt = (attempt: number) => casesAt(attempt)[index]!;
         const { run, guess } = await inPhase(
           'measure',
-          emit,
-          () => measureCase(session, request, caseAt, signal),
+          work.emit,
+          () => measureCase(session, request, caseAt, work.signal),
           `batch ${batch}`,
         );
         runs.push(run);

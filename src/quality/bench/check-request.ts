@@ -1,10 +1,11 @@
 import { checkDevice } from '../../addon/chosen-gpu.js';
-import { assertWithin } from '../../base/text/number-range.js';
+import { assertWithin } from '../../base/options/check.js';
 import { readPlanHeader } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/check-sources.js';
 import { inputsInPassport, passportHere } from '../../engines/run/passport-inputs.js';
 import { checkWeightBudget } from '../../engines/runtime/tensorrt/weight-budget.js';
 import { TrtforgeError } from '../../errors.js';
+import { modeOptions } from '../../tensorrt/trtexec/request.js';
 import { type BenchRequest, sourcesOf } from './request.js';
 
 /** Rejects what is wrong whatever GPU there is: a model or a file that is not a plan, inputs that cannot be fed. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` throws. */
@@ -14,7 +15,7 @@ export function checkRequest(request: BenchRequest): void {
     throw new TrtforgeError('TF_USAGE', `${engine} is an ONNX model, not an engine.`, {
       remedy: `Build it first: \`trtforge build ${engine} -o model.engine\`; or measure the model: trtforge bench model ${engine}`,
     });
-  assertWithin(mode);
+  assertWithin(modeOptions, mode);
   checkPercentiles(percentiles);
   checkDevice(device);
   checkWeightBudget(weightBudget);

@@ -5,10 +5,11 @@ import type {
   NativeMeasurement,
   NativeShape,
 } from '../../addon/native-engine.js';
+import type { OptionsOf } from '../../base/options/option.js';
 import { type SupervisedSession, startSupervised } from '../../base/process/supervised-session.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
+import type { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { EventListener } from '../../events.js';
-import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import type { InputRequest } from './request.js';
 
@@ -21,14 +22,9 @@ export interface GpuFound {
   readonly pid: number;
 }
 
-export interface OpenRequest {
+export interface OpenRequest extends OptionsOf<typeof loadOptions> {
   readonly engine: string;
-  readonly toolchain: Toolchain | string | undefined;
-  readonly identity?: string | undefined;
   readonly device: number;
-  readonly plugins: readonly string[];
-  readonly allowHostCode: boolean;
-  readonly weightBudget?: number | 'automatic';
 }
 
 export interface OpenedEngine {

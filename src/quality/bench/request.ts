@@ -1,20 +1,15 @@
+import { contextOptions } from '../../base/options/context.js';
+import * as is from '../../base/options/kinds.js';
+import { defaultsOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
+import { parseNamedFile, parseValueRange, splitAtCommas } from '../../base/options/readers.js';
 import type { RunSource } from '../../engines/run/run-request.js';
-import type { Pace, PlaceOptions } from '../../engines/runtime/back-end.js';
-import { type EventListener, ignoreEvents } from '../../events.js';
-import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
-import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
+import type { PlaceOptions } from '../../engines/runtime/back-end.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { TrtforgeError } from '../../errors.js';
+import { type Work, workOf } from '../../events.js';
+import { type ModeRequest, modeOptions, type Pace } from '../../tensorrt/trtexec/request.js';
 
-/** trtexec's defaults, so that figures compare. */
-export const defaultMode: ModeRequest = {
-  transfers: true,
-  graph: false,
-  spinWait: false,
-  streams: 1,
-  warmUpMs: 200,
-  durationMs: 3000,
-  iterations: 10,
-  idleMs: 0,
-};
+export const defaultMode: ModeRequest = defaultsOf(modeOptions);
 
 /** Which shapes to measure: batches set the open batch axis of the profile, shapes name every input that differs from the profile's optimum. */
 export type ShapeRequest =
@@ -22,14 +17,41 @@ export type ShapeRequest =
   | { readonly kind: 'batches'; readonly batches: readonly number[] }
   | { readonly kind: 'shapes'; readonly shapes: ReadonlyMap<string, readonly number[]> };
 
+const shapeOptions = {
+  kind: needed(is.text),
+  batches: optional(is.list<number>()),
+  shapes: optional(is.map<readonly number[]>()),
+};
+
 /** Where the numbers in the inputs come from. */
-export interface InputRequest {
-  readonly seed: number;
+export const inputOptions = {
+  /** npy files to take. */
+  files: needed(is.list<ReturnType<typeof parseNamedFile>>(), {
+    flags: '--inputs <name=@file>',
+    group: 'Inputs',
+    advanced: true,
+    describe: 'an npy file to take for an input (default: seeded random numbers)',
+    parse: parseNamedFile,
+    repeat: true,
+  }),
+  seed: needed(is.whole(0), {
+    flags: '--seed <number>',
+    group: 'Inputs',
+    describe: 'seed of the random inputs',
+    default: 0,
+  }),
   /** Ranges to draw from; `name` null is for every input. */
-  readonly ranges: readonly { readonly name: string | null; readonly low: number; readonly high: number }[];
-  /** npy files to take instead. */
-  readonly files: readonly { readonly name: string; readonly path: string }[];
-}
+  ranges: needed(is.list<ReturnType<typeof parseValueRange>>(), {
+    flags: '--val-range <range>',
+    group: 'Inputs',
+    advanced: true,
+    describe: 'values to draw from, [0,1] for all inputs or x:[0,1] for one',
+    parse: parseValueRange,
+    repeat: true,
+  }),
+};
+
+export interface InputRequest extends OptionsOf<typeof inputOptions> {}
 
 /** The files that are passed, and random numbers for the rest. */
 export const sourcesOf = ({ files }: InputRequest): readonly RunSource[] => [
@@ -37,40 +59,62 @@ export const sourcesOf = ({ files }: InputRequest): readonly RunSource[] => [
   { kind: 'random' },
 ];
 
-/** What every measurement is asked. */
-interface MeasuringRequest {
-  readonly shapes: ShapeRequest;
-  readonly inputs: InputRequest;
+const measuredOptions = {
+  shapes: needed(is.object<ShapeRequest>(shapeOptions)),
+  inputs: needed(is.object<InputRequest>(inputOptions)),
   /** Percentiles, 0 to 100, that each spread has beside those of 90, 95 and 99. */
-  readonly percentiles?: readonly number[];
+  percentiles: optional(is.list<number>(), {
+    flags: '--percentile <list>',
+    group: 'Measuring',
+    describe: 'percentiles to report beside 90, 95 and 99: 50,99.9',
+    parse: parsePercentiles,
+  }),
   /** Where raw samples go: `.npz` or `.json`; with several batches the batch is added to the name. */
-  readonly samples: string | undefined;
-}
+  samples: optional(is.text, {
+    flags: '--samples <file>',
+    describe: 'write every sample to a .npz or .json file',
+    parse: parseSamplesPath,
+    writes: true,
+  }),
+};
+
+/** What only one engine is asked, not two in turns. */
+export const viewOptions = {
+  /** Whether to time each layer too. */
+  layers: needed(is.flag, {
+    flags: '--layers',
+    describe: 'time each layer too, in runs of their own, with the ONNX nodes behind it',
+  }),
+  samples: measuredOptions.samples,
+};
+
+/** On which GPU, and how the engine is loaded. */
+export const benchPlaceOptions = {
+  /** Wait while another bench measures on the same GPU; otherwise that is a warning. */
+  wait: needed(is.flag, { flags: '--wait', describe: 'wait while another bench measures on this GPU' }),
+  /** Ordinal of the CUDA device. */
+  device: needed(is.whole(0), {
+    flags: '--device <number>',
+    describe: 'which of the visible GPUs measures',
+    default: 0,
+  }),
+  ...loadOptions,
+};
+
+export const benchOptions = {
+  /** Path of a plan. */
+  engine: needed(is.text),
+  ...measuredOptions,
+  mode: needed(is.object<ModeRequest>(modeOptions)),
+  ...viewOptions,
+  ...benchPlaceOptions,
+};
 
 /** An engine on a GPU. */
-export interface BenchRequest extends MeasuringRequest {
-  /** Path of a plan. */
-  readonly engine: string;
-  /** A toolchain, or its name or folder; undefined: the first that loads the engine. */
-  readonly toolchain: Toolchain | string | undefined;
-  /** The identity that the engine must have. */
-  readonly identity?: string | undefined;
-  /** Ordinal of the CUDA device. */
-  readonly device: number;
-  /** Plug-in libraries. */
-  readonly plugins: readonly string[];
-  readonly allowHostCode: boolean;
-  /** Of engines with weight streaming: bytes of weights that stay on the GPU; default all. */
-  readonly weightBudget?: number | 'automatic';
-  readonly mode: ModeRequest;
-  /** Whether to time each layer too. */
-  readonly layers: boolean;
-  /** Wait while another bench measures on the same GPU; otherwise that is a warning. */
-  readonly wait: boolean;
-}
+export interface BenchRequest extends OptionsOf<typeof benchOptions> {}
 
 /** An ONNX model on ONNX Runtime. */
-export interface ModelBenchRequest extends MeasuringRequest, PlaceOptions {
+export interface ModelBenchRequest extends OptionsOf<typeof measuredOptions>, PlaceOptions {
   /** Path of an ONNX file. */
   readonly model: string;
   readonly pace: Pace;
@@ -78,46 +122,69 @@ export interface ModelBenchRequest extends MeasuringRequest, PlaceOptions {
   readonly transfers?: boolean;
 }
 
-/** What `benchCompare` is asked. */
-export interface BenchCompareRequest {
-  readonly candidate: BenchRequest;
+/** How often both sides are measured, and what decides. */
+export const roundsOptions = {
+  rounds: needed(is.whole(3, 1000), {
+    flags: '--rounds <n>',
+    describe: 'how often both sides are measured; the duration is divided among them',
+    default: 10,
+  }),
+  /** Fails when the candidate's time is above this multiple of the reference's. */
+  failAbove: optional(is.decimal(0.01, 100), {
+    flags: '--fail-above <ratio>',
+    describe: "exit 1 when the time is above this multiple of the second side's, 4 when it is undecided",
+  }),
+};
+
+export const benchCompareOptions = {
+  candidate: needed(is.object<BenchRequest>(benchOptions)),
   /**
    * On the same GPU: another `device` is TF_USAGE. The same engine in another mode is a comparison too. Measured at the candidate's
    * shapes where it asks for the same ones or `{ kind: 'optimum' }`, at its own where it asks for other shapes, another batch or other files of inputs.
    */
-  readonly reference: BenchRequest;
-  readonly rounds: number;
-  /** Fails when the candidate's time is above this multiple of the reference's. */
-  readonly failAbove?: number | undefined;
+  reference: needed(is.object<BenchRequest>(benchOptions)),
+  ...roundsOptions,
+};
+
+/** What `benchCompare` is asked. */
+export interface BenchCompareRequest extends OptionsOf<typeof benchCompareOptions> {}
+
+function parsePercentiles(list: string): readonly number[] {
+  const percentiles = splitAtCommas(list).map(is.decimal(0, 100).parse);
+  if (percentiles.length > 0) return [...new Set(percentiles)].sort((a, b) => a - b);
+  throw new TrtforgeError('TF_USAGE', `"${list}" is not a list of percentiles.`, {
+    remedy: 'Write 50,99.9.',
+  });
 }
 
-export interface BenchContext {
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
-  readonly environment: NodeJS.ProcessEnv;
+/** The ending decides the format. */
+function parseSamplesPath(path: string): string {
+  if (/\.(npz|json)$/i.test(path)) return path;
+  throw new TrtforgeError('TF_USAGE', `"${path}" ends neither in .npz nor in .json.`, {
+    remedy: 'Write samples.npz or samples.json.',
+  });
+}
+
+export const benchContextOptions = { ...contextOptions, trtexecLog: optional(is.text) };
+
+export interface BenchContext extends Work {
   /** Where the log of trtexec goes, for one batch; default: a name of its own under `bench_logs` in trtforge's cache folder. */
   readonly trtexecLog?: string;
 }
 
 /** What measuring needs besides its request, with what a caller left out. */
 export const benchContext = (context: Partial<BenchContext> = {}): BenchContext => ({
-  emit: ignoreEvents,
-  signal: new AbortController().signal,
-  environment: process.env,
   ...context,
+  ...workOf(context),
 });
 
 /** Everything about measuring an engine at its profile's optimum that nobody stated otherwise: what `forge` and scripts start from. */
 export const defaultRequest = (engine: string): BenchRequest => ({
   engine,
-  toolchain: undefined,
   device: 0,
-  plugins: [],
-  allowHostCode: false,
   shapes: { kind: 'optimum' },
   inputs: { seed: 0, ranges: [], files: [] },
   mode: defaultMode,
   layers: false,
-  samples: undefined,
   wait: false,
 });

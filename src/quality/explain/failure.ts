@@ -1,3 +1,5 @@
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { EventListener, WorkEvent } from '../../events.js';
 import { parseLine, severityLetters } from '../../tensorrt/trtexec/log/lines.js';
@@ -14,15 +16,19 @@ export interface Explained<T> {
   readonly issues: readonly ExplainedIssue[];
 }
 
-export interface ExplainingOptions<T = unknown> {
+export const explainingOptions = {
   /** Hears every event, as it would without. */
-  readonly emit: EventListener;
+  emit: needed(is.callback<EventListener>()),
   /** The ONNX file at work: nodes that error lines name are looked up in it. */
-  readonly model?: string;
+  model: optional(is.text),
   /** TensorRT's version where it is known: some texts mean different things in different majors. */
-  readonly version?: string;
+  version: optional(is.text),
   /** Known issues beside the core's own: what products bring. Asked for with the library's first line. */
-  readonly knownIssues?: () => Promise<readonly KnownIssue[]>;
+  knownIssues: optional(is.callback<() => Promise<readonly KnownIssue[]>>()),
+  built: optional(is.callback<(result: never) => SilentlyBuilt | null>()),
+};
+
+export interface ExplainingOptions<T = unknown> extends Omit<OptionsOf<typeof explainingOptions>, 'built'> {
   /** What the result was built by, where it is a new engine of the model: issues that no line shows are reported too. */
   readonly built?: (result: T) => SilentlyBuilt | null;
 }

@@ -1,3 +1,5 @@
+import * as is from '../../base/options/kinds.js';
+import { type OptionsOf, optional } from '../../base/options/option.js';
 import { LONGEST_LINE, parseLine } from '../../tensorrt/trtexec/log/lines.js';
 import type { ExplainedIssue } from './explained-issue.js';
 import { type FinderLine, LISTED_LINES, LISTED_UNEXPLAINED } from './issue-finder.js';
@@ -13,11 +15,13 @@ export const LISTED_RUNS = 1000;
 const OUTCOMES: readonly RunOutcome[] = ['failed', 'died', 'passed', 'unknown'];
 
 /** What a log is read with, besides the core's known issues. */
-export interface ExplainMeans {
+export const explainOptions = {
   /** The ONNX file at work, or what reads it: nodes that the log names are looked up in it. */
-  readonly model?: ModelNodes | string;
-  readonly knownIssues?: readonly KnownIssue[];
-}
+  model: optional(is.either(is.text, is.object<ModelNodes>())),
+  knownIssues: optional(is.list<KnownIssue>()),
+};
+
+export interface ExplainMeans extends OptionsOf<typeof explainOptions> {}
 
 /** What the lines of a log came to. */
 export interface ReadLog {

@@ -1,4 +1,6 @@
 import { existsSync } from 'node:fs';
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Baseline, type BaselineValue, mergeBaseline, readBaseline, writeBaseline } from './baseline.js';
 import { type GateInput, readResults } from './gate-input.js';
@@ -14,17 +16,26 @@ import { ownOutcome } from './own-outcome.js';
 import { loadPolicy, type Policy } from './policy.js';
 import { applyWaivers } from './waivers.js';
 
-export interface GateRequest {
+export const gateOptions = {
   /** The policy file. */
-  readonly policy: string;
+  policy: needed(is.text),
   /** `FILE` or `NAME=FILE`. */
-  readonly results: readonly string[];
-  readonly baseline?: string;
+  results: needed(is.list<string>()),
+  baseline: optional(is.text, {
+    flags: '--baseline <file>',
+    describe: 'what regression checks compare with',
+    writes: true,
+  }),
   /** Writes what this run measured into the baseline, when nothing else fails. */
-  readonly updateBaseline?: boolean;
+  updateBaseline: optional(is.flag, {
+    flags: '--update-baseline',
+    describe: 'make the values of these results the baseline, unless one breaks a limit',
+  }),
   /** The day that waivers are judged by: `2026-11-21`, UTC. */
-  readonly day: string;
-}
+  day: needed(is.text),
+};
+
+export interface GateRequest extends OptionsOf<typeof gateOptions> {}
 
 /**
  * Judges results by a policy. Reads files only; no GPU, no model. With `updateBaseline` limits still count: values that break one do not become the

@@ -1,7 +1,10 @@
 import type { GpuList } from '../../addon/addon.js';
 import { visibleGpus } from '../../addon/chosen-gpu.js';
+import { contextOptions } from '../../base/options/context.js';
+import * as is from '../../base/options/kinds.js';
+import { type OptionsOf, optional } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import type { EngineSession, EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { type EngineSession, engineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { sessionOf } from '../../engines/runtime/tensorrt/engine-session.js';
 import {
   checkComputeCapability,
@@ -15,16 +18,27 @@ import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { checkLoaded } from './check-loaded.js';
-import type { CheckMode } from './check-mode.js';
+import { type CheckMode, checkModes } from './check-mode.js';
 import { type CheckedPlace, checkAndRemember, recallCheck, rememberCheck } from './checked.js';
 import type { CheckOptions } from './observe.js';
 import { type Proof, proofOf, proofOfPlan, resultOf } from './proof.js';
 import type { EngineCheck } from './result.js';
 
-export interface CheckedSessionOptions extends EngineSessionOptions {
+export const checkedSessionOptions = {
   /** Default `off`. */
-  readonly check?: CheckMode;
-}
+  check: optional(is.words(...checkModes), {
+    flags: '--check <when>',
+    group: 'Engine loading',
+    advanced: true,
+    describe:
+      'engines with a known answer: refuse one that gives another, or warn of it; once for each GPU, driver and library',
+    default: 'off',
+  }),
+  ...contextOptions,
+  ...engineSessionOptions,
+};
+
+export interface CheckedSessionOptions extends OptionsOf<typeof checkedSessionOptions> {}
 
 /**
  * Loads an engine onto a GPU, in this process, as `openEngineSession` of `engines/runtime` does, and lets it prove itself first where `check` asks for it. What was
@@ -67,7 +81,7 @@ export async function checkBeforeUse(file: string, check: CheckMode, options: Ch
 
 /** Where engines would run here, by their files; undefined for one that would not: loading it states why. */
 export function placeFinder(
-  { environment = process.env, device = 0, toolchain, allowHostCode = false }: CheckOptions,
+  { environment = process.env, device = 0, ...options }: CheckOptions,
   { gpus, driverVersion: driver }: Pick<GpuList, 'gpus' | 'driverVersion'> = visibleGpus(),
 ): (planPath: string) => Promise<CheckedPlace | undefined> {
   const gpu = gpus.find(({ index }) => index === device);
@@ -82,7 +96,7 @@ export function placeFinder(
       const { header, passport } = plan;
       const flags = passport?.identity.document.recipe.flags;
       const key = JSON.stringify([header.product, header.version, flags?.includes('version-compatible')]);
-      const found = libraries.get(key) ?? toolchainForPlan(plan, { toolchain, allowHostCode, environment });
+      const found = libraries.get(key) ?? toolchainForPlan(plan, { ...options, environment });
       libraries.set(key, found);
       return placeOf(proof, { gpu, toolchain: await found, driver });
     } catch (error) {

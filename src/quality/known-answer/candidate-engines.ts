@@ -45,15 +45,7 @@ export interface EnginesRequest
 export interface Freedom {
   /** False: products of FP32 tensors are not shortened to TF32. */
   readonly tf32?: false;
-  /** tensorrt-rtx: how many fusions of generated kernels it may make. */
-  readonly fuel?: number;
 }
-
-/**
- * An undocumented variable of the compiler of tensorrt-rtx (seen in 1.7.1, which reads it at build time; TensorRT-Edge-LLM of NVIDIA sets others of its flags). It
- * changes the plan and is in no recipe, so engines built with it stay out of the stores.
- */
-const COMPILER_FLAGS = '__LUNOWUD';
 
 /** The engine that is searched. */
 interface SearchedEngine {
@@ -152,11 +144,6 @@ export class CandidateEngines {
     return this.#searched.identity.recipe;
   }
 
-  /** Whether the number of fusions can be limited. */
-  get hasFuel(): boolean {
-    return this.#searched.identity.target.product === 'tensorrt-rtx';
-  }
-
   get hasTf32(): boolean {
     return !this.recipe.flags.includes(NO_TF32);
   }
@@ -210,18 +197,16 @@ export class CandidateEngines {
     return sha256(canonicalJson({ recipe: more, target }));
   }
 
-  /** Builds a model into `output`. With a limit of fusions the stores have no part in it. Throws what building throws. */
+  /** Builds a model into `output`. Throws what building throws. */
   async build(
     model: string,
     output: string,
     freedom: Freedom = {},
     profiles: readonly Profile[] = this.recipe.profiles,
   ): Promise<BuiltEngine> {
-    const isLimited = freedom.fuel !== undefined;
     const { engine } = await buildOrLoad(
       {
         ...this.#options,
-        ...(isLimited ? { store: false, remote: false } : {}),
         profiles: profiles.map((profile) => new Map(Object.entries(profile))),
         settings: this.#settings(freedom),
         model,
@@ -229,7 +214,7 @@ export class CandidateEngines {
         // Nobody loads a candidate but the search.
         knownAnswer: false,
       },
-      buildContext(this.#context, freedom.fuel),
+      buildContext(this.#context),
     );
     return { path: engine, program: programOf(engine) };
   }
@@ -261,18 +246,12 @@ export class CandidateEngines {
 
 const NO_TF32 = 'no-tf32';
 
-const buildContext = (context: VerifyContext, fuel?: number) => ({
+const buildContext = ({ signal, environment }: VerifyContext) => ({
   emit: ignoreEvents,
-  signal: context.signal,
-  environment: withFuel(context, fuel),
+  signal,
+  environment,
   areSizesKnown: true,
 });
-
-/** A limit that the user's shell has set is not part of any candidate. */
-function withFuel({ environment = process.env }: VerifyContext, fuel: number | undefined): NodeJS.ProcessEnv {
-  const { [COMPILER_FLAGS]: _, ...rest } = environment;
-  return fuel === undefined ? rest : { ...rest, [COMPILER_FLAGS]: `-kgen:fusion_fuel=${fuel}` };
-}
 
 /** The compiled program of an engine; null where it cannot be read. */
 export const programOf = (engine: string): PlanProgram | null => readPlanProgram(readPlanHeader(engine));

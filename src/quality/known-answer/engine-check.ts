@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
+import { valuesOf } from '../../base/options/option.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
@@ -8,7 +9,7 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
-import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
+import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
@@ -110,7 +111,7 @@ async function recordBeside(
 /** Of an engine without passport, which states them when it is loaded. */
 async function profilesOf(engine: string, options: CheckOptions): Promise<readonly Profile[]> {
   const { emit, signal, environment, device } = options;
-  const loading = { device, ...engineLoadOptionsOf(options) };
+  const loading = { device, ...valuesOf(engineOptions, options) };
   await using session = await openSession(engine, loading, { emit, signal, environment });
   if (session.kind !== 'engine') return [];
   const { inputs } = session;

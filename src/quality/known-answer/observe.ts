@@ -1,16 +1,14 @@
+import { type OptionsOf, valuesOf } from '../../base/options/option.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import type { OpenContext } from '../../engines/runtime/back-end.js';
-import {
-  type EngineLoadOptions,
-  engineLoadOptionsOf,
-} from '../../engines/runtime/tensorrt/engine-options.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
 import { ignoreEvents } from '../../events.js';
 import type { KnownAnswer } from './answer.js';
 import type { Observed } from './check-loaded.js';
 import type { Proof } from './proof.js';
 
-export interface CheckOptions extends Omit<EngineLoadOptions, 'cudaGraph'>, OpenContext {
+export interface CheckOptions extends OptionsOf<typeof loadOptions>, OpenContext {
   /** Ordinal among the visible GPUs; default 0. */
   readonly device?: number;
   /** How often the same inputs run; default 3. */
@@ -33,7 +31,7 @@ export async function observeEngine(
   { plan, answer }: Proof,
   { emit = ignoreEvents, signal, environment = process.env, repeat, device = 0, ...options }: CheckOptions,
 ): Promise<Observed> {
-  const { cudaGraph: _, ...loading } = engineLoadOptionsOf(options);
+  const loading = valuesOf(loadOptions, options);
   const planPath = plan.path;
   const request: CheckRequest = {
     planPath,

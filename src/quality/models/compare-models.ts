@@ -1,3 +1,5 @@
+import * as is from '../../base/options/kinds.js';
+import { needed } from '../../base/options/option.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { digestModel } from '../../engines/identity/model-digest.js';
 import { type EventListener, ignoreEvents, inPhase, type WorkContext } from '../../events.js';
@@ -11,6 +13,9 @@ import type { FieldChange, ModelComparison } from './result.js';
 
 export type CompareModelsContext = WorkContext;
 type Context = CompareModelsContext & { readonly emit: EventListener };
+
+/** Two ONNX files. */
+export const comparedModels = { a: needed(is.text), b: needed(is.text) };
 
 /**
  * What differs between two ONNX models: interface, opsets, metadata, weights with the distance of their values, nodes with their attributes.

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import * as is from '../../base/options/kinds.js';
+import { optional } from '../../base/options/option.js';
 import { type VerifyOutcome, worst } from '../verify/outcome.js';
 import { measure, measureSchema } from '../verify/result.js';
 import type { Metric } from './task.js';
@@ -281,3 +283,13 @@ export function movementOf(
 /** Whether the movement of a row explains that the candidate chose otherwise: `lead` is that of the reference's choice over the candidate's, in the reference. */
 export const isLowMargin = (lead: number, movement: number): boolean =>
   Number.isFinite(movement) && lead <= MOVEMENTS * movement;
+
+/** How much of what is decoded or classified must be the same. */
+export const minAgreementOption = optional(is.decimal(0, 1), {
+  flags: '--min-agreement <share>',
+  group: 'Tolerances',
+  advanced: true,
+  describe:
+    'share of tokens, durations or classes that must be the same; below it nothing is decided, and below 0.95 it fails',
+  default: MIN_AGREEMENT,
+});

@@ -1,19 +1,32 @@
+import { contextOptions } from '../../base/options/context.js';
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../base/options/option.js';
+import { splitAtCommas, splitNames } from '../../base/options/readers.js';
 import type { Profile } from '../../engines/profiles/profile.js';
-import type { InputOptions } from '../../engines/run/inputs.js';
-import type { BackEnd, PlaceOptions } from '../../engines/runtime/back-end.js';
-import type { EngineLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { drawOptions } from '../../engines/run/run-request.js';
+import { type BackEnd, openOptions, placeOptions } from '../../engines/runtime/back-end.js';
+import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import type { ConversionOptions, JudgingSamples } from '../../formats/precision/options.js';
-import type { JudgeRules, SampleInfo } from './judged.js';
+import {
+  type ConversionOptions,
+  conversionOptions,
+  judgingSampleOptions,
+} from '../../formats/precision/options.js';
+import { type AskedCheck, parseCheck } from './checks.js';
+import type { SampleInfo } from './judged.js';
 import type { OutputSetOptions } from './output-set.js';
-import type { VerifyPrecision } from './result.js';
-import type { AskedTolerance } from './tolerance.js';
+import { type VerifyPrecision, verifyPrecisions } from './result.js';
+import { toleranceOptions } from './tolerance.js';
 
 /** Samples of the user, as `readSamples` takes them; `random` among the files adds none. */
-export interface SampleData extends JudgingSamples {
+export const sampleOptions = {
+  ...judgingSampleOptions,
   /** Of the engine that runs them: samples that fit in none are left out. Default: all fit. */
-  readonly profiles?: readonly Profile[];
-}
+  profiles: optional(is.list<Profile>()),
+};
+
+export interface SampleData extends OptionsOf<typeof sampleOptions> {}
 
 /** What a verdict is about. */
 export interface SamplesFrom {
@@ -23,57 +36,152 @@ export interface SamplesFrom {
   readonly available: number | null;
 }
 
-/** What `verifyModel` compares and how; place and loading are the candidate's: the reference runs on the CPU. */
-export interface VerifyRequest
-  extends Pick<InputOptions, 'shapes' | 'ranges'>,
-    PlaceOptions,
-    EngineLoadOptions {
-  /** An ONNX file. */
-  readonly reference: string;
-  /** An ONNX file or an engine. */
-  readonly candidate: string;
-  /** What the tolerances are for; default: the lowest precision that the candidate computes in, which of an engine its passport says. */
-  readonly precision?: VerifyPrecision;
-  /** Samples of the user, which come before any that are drawn; inputs that they lack are drawn. Default: all are drawn. */
-  readonly data?: SampleData;
-  /** What the candidate is built for: drawn samples are at the optimum of the first, and one at every other end. Shapes that state other sizes go first. Default: those of an engine's passport. */
-  readonly profiles?: readonly Profile[];
-  /** Default 0. */
-  readonly seed?: number;
-  /** How many samples: of data the first so many, by default 32 at most; else so many are drawn, by default 3 and more until a verdict is clear. */
-  readonly samples?: number;
-  readonly atol?: readonly AskedTolerance[];
-  readonly rtol?: readonly AskedTolerance[];
-  /** How the candidate was converted from the reference, where the caller knows: what repairs a failure is tried on top of it. */
-  readonly conversion?: ConversionOptions;
-  /** Threads of ONNX Runtime; default one a core. */
-  readonly threads?: number;
-  /** Whether the result has where in the worst output the error is, for a page. */
-  readonly errorMap?: boolean;
-}
+const { shapes, ranges } = drawOptions;
 
-export interface VerifyContext extends WorkContext {
-  /** Where TensorRT is looked for, when the candidate is an engine; default: this process's. */
-  readonly environment?: NodeJS.ProcessEnv;
+/** What a comparison draws its inputs from, and what it allows. */
+export const judgingOptions = {
+  /** Default 0. */
+  seed: optional(is.whole(0), {
+    flags: '--seed <number>',
+    group: 'Inputs',
+    describe: 'seed of the random inputs (default: 0)',
+  }),
+  /** How many samples: of data the first so many, by default 32 at most; else so many are drawn, by default 3 and more until a verdict is clear. */
+  samples: optional(is.whole(1, 10_000), {
+    flags: '--samples <count>',
+    group: 'Inputs',
+    describe:
+      'how many samples: the first of the data (default: 32 at most), or drawn ones (default: 3, more where they do not decide)',
+  }),
+  shapes,
+  ranges,
+  /** Samples of the user, which come before any that are drawn; inputs that they lack are drawn. Default: all are drawn. */
+  data: optional(is.object<SampleData>(sampleOptions)),
+  ...toleranceOptions,
+  /** Threads of ONNX Runtime; default one a core. */
+  threads: {
+    ...openOptions.threads,
+    advanced: true as const,
+    describe: 'threads of ONNX Runtime (default: one a core)',
+  },
+};
+
+export const verifyOptions = {
+  /** An ONNX file. */
+  reference: needed(is.text),
+  /** An ONNX file or an engine. */
+  candidate: needed(is.text),
+  /** What the tolerances are for; default: the lowest precision that the candidate computes in, which of an engine its passport says. */
+  precision: optional(is.word<VerifyPrecision>(), {
+    flags: '--precision <type>',
+    describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
+    choices: verifyPrecisions,
+  }),
+  /** What the candidate is built for: drawn samples are at the optimum of the first, and one at every other end. Shapes that state other sizes go first. Default: those of an engine's passport. */
+  profiles: optional(is.list<Profile>()),
+  /** How the candidate was converted from the reference, where the caller knows: what repairs a failure is tried on top of it. */
+  conversion: optional(is.object<ConversionOptions>(conversionOptions)),
+  /** Whether the result has where in the worst output the error is, for a page. */
+  errorMap: optional(is.flag),
+  ...judgingOptions,
+  ...engineOptions,
+  ...placeOptions,
+};
+
+/** What `verifyModel` compares and how; place and loading are the candidate's: the reference runs on the CPU. */
+export interface VerifyRequest extends OptionsOf<typeof verifyOptions> {}
+
+export const verifyContextOptions = {
+  ...contextOptions,
   /** Default: every back end there is. */
-  readonly backEnds?: readonly BackEnd[];
-}
+  backEnds: optional(is.list<BackEnd>()),
+};
+
+export interface VerifyContext extends OptionsOf<typeof verifyContextOptions> {}
+
+/** How recorded outputs are compared. */
+export const comparingOptions = {
+  precision: optional(is.word<VerifyPrecision>(), {
+    flags: '--precision <type>',
+    describe: 'whose usual limits to use without tolerances and checks',
+    choices: verifyPrecisions,
+    default: 'fp32',
+  }),
+  ...toleranceOptions,
+  /** Checks instead of the usual limits. */
+  checks: optional(is.list<AskedCheck>(), {
+    flags: '--check <checks>',
+    describe:
+      "Polygraphy's checks instead: elemwise, max, mean, median, quantile=0.99 (within --atol or within --rtol, 1e-5 each), l2=1e-5, cosine=0.997, psnr=30, snr=20; several by comma, logits:cosine=0.99 for one output",
+    parse: (list) => splitAtCommas(list).map(parseCheck),
+    repeat: true,
+    make: (lists: readonly (readonly AskedCheck[])[]) => lists.flat(),
+  }),
+  /** The reference's name of each output that the candidate calls otherwise: candidate's name to reference's. */
+  names: optional(is.map<string>(), {
+    flags: '--map <a=b>',
+    describe: "what A calls a is B's output b",
+    parse: parsePair,
+    repeat: true,
+    make: (pairs: readonly (readonly [string, string])[]) => new Map(pairs),
+  }),
+  /** Only these of the reference's outputs; default all. */
+  outputs: optional(is.list<string>(), {
+    flags: '--outputs <names>',
+    describe: "only these of B's outputs, separated by commas",
+    repeat: true,
+    make: (lists: readonly string[]) => (lists.length === 0 ? undefined : lists.flatMap(splitNames)),
+  }),
+  candidateRunner: optional(is.text, {
+    flags: '--runner-a <name>',
+    describe: "which runner of A's Polygraphy results",
+  }),
+  referenceRunner: optional(is.text, {
+    flags: '--runner-b <name>',
+    describe: "which runner of B's Polygraphy results",
+  }),
+  voidDtype: optional(is.word<NonNullable<OutputSetOptions['voidDtype']>>(), {
+    flags: '--void-type <type>',
+    describe: 'what npy elements are whose type numpy has no name for',
+    choices: ['bfloat16', 'float8_e4m3fn', 'float8_e5m2'],
+  }),
+  /** Compare values of different types; else that breaks the contract. */
+  allowDtypeDifference: optional(is.flag, {
+    flags: '--allow-dtype-difference',
+    describe: 'compare the values of outputs whose types differ',
+  }),
+  /** NaN and infinity fail even where both have the same, as in Polygraphy. */
+  strictNonFinite: optional(is.flag, {
+    flags: '--strict-non-finite',
+    describe: 'NaN and infinity fail even where both have the same, as in Polygraphy',
+  }),
+  /** Planted errors that the limits accept do not make the verdict inconclusive. */
+  allowLoose: optional(is.flag, {
+    flags: '--allow-loose',
+    describe: 'pass although zeros instead of A would pass as well, or B is one number everywhere',
+  }),
+};
+
+export const compareOptions = {
+  /** Files or folders (see `openOutputSet`). */
+  candidate: needed(is.text),
+  reference: needed(is.text),
+  ...comparingOptions,
+  errorMap: verifyOptions.errorMap,
+};
 
 /** What `compareOutputs` is asked. */
-export interface CompareRequest extends Partial<JudgeRules> {
-  /** Files or folders (see `openOutputSet`). */
-  readonly candidate: string;
-  readonly reference: string;
-  readonly candidateRunner?: string;
-  readonly referenceRunner?: string;
-  /** The reference's name of each output that the candidate calls otherwise: candidate's name to reference's. */
-  readonly names?: ReadonlyMap<string, string>;
-  /** Only these of the reference's outputs; default all. */
-  readonly outputs?: readonly string[];
-  /** Compare values of different types; else that breaks the contract. */
-  readonly allowDtypeDifference?: boolean;
-  readonly voidDtype?: OutputSetOptions['voidDtype'];
-  readonly errorMap?: VerifyRequest['errorMap'];
-}
+export interface CompareRequest extends OptionsOf<typeof compareOptions> {}
 
 export type CompareContext = WorkContext;
+
+/** Reads `a=b`; the first equals sign separates. */
+function parsePair(pair: string): readonly [string, string] {
+  const at = pair.indexOf('=');
+  if (at <= 0 || at + 1 === pair.length) {
+    throw new TrtforgeError('TF_USAGE', `"${pair}" is not a pair of outputs.`, {
+      remedy: "Write A's name, an equals sign, B's name: --map y=logits.",
+    });
+  }
+  return [pair.slice(0, at), pair.slice(at + 1)];
+}

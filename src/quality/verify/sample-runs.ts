@@ -1,12 +1,14 @@
 import { closing } from '../../base/files/byte-source.js';
+import { valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { assertAsDeclared } from '../../engines/run/declared-sizes.js';
 import { runGuessed } from '../../engines/run/guessed-run.js';
 import { inDtype } from '../../engines/run/inputs.js';
-import { type Arithmetic, type OpenOptions, placeOptionsOf } from '../../engines/runtime/back-end.js';
+import type { Arithmetic, OpenOptions } from '../../engines/runtime/back-end.js';
+import { placeOptions } from '../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
-import { engineLoadOptionsOf } from '../../engines/runtime/tensorrt/engine-options.js';
+import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { dtypes } from '../../formats/tensor/dtype.js';
@@ -74,7 +76,7 @@ export class SampleRuns {
     this.#plan = plan;
     this.#request = request;
     this.#context = context;
-    const options = { ...engineLoadOptionsOf(request), ...placeOptionsOf(request) };
+    const options = { ...valuesOf(engineOptions, request), ...valuesOf(placeOptions, request) };
     const { honours } = chooseBackEnd(candidate, options, context.backEnds);
     // Threads are for whichever side has any.
     this.#candidateOptions = honours.has('threads') ? { ...options, threads } : options;

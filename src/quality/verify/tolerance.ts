@@ -1,3 +1,6 @@
+import * as is from '../../base/options/kinds.js';
+import { optional } from '../../base/options/option.js';
+import { parseTolerance, splitAtCommas } from '../../base/options/readers.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Format } from '../../formats/precision/formats/format.js';
 import {
@@ -23,6 +26,29 @@ export interface AskedTolerance {
   readonly name: string | null;
   readonly value: number;
 }
+
+const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
+const flat = <T>(lists: readonly (readonly T[])[]): readonly T[] => lists.flat();
+
+/** What an element may be off. */
+export const toleranceOptions = {
+  atol: optional(is.list<AskedTolerance>(), {
+    flags: '--atol <tolerances>',
+    group: 'Tolerances',
+    describe: 'absolute tolerance, 1e-3 for all outputs of floats or out:1e-3 for one; several by comma',
+    parse: tolerances,
+    repeat: true,
+    make: flat<AskedTolerance>,
+  }),
+  rtol: optional(is.list<AskedTolerance>(), {
+    flags: '--rtol <tolerances>',
+    group: 'Tolerances',
+    describe: 'relative tolerance, likewise; an element may be off by atol + rtol * |reference|',
+    parse: tolerances,
+    repeat: true,
+    make: flat<AskedTolerance>,
+  }),
+};
 
 const fp32: Format['tolerance'] = {
   bound: 1e-5,

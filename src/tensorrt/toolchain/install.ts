@@ -6,6 +6,8 @@ import { sha256OfRange } from '../../base/files/digest.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
 import { unknownVersion } from './find.js';
@@ -15,17 +17,19 @@ import { MANIFEST_NAME, toolchainsFolder } from './places.js';
 import { type Release, releaseOf, tensorrtRtxLicense } from './release.js';
 import { openWheel, unpackWheel, type Wheel } from './wheel.js';
 
-export interface InstallRequest {
+export const installOptions = {
   /** Version of tensorrt-rtx; the newest that trtforge knows when absent. */
-  readonly version?: string;
-  readonly acceptLicense: boolean;
+  version: optional(is.text),
+  acceptLicense: needed(is.flag),
   /** A wheel already at hand, instead of a download. */
-  readonly wheel?: string;
+  wheel: optional(is.text),
   /** The folder of toolchains, in which the new one becomes a folder; trtforge's own by default. */
-  readonly folder?: string;
+  folder: optional(is.text),
   /** What the user typed, so that the licence error can give the exact command. */
-  readonly command?: string;
-}
+  command: optional(is.text),
+};
+
+export interface InstallRequest extends OptionsOf<typeof installOptions> {}
 
 export interface InstallEnvironment {
   readonly platform: string;

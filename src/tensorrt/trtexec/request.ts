@@ -1,4 +1,7 @@
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf } from '../../base/options/option.js';
 import type { trtexecPrecisions } from '../../behaviour/trtexec.js';
+
 /** A range of one input: dimensions, or the values of a shape tensor; trtexec writes both alike. */
 export interface TrtexecRange {
   readonly min: readonly number[];
@@ -75,19 +78,76 @@ export interface TrtexecPlugins {
   readonly serialize: readonly string[];
 }
 
-/** How to measure; every default filled in. */
-export interface ModeRequest {
+const measuring = { group: 'Measuring' } as const;
+
+/** How long and how often to run; names, meaning and defaults as trtexec has them, so that figures compare. */
+export const paceOptions = {
+  warmUpMs: needed(is.decimal(0, 3_600_000), {
+    flags: '--warm-up <ms>',
+    ...measuring,
+    advanced: true,
+    describe: 'milliseconds of inferences that are not counted',
+    default: 200,
+  }),
+  durationMs: needed(is.decimal(0, 86_400_000), {
+    flags: '--duration <s>',
+    ...measuring,
+    describe: 'seconds to measure, for each batch',
+    parse: is.decimal(0, 86_400).parse,
+    default: 3,
+    make: (seconds: number) => seconds * 1000,
+  }),
+  /** At least so many timed runs of each stream, however long they take. */
+  iterations: needed(is.whole(1, 10_000_000), {
+    flags: '--iterations <n>',
+    ...measuring,
+    advanced: true,
+    describe: 'at least so many inferences, however long they take',
+    default: 10,
+  }),
+  /** Pause between runs. */
+  idleMs: needed(is.decimal(0, 60_000), {
+    flags: '--idle <ms>',
+    ...measuring,
+    advanced: true,
+    describe: 'pause between inferences of a stream, milliseconds',
+    default: 0,
+  }),
+};
+
+export interface Pace extends OptionsOf<typeof paceOptions> {}
+
+/** How to measure. */
+export const modeOptions = {
   /** Copies inputs and outputs in every inference. */
-  readonly transfers: boolean;
-  readonly graph: boolean;
-  readonly spinWait: boolean;
-  readonly streams: number;
-  readonly warmUpMs: number;
-  readonly durationMs: number;
-  /** At least so many timed inferences per stream, however long they take. */
-  readonly iterations: number;
-  readonly idleMs: number;
-}
+  transfers: needed(is.flag, {
+    flags: '--no-data-transfers',
+    ...measuring,
+    describe: 'measure the GPU alone: nothing is copied between inferences',
+    make: (left: boolean) => !left,
+  }),
+  graph: needed(is.flag, {
+    flags: '--graph',
+    ...measuring,
+    describe: 'launch inferences as a CUDA graph',
+  }),
+  spinWait: needed(is.flag, {
+    flags: '--spin-wait',
+    ...measuring,
+    describe: 'the host spins while it waits: steadier short times, a busy core',
+  }),
+  streams: needed(is.whole(1, 256), {
+    flags: '--streams <n>',
+    ...measuring,
+    advanced: true,
+    describe: 'inferences at the same time, each with a context of its own',
+    default: 1,
+  }),
+  ...paceOptions,
+};
+
+/** Every default filled in. */
+export interface ModeRequest extends OptionsOf<typeof modeOptions> {}
 
 /** How to measure an engine, in no version's words; every default filled in, so that all versions measure alike. */
 export interface TrtexecBenchRequest extends ModeRequest {

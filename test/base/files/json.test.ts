@@ -10,7 +10,7 @@ import { parseSignature } from '../../../src/engines/store/signature-file.js';
 import { readContract } from '../../../src/formats/contract/file.js';
 import { readMeta } from '../../../src/formats/contract/model-meta.js';
 import { readCalibration } from '../../../src/formats/precision/calibrate/cache.js';
-import { openReference } from '../../../src/formats/reference/open.js';
+import { openReference } from '../../../src/formats/reference/jsonl.js';
 import { openPolygraphy } from '../../../src/formats/tensor/polygraphy.js';
 import { openSafetensors } from '../../../src/formats/tensor/safetensors.js';
 import { loadedSlot } from '../../../src/formats/tensor/tensor-reader.js';

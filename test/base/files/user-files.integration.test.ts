@@ -5,7 +5,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { publishFile } from '../../../src/base/files/publish.js';
 import { kindOf, noteInput, protectingInputs } from '../../../src/base/files/user-files.js';
 import { convertModel } from '../../../src/formats/precision/convert.js';
-import { openReference } from '../../../src/formats/reference/open.js';
+import { openReference } from '../../../src/formats/reference/jsonl.js';
 import { writeReference } from '../../../src/formats/reference/write.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';

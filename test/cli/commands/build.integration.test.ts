@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
+import type { BuildReport } from '../../../src/cli/commands/build.js';
 import { buildResultSchema } from '../../../src/engines/builder/build-result-schema.js';
 import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
 import { passportPath } from '../../../src/engines/identity/engine-name.js';
@@ -132,7 +133,7 @@ describe('trtforge cache without engines', () => {
     expect(cacheListSchema.parse(ls?.json()).engines).toEqual([]);
     expect(cacheVerifySchema.parse(verify?.json())).toMatchObject({
       verified: 0,
-      exitCode: 0,
+      exitCode: 4,
     });
     expect(cacheClearSchema.parse(clear?.json()).removed).toBe(0);
   });
@@ -274,6 +275,25 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     expect(warnings).toEqual(
       expect.arrayContaining([expect.stringMatching(/MatMul "y_MatMul".*\(quantized-blocks\)$/)]),
     );
+  });
+
+  test('warnings that need nothing are counted by their kind, whether built or found', async () => {
+    const integers = join(root, 'integers.onnx');
+    const g = new GraphBuilder('integers');
+    for (const name of ['a', 'b']) g.input(name, 'int64', [1, 8]);
+    g.node('Add', { name: 'sum', inputs: ['a', 'b'], outputs: ['y'] });
+    g.output('y', 'int64', [1, 8]);
+    await writeModel(buildModel(g), integers);
+    const line = ['build', integers, '--target', 'tensorrt-rtx:sm_89', '--cache-dir', join(root, 'own')];
+    for (const source of ['built', 'local']) {
+      const { warnings, harmless, ...built } = (await run(...line, '--json')).json<BuildReport>();
+      expect(built.source).toBe(source);
+      expect(harmless).toEqual([{ id: 'int64-binding', warnings }]);
+      expect(warnings.length).toBeGreaterThan(1);
+      const { out } = await run(...line);
+      expect(out).toContain(`int64-binding ${warnings.length}`);
+      expect(out).not.toContain(warnings[0]);
+    }
   });
 
   test('a conversion says in the result what it warns of', async () => {

@@ -247,7 +247,6 @@ describe('the GPU that was chosen', () => {
       [['verify', model, '--against', model], onCpu],
       [['stream', 'record', model, '-o', at('model.jsonl')], onCpu],
       [['inspect', model], /--device/],
-      [['stream', 'convert', at('recorded.jsonl'), '-o', at('again')], /--device/],
     ] as const) {
       const { status, answer } = await trtforge([...words, '--device', '0']);
       expect([status, answer.error?.message]).toEqual([2, expect.stringMatching(why)]);

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
-import { openReference } from '../../../src/formats/reference/open.js';
+import { openReference } from '../../../src/formats/reference/jsonl.js';
 import type {
   DamagedLine,
   ReadOptions,
@@ -24,7 +24,7 @@ import { writeReference } from '../../../src/formats/reference/write.js';
 import { type Dtype, elementCount, packedBytes } from '../../../src/formats/tensor/dtype.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
-import { integerTensor, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';
@@ -87,7 +87,7 @@ const plain = (chunks: readonly (ReferenceChunk | WritableChunk)[]) =>
     metadata: 'meta' in chunk ? chunk.meta.recorded : chunk.metadata,
   }));
 
-describe('a JSONL reference', () => {
+describe('a recorded stream', () => {
   test('takes the three encodings of a tensor', async () => {
     const path = place();
     const tensor = floats([2, 3], [1, -2.5, 3, 0.1, Number.NaN, 1e-40]);
@@ -144,7 +144,6 @@ describe('a JSONL reference', () => {
     const path = fileOf(line(0, '{"x": [[1.5, 2]]}'), '{"cut');
     using reference = openReference(path);
     expect(reference.header).toMatchObject({
-      form: 'jsonl',
       provenance: null,
       inputs: [{ name: 'x', dtype: 'float32', shape: [1, 2] }],
       outputs: [{ name: 'y', dtype: 'int64', shape: [1] }],
@@ -340,97 +339,28 @@ const zeroBelowZero = {
 };
 
 describe('written and read again', () => {
-  test('any chunks are the same, in either form and from one to the other', async () => {
+  test('any chunks are the same', async () => {
     await fc.assert(
       fc.asyncProperty(chunks, async (given) => {
-        const jsonl = place();
-        await writeReference(jsonl, given);
-        const direct = await read(jsonl);
-        const compact = place('compact');
-        const again = place();
-        {
-          using reference = openReference(jsonl);
-          await writeReference(compact, reference.chunks());
-          using stored = openReference(compact);
-          await writeReference(again, stored.chunks());
-        }
-        expect(plain(direct)).toEqual(plain(given));
-        expect(plain(await read(compact))).toEqual(plain(given));
-        expect(readFileSync(again).equals(readFileSync(jsonl))).toBe(true);
+        const [path, again] = [place(), place()];
+        await writeReference(path, given);
+        using reference = openReference(path);
+        await writeReference(again, reference.chunks());
+        expect(plain(await read(path))).toEqual(plain(given));
+        expect(readFileSync(again).equals(readFileSync(path))).toBe(true);
       }),
       { numRuns: 60, examples: [[[zeroBelowZero]]] },
     );
   });
 
-  test('a compact reference stores state once', async () => {
-    const states = [0, 1, 2, 3].map((chunk) => floats([1000], Array(1000).fill(chunk)));
-    const stream = [0, 1, 2].map((index) => ({
-      index,
-      inputs: new Map([
-        ['x', integerTensor('int64', [1], [index])],
-        ['state', states[index]!],
-      ]),
-      outputs: new Map([['state_out', states[index + 1]!]]),
-      metadata: {},
-    }));
-    const path = place('ref');
-    const written = await writeReference(path, stream);
-    expect(written).toMatchObject({ form: 'compact', chunks: 3, tensorBytes: 6 * 4000 + 3 * 8 });
-    expect(written.bytes).toBeLessThan(4 * 4000 + 3 * 1500);
-    expect(readdirSync(path).sort()).toEqual([
-      'chunk-000000.npz',
-      'chunk-000001.npz',
-      'chunk-000002.npz',
-      'chunks.jsonl',
-      'reference.json',
-    ]);
-    using reference = openReference(path);
-    expect(reference.header).toMatchObject({ form: 'compact', chunks: 3, bytes: written.bytes });
-    expect(plain(await read(path))).toEqual(plain(stream));
+  test('has the ending by which samples are known to be a stream', async () => {
+    const other = place('ref');
+    await expect(writeReference(other, [zeroBelowZero])).rejects.toMatchObject({ code: 'TF_USAGE' });
+    expect(existsSync(other)).toBe(false);
   });
 
-  test('another shape of the same bytes is another tensor', async () => {
-    const path = place('ref');
-    const bytes = new Uint8Array(8);
-    const tensor = (dtype: Dtype, shape: number[]): Tensor => ({ dtype, shape, bytes });
-    const stream = [
-      {
-        index: 0,
-        inputs: new Map([
-          ['a', tensor('float32', [2])],
-          ['b', tensor('float32', [1, 2])],
-          ['c', tensor('int64', [1])],
-        ]),
-        outputs: new Map([['y', tensor('float32', [2])]]),
-        metadata: {},
-      },
-    ];
-    await writeReference(path, stream);
-    expect(plain(await read(path))).toEqual(plain(stream));
-  });
-
-  test('takes the place of an older one, and never of other files', async () => {
-    const stream = (value: number) => [
-      {
-        index: value,
-        inputs: new Map([['x', floats([1], [value])]]),
-        outputs: new Map([['y', floats([1], [value])]]),
-        metadata: {},
-      },
-    ];
-    const path = place('ref');
-    await writeReference(path, stream(1));
-    await writeReference(path, stream(2));
-    expect((await read(path)).map(({ index }) => index)).toEqual([2]);
-    expect(readdirSync(join(path, '..'))).toEqual(['ref']);
-    const other = join(place('x'), '..');
-    writeFileSync(join(other, 'mine.txt'), 'mine');
-    await expect(writeReference(other, stream(1))).rejects.toMatchObject({ code: 'TF_USAGE' });
-    expect(readdirSync(other)).toEqual(['mine.txt']);
-  });
-
-  test.each(['ref.jsonl', 'ref'])('leaves nothing behind when the chunks end badly: %s', async (name) => {
-    const path = place(name);
+  test('leaves nothing behind when the chunks end badly', async () => {
+    const path = place();
     function* failing() {
       yield { index: 0, inputs: new Map([['x', floats([1], [1])]]), outputs: new Map(), metadata: {} };
       throw new TrtforgeError('TF_CANCELLED', 'enough');
@@ -439,8 +369,8 @@ describe('written and read again', () => {
     expect(readdirSync(join(path, '..'))).toEqual([]);
   });
 
-  test.each(['ref.jsonl', 'ref'])('a signal comes in between two chunks: %s', async (name) => {
-    const path = place(name);
+  test('a signal comes in between two chunks', async () => {
+    const path = place();
     const chunk = (index: number) => ({
       index,
       inputs: new Map([['x', floats([1], [index])]]),
@@ -458,45 +388,5 @@ describe('written and read again', () => {
     const copying = writeReference(copy, reference.chunks({ signal: stop.signal }), { signal: stop.signal });
     await expect(copying).rejects.toMatchObject({ code: 'TF_CANCELLED' });
     expect(existsSync(copy)).toBe(false);
-  });
-
-  test('a compact reference that lost whole lines at its end is told', async () => {
-    const path = place('ref');
-    const chunk = (index: number) => ({
-      index,
-      inputs: new Map([['x', floats([4], [index, 0, 0, 0])]]),
-      outputs: new Map(),
-      metadata: {},
-    });
-    await writeReference(path, [chunk(0), chunk(1), chunk(2)]);
-    const index = join(path, 'chunks.jsonl');
-    writeFileSync(index, readFileSync(index, 'utf8').split('\n').slice(0, 2).join('\n'));
-    expect((await failure(path)).message).toMatch(/chunks\.jsonl is damaged: it ends after 2 of 3 chunks/);
-    using reference = openReference(path);
-    const told: number[] = [];
-    const read: number[] = [];
-    for await (const { index: at } of reference.chunks({ onDamaged: ({ line }) => told.push(line) }))
-      read.push(at);
-    expect([read, told]).toEqual([[0, 1], [3]]);
-    // Whoever asks for no more than there is does not miss the rest.
-    for await (const { index: at } of reference.chunks({ limit: 2 })) read.push(at);
-    expect(read).toEqual([0, 1, 0, 1]);
-  });
-
-  test('a damaged compact reference is told', async () => {
-    const path = place('ref');
-    const x = floats([64], Array(64).fill(1));
-    await writeReference(path, [{ index: 0, inputs: new Map([['x', x]]), outputs: new Map(), metadata: {} }]);
-    const npz = join(path, 'chunk-000000.npz');
-    const bytes = readFileSync(npz);
-    bytes[bytes.length >> 1] = bytes[bytes.length >> 1]! ^ 1;
-    writeFileSync(npz, bytes);
-    expect((await failure(path)).message).toContain('Line 1');
-    rmSync(npz);
-    expect((await failure(path)).message).toContain('does not exist');
-    writeFileSync(join(path, 'reference.json'), '{"schema":"other"}');
-    expect(refusal(() => openReference(path)).code).toBe('TF_REFERENCE_INVALID');
-    rmSync(join(path, 'reference.json'));
-    expect(refusal(() => openReference(path)).message).toMatch(/reference\.json/);
   });
 });

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { stringify } from 'yaml';
 import { TrtforgeError } from '../../../src/errors.js';
-import { optionsIn, readEnginesFile, resolvedFile } from '../../../src/products/fleet/engines-file.js';
+import { readEnginesFile, resolvedFile } from '../../../src/products/fleet/engines-file.js';
+import { optionsIn } from '../../../src/products/fleet/model-options.js';
 import { fleetPlanSchema } from '../../../src/products/fleet/plan-schema.js';
 import { mutations } from '../../support/mutations.js';
 

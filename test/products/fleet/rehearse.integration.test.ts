@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
+import { rehearse } from '../../../src/products/fleet/index.js';
 import type { FleetPlan } from '../../../src/products/fleet/plan-schema.js';
 import type { Rehearsal } from '../../../src/products/fleet/rehearsal-schema.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
@@ -66,6 +67,12 @@ describe('a rehearsal', () => {
     expect(result.engines).toMatchObject([{ verify: 'pass', answer: 'pass', ratio: {}, notDone: [] }]);
     expect([exitCode, result.outcome]).toEqual([0, 'pass']);
     expect(readFileSync(at('upgrade.html'), 'utf8')).toContain(result.engines[0]!.name);
+    const versions = { from: 'tensorrt@8.6.1', to: 'tensorrt@10.3.0' };
+    const fromNode = await rehearse({ engines: file, ...versions }, { environment });
+    expect([fromNode.outcome, fromNode.repeat]).toEqual([
+      'pass',
+      `trtforge fleet rehearse ${file} --from tensorrt@8.6.1 --to tensorrt@10.3.0`,
+    ]);
   });
 
   // Neither would have failed a check of the policy.

@@ -16,8 +16,8 @@ import { findEngines } from '../../../src/products/fleet/which/engines.js';
 import { type Machine, machineOf, readInventory } from '../../../src/products/fleet/which/machine.js';
 import {
   type Candidate,
+  judgeEngines,
   type Which,
-  whichEngines,
   whichSchema,
 } from '../../../src/products/fleet/which/which.js';
 import { planBytes } from '../../fakes/tensorrt/engine.js';
@@ -92,7 +92,7 @@ function machine(text: string): Machine {
 }
 
 const judged = (engine: Candidate, on: Machine) =>
-  whichEngines({ query: 'q', model: null, engines: [engine] }, [on]).machines[0]!.loads[0]!;
+  judgeEngines({ query: 'q', model: null, engines: [engine] }, [on]).machines[0]!.loads[0]!;
 
 describe('whether a machine loads an engine', () => {
   it.each([
@@ -201,7 +201,7 @@ const own = candidate('10.13.3.9:89');
 describe('what a machine takes, and what it builds', () => {
   const profiles = [{ x: { min: [1, 3], opt: [8, 3], max: [32, 3], values: false } }];
   const which = (engines: readonly Candidate[], on: Machine, model: string | null = 'a') =>
-    whichEngines({ query: 'my det.onnx', model, engines }, [on]);
+    judgeEngines({ query: 'my det.onnx', model, engines }, [on]);
 
   it('takes what was built for it before what is compatible, and what carries a runtime last', () => {
     const reaching = candidate('10.13.3.9:80 reach');
@@ -270,7 +270,7 @@ describe('what a machine takes, and what it builds', () => {
     [['10.14.1.48 L4', '10.13.3.9 -', '10.13.3.9 L4'], 'fail'],
   ])('%j together: %s', (texts, outcome) => {
     const machines = texts.map((text) => machine(text));
-    expect(whichEngines({ query: 'q', model: 'a', engines: [own] }, machines).outcome).toBe(outcome);
+    expect(judgeEngines({ query: 'q', model: 'a', engines: [own] }, machines).outcome).toBe(outcome);
   });
 
   it('fails a machine where the store has nothing', () => {
@@ -355,7 +355,7 @@ describe('an inventory', () => {
     for (const bytes of mutations(Buffer.from(inventory), runs(3000))) {
       try {
         const machines = readInventory(written(Buffer.from(bytes).toString('latin1')));
-        const result = whichEngines(
+        const result = judgeEngines(
           { query: 'q', model: null, engines: [own, candidate('rtx-1.7.1.116:89')] },
           machines,
         );

@@ -166,8 +166,6 @@ export function referenceOf(chunks: readonly ReferenceChunk[]): Reference {
   return {
     header: {
       path: 'memory',
-      form: 'jsonl',
-      chunks: chunks.length,
       bytes: 0,
       provenance: null,
       inputs: bindings(chunks[0]?.inputs),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PlanProgram } from '../../../src/engines/plan/program.js';
-import { addedFusion, fusionGroups, innerTensors } from '../../../src/products/study/fusions.js';
+import { fusionGroups, innerTensors } from '../../../src/products/study/fusions.js';
 import { castTo, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 
 /** A program of one graph; each kernel by its name and nodes. */
@@ -39,20 +39,4 @@ test('a group is what one kernel spans; without a program each tensor is one', (
   const fused = program(['_ab', 'A', 'B'], ['_c', 'C'], ['_d', 'D']);
   expect(fusionGroups(chain, fused)).toEqual([{ kernel: '_ab', nodes: ['A', 'B'], tensors: ['a'] }]);
   expect(fusionGroups(chain, null)).toHaveLength(3);
-});
-
-test('the fusion that was added: what it alone leaves out comes first', () => {
-  const before = program(['_ab', 'A', 'B'], ['_cd', 'C', 'D']);
-  const after = program(['_abcd', 'A', 'B', 'C', 'D']);
-  expect(addedFusion(chain, before, after)).toEqual({
-    kernel: '_abcd',
-    nodes: ['A', 'B', 'C', 'D'],
-    tensors: ['b', 'a', 'c'],
-  });
-  expect(addedFusion(chain, after, after)).toBeNull();
-});
-
-test('kernels of equal nature in other places are no change', () => {
-  const twice = program(['_ab', 'A', 'B'], ['_ab', 'A', 'B']);
-  expect(addedFusion(chain, program(['_ab', 'A', 'B']), twice)?.tensors).toEqual(['a']);
 });

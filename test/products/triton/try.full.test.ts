@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { workOf } from '../../../src/events.js';
 import { contractSchema } from '../../../src/formats/contract/contract.js';
 import { filledTensor, nextState } from '../../../src/formats/contract/state.js';
 import { float32Values, floatTensor } from '../../../src/formats/tensor/values.js';
@@ -226,7 +227,8 @@ describeWith('triton', "Triton's own server", (server) => {
       readRepository(repository('states', [encoder]), () => {}),
       staged,
     );
-    await using triton = await startTriton(await findTriton({ environment }), staged, { environment });
+    const work = workOf({ environment });
+    await using triton = await startTriton(await findTriton(work), staged, work);
     const client = new TritonClient(triton.url);
     const contract = contractSchema.parse({
       schema: 'trtforge.contract/1',

@@ -2,11 +2,12 @@ import { existsSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { namesIn } from '../../../base/files/files.js';
+import { flagOf } from '../../../base/options/option.js';
 import { behaviour } from '../../../behaviour/facts.js';
 import { TrtforgeError } from '../../../errors.js';
 import { thisMachine } from '../../../tensorrt/toolchain/find.js';
 import { type Host, sitePackages } from '../../../tensorrt/toolchain/places.js';
-import { openOptionFlags } from '../back-end.js';
+import { placeOptions } from '../back-end.js';
 import type { OrtProvider } from './ort-provider.js';
 
 /** A build of ONNX Runtime: its core library, and beside it those of its providers. */
@@ -65,7 +66,7 @@ export function chooseOrtLibrary(
   environment: NodeJS.ProcessEnv,
 ): OrtLibrary | undefined {
   const place = named ?? environment.ORT_HOME;
-  const flag = named === undefined ? 'ORT_HOME' : openOptionFlags.onnxRuntime;
+  const flag = named === undefined ? 'ORT_HOME' : flagOf(placeOptions.onnxRuntime);
   const found = place ? librariesIn(place, flag) : findOrtLibraries(thisMachine(environment));
   if (place && found.length === 0)
     throw new TrtforgeError('TF_ONNXRUNTIME_MISSING', `${place} (${flag}) has no libonnxruntime.so.`, {

@@ -1,7 +1,7 @@
 import type { NativeOrtRequest } from '../../../addon/onnx-runtime.js';
 import type { Observing } from '../../../formats/precision/calibrate/output-observer.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
-import type { Pace } from '../back-end.js';
+import type { Pace } from '../../../tensorrt/trtexec/request.js';
 import type { Placement } from './ort-facts.js';
 import type { OrtProvider } from './ort-provider.js';
 

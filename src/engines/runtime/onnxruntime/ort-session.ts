@@ -13,15 +13,9 @@ import type { Dtype } from '../../../formats/tensor/dtype.js';
 import { shapesOption } from '../../../formats/tensor/shape-text.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, tensorFrom } from '../../../formats/tensor/values.js';
+import type { Pace } from '../../../tensorrt/trtexec/request.js';
 import { readModelContent } from '../../identity/model-content.js';
-import type {
-  Arithmetic,
-  MeasureOptions,
-  ModelRunOptions,
-  Pace,
-  PacedRuns,
-  RepeatedRun,
-} from '../back-end.js';
+import type { Arithmetic, MeasureOptions, ModelRunOptions, PacedRuns, RepeatedRun } from '../back-end.js';
 import type { Binding, RunOptions, Session } from '../session.js';
 import { checkInputs, mapOf, rejectUnknown, wrong } from '../session-inputs.js';
 import { chooseOrtLibrary, neighbourFolders, type OrtLibrary } from './find-library.js';

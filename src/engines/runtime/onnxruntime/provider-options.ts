@@ -1,7 +1,8 @@
 import type { NativeOrtRequest, Setting } from '../../../addon/onnx-runtime.js';
+import { flagOf } from '../../../base/options/option.js';
 import { didYouMean } from '../../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../../errors.js';
-import { openOptionFlags } from '../back-end.js';
+import { placeOptions } from '../back-end.js';
 import type { OrtPlace, OrtProvider } from './ort-provider.js';
 
 /** The keys that a provider's library knows, but for pointers and what the options of trtforge decide. */
@@ -124,7 +125,7 @@ const isConfigKey = (key: string): boolean => /^[a-z]\w*(\.\w+)+$/.test(key);
 function checkKey(provider: OrtProvider, key: string): void {
   const known = providerKeys[provider];
   if (known.includes(key)) return;
-  const flag = openOptionFlags.providerOptions;
+  const flag = flagOf(placeOptions.providerOptions);
   const owner = Object.entries(providerKeys).find(([, keys]) => keys.includes(key))?.[0];
   const remedy =
     impossible[key] ??

@@ -1,6 +1,7 @@
 import { gpuBytesInUse } from '../../../addon/chosen-gpu.js';
+import { namesOf, valuesOf } from '../../../base/options/option.js';
 import type { BackEnd, OpenedEngine } from '../back-end.js';
-import { engineLoadOptionsOf } from './engine-options.js';
+import { engineOptions } from './engine-options.js';
 import { openSupervisedEngine } from './supervised-engine.js';
 
 /** Engines on TensorRT and TensorRT-RTX. An engine need not have a passport. */
@@ -9,21 +10,12 @@ export const tensorrt: BackEnd = {
   name: 'TensorRT',
   takes: 'engine',
   provider: null,
-  honours: new Set([
-    'device',
-    'profile',
-    'cudaGraph',
-    'weightBudget',
-    'allowHostCode',
-    'plugins',
-    'toolchain',
-    'identity',
-  ]),
+  honours: new Set(['device', 'profile', ...namesOf(engineOptions)]),
   open: async (path, options, { emit, signal, environment }): Promise<OpenedEngine> => {
     const { peakBytes, ...session } = await openSupervisedEngine(path, {
       // Nothing else of the caller's: what is left of these options goes to another process.
       ...{ emit, signal, environment },
-      ...engineLoadOptionsOf(options),
+      ...valuesOf(engineOptions, options),
       device: options.device,
       requirePassport: false,
     });

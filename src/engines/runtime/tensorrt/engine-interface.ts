@@ -1,11 +1,13 @@
 import type { NativeEngineFacts } from '../../../addon/native-engine.js';
+import * as is from '../../../base/options/kinds.js';
+import { type OptionsOf, optional } from '../../../base/options/option.js';
 import type { WorkContext } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { ElementArray } from '../../../formats/tensor/values.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
-import type { TrustOptions } from '../../store/trust.js';
+import { trustOptions } from '../../store/trust.js';
 import type { Binding, RunOptions, Session } from '../session.js';
-import type { CudaGraph, EngineLoadOptions } from './engine-options.js';
+import { type CudaGraph, engineOptions } from './engine-options.js';
 
 /** min, opt and max of one input in one optimization profile: dimensions, or the values of a shape tensor. */
 export interface BindingRange {
@@ -137,14 +139,21 @@ export interface SessionFacts {
   readonly cudaGraphFallbacks: readonly string[];
 }
 
-export interface EngineSessionOptions extends EngineLoadOptions, Omit<TrustOptions, 'signKey'>, WorkContext {
+const callOptions = { count: optional(is.whole(0)), bytes: optional(is.whole(0)) };
+
+export const engineSessionOptions = {
   /** Ordinal of the GPU among the visible ones; default 0. */
-  readonly device?: number;
+  device: optional(is.whole(0)),
   /** Default true: a plan without passport is rejected, since nothing states what it is. */
-  readonly requirePassport?: boolean;
+  requirePassport: optional(is.flag),
   /** Contexts that `run` spreads over; default 1. */
-  readonly contexts?: number;
+  contexts: optional(is.whole(1)),
   /** How many calls `run` keeps ready per context, and how much pinned memory they may hold; default 16 and 2 GiB. */
-  readonly keepCalls?: { readonly count?: number; readonly bytes?: number };
+  keepCalls: optional(is.object<OptionsOf<typeof callOptions>>(callOptions)),
+  ...trustOptions,
+  ...engineOptions,
+};
+
+export interface EngineSessionOptions extends OptionsOf<typeof engineSessionOptions>, WorkContext {
   readonly environment?: NodeJS.ProcessEnv;
 }

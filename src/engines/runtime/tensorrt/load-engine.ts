@@ -4,6 +4,7 @@ import { chosenGpu } from '../../../addon/chosen-gpu.js';
 import type { NativeEngine, NativeRuntime } from '../../../addon/native-engine.js';
 import { finished, type NativeEvent } from '../../../addon/native-job.js';
 import { openFile } from '../../../base/files/byte-source.js';
+import type { OptionsOf } from '../../../base/options/option.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { describeComputeCapability, isAmperePlus } from '../../../behaviour/gpus.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -12,7 +13,7 @@ import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { markWhileOpen } from '../../store/claims/use-marks.js';
 import { openTrust, type TrustOptions } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
-import type { EngineLoadOptions } from './engine-options.js';
+import type { loadOptions } from './engine-options.js';
 import { type PlanFacts, readPlanOnDisk } from './plan-on-disk.js';
 import { HOST_CODE_REMEDY, toolchainForPlan } from './toolchain-for-plan.js';
 import { checkWeightBudget } from './weight-budget.js';
@@ -21,7 +22,7 @@ import { checkWeightBudget } from './weight-budget.js';
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
 
 export interface LoadOptions
-  extends Omit<EngineLoadOptions, 'cudaGraph'>,
+  extends OptionsOf<typeof loadOptions>,
     Omit<TrustOptions, 'signKey'>,
     WorkContext {
   readonly device?: number;
@@ -82,11 +83,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
   const gpu = chosenGpu(addon.gpus(), options.device ?? 0, 'Running an engine needs an NVIDIA GPU');
   checkComputeCapability(plan, gpu);
   checkPlugins(plan, plugins);
-  const toolchain = await toolchainForPlan(plan, {
-    toolchain: options.toolchain,
-    allowHostCode,
-    environment,
-  });
+  const toolchain = await toolchainForPlan(plan, { ...options, environment });
   throwIfCancelled(signal, doing);
   const job = addon.openEngine(
     {

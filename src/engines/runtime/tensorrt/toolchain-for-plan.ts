@@ -1,3 +1,4 @@
+import type { OptionsOf } from '../../../base/options/option.js';
 import { TrtforgeError } from '../../../errors.js';
 import {
   chooseToolchain,
@@ -8,12 +9,10 @@ import {
 } from '../../../tensorrt/toolchain/find.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { loadsIn } from '../../plan/loads.js';
+import type { loadOptions } from './engine-options.js';
 import type { PlanFacts } from './plan-on-disk.js';
 
-export interface ToolchainChoice {
-  /** A toolchain, or the name of one; undefined for the first that loads the plan. */
-  readonly toolchain?: Toolchain | string;
-  readonly allowHostCode: boolean;
+export interface ToolchainChoice extends OptionsOf<typeof loadOptions> {
   readonly environment: NodeJS.ProcessEnv;
 }
 

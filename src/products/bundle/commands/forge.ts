@@ -1,7 +1,8 @@
 import { type CommandContext, defineCommand } from '../../../cli/command.js';
 import { flag, type OptionValues } from '../../../cli/option.js';
-import { comparisonOptions, minAgreementOption } from '../../../cli/options/comparison.js';
+import { comparisonOptions } from '../../../cli/options/comparison.js';
 import { limited } from '../../../cli/options/timeout.js';
+import { minAgreementOption } from '../../../quality/tasks/decisions.js';
 import type { BundleRequest } from '../bundle-request.js';
 import { forgeBundle } from '../forge-bundle.js';
 import { planBundle } from '../plan-bundle.js';

@@ -1,15 +1,11 @@
+import { valuesOf } from '../../../base/options/option.js';
+import { splitAtCommas } from '../../../base/options/readers.js';
 import { flag, type OptionValues, option, text } from '../../../cli/option.js';
-import {
-  builderOption,
-  buildOptions,
-  dimsOf,
-  recipeOptions,
-  recipeRequest,
-} from '../../../cli/options/build.js';
-import { loadOptions } from '../../../cli/options/engine.js';
+import { builderOption, buildOptions, recipeOptions, recipeRequest } from '../../../cli/options/build.js';
 import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
-import { parseSize, splitAtCommas } from '../../../cli/values.js';
+import { parseSize } from '../../../cli/values.js';
+import { onlyLoadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import type { BundleRequest } from '../bundle-request.js';
 
 /** What `bundle build` and `bundle forge` have. */
@@ -21,11 +17,8 @@ export const bundleOptions = {
     writes: true,
   }),
   ...recipeOptions,
-  batch: {
-    ...buildOptions.batch,
-    describe: 'batch of every component: 8, or MIN/OPT/MAX as 1/8/64',
-  } as typeof buildOptions.batch,
-  dim: buildOptions.dim,
+  batch: { ...buildOptions.batch, describe: 'batch of every component: 8, or MIN/OPT/MAX as 1/8/64' },
+  dims: buildOptions.dims,
   profiles: text({
     flags: '--profiles <file>',
     describe: 'YAML with the components and the ranges of their open dimensions',
@@ -60,7 +53,7 @@ export const bundleOptions = {
   }),
   ...storeOptions,
   ...builderOption,
-  ...loadOptions,
+  ...onlyLoadOptions,
   ...timeoutOption,
 };
 
@@ -76,15 +69,14 @@ export function bundleRequest(
     ...recipeRequest(options),
     ...storeOptionsOf(options),
     builder: options.builder,
-    allowHostCode: options.allowHostCode,
-    weightBudget: options.weightBudget,
+    ...valuesOf(onlyLoadOptions, options),
     meta,
     onnxDir,
     outdir,
     only: only.flat(),
     profilesFile: options.profiles,
     batch,
-    dims: dimsOf(options.dim),
+    dims: options.dims,
     stage,
     keepTemp,
     memoryBudget,

@@ -30,12 +30,8 @@ export const command = defineCommand({
     }),
   },
   schema: async () => (await import('../config/check-result.js')).deepstreamCheckSchema,
-  run: async (
-    [config = ''],
-    options,
-    { emit, signal, environment },
-  ): Promise<DeepstreamCheck & { exitCode: ExitCode }> => {
-    const result = await checkDeepstream({ config, ...options }, { emit, signal, environment });
+  run: async ([config = ''], options, context): Promise<DeepstreamCheck & { exitCode: ExitCode }> => {
+    const result = await checkDeepstream({ config, ...options }, context);
     const isWrong =
       result.outcome === 'rebuilds' ||
       result.outcome === 'fails' ||

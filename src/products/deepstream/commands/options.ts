@@ -1,13 +1,15 @@
+import * as is from '../../../base/options/kinds.js';
+import { splitAtCommas } from '../../../base/options/readers.js';
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
-import { graphFlag } from '../../../cli/options/bench.js';
-import { builderOption, buildOptions, dimsOf } from '../../../cli/options/build.js';
+import { builderOption, buildOptions } from '../../../cli/options/build.js';
 import { storeOptions } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
-import { integer, number, numberNamed, splitAtCommas } from '../../../cli/values.js';
+import { integer, number } from '../../../cli/values.js';
 import { parseBuilderConfig } from '../../../engines/identity/builder-config.js';
 import { TrtforgeError } from '../../../errors.js';
 import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
 import { benchTools } from '../../../quality/bench/bench-with.js';
+import { modeOptions } from '../../../tensorrt/trtexec/request.js';
 import type { StreamsLimits } from '../decision.js';
 import { seedMode } from '../effects.js';
 import type { StreamsSetup } from '../setup.js';
@@ -95,14 +97,14 @@ export const sizeOptions = {
     describe: 'where the model leaves it open',
     parse: integer(1),
   }),
-  dim: buildOptions.dim,
+  dims: buildOptions.dims,
   with: choice({
     flags: '--with <tool>',
     describe: 'what measures: trtforge itself, or the trtexec of the toolchain',
     choices: benchTools,
     default: 'trtforge',
   }),
-  graph: graphFlag,
+  graph: modeOptions.graph,
   spinWait: flag({
     flags: '--spin-wait',
     describe: 'the host spins while it waits',
@@ -111,7 +113,7 @@ export const sizeOptions = {
     flags: '--warm-up <ms>',
     advanced: true,
     describe: 'milliseconds of inferences that are not counted',
-    parse: numberNamed('warmUpMs'),
+    parse: is.decimal(0, 3_600_000).parse,
     default: seedMode.warmUpMs,
   }),
   duration: option({
@@ -123,7 +125,7 @@ export const sizeOptions = {
   device: option({
     flags: '--device <number>',
     describe: 'which of the visible GPUs builds and measures',
-    parse: numberNamed('device'),
+    parse: is.whole(0).parse,
     default: 0,
   }),
   target: buildOptions.target,
@@ -137,10 +139,10 @@ export const sizeOptions = {
   weaklyTyped: buildOptions.weaklyTyped,
   workspace: buildOptions.workspace,
   builderConfig: buildOptions.builderConfig,
-  plugin: buildOptions.plugin,
+  plugins: buildOptions.plugins,
   ...builderOption,
   ...timeoutOption,
-  cacheDir: storeOptions.cacheDir,
+  store: storeOptions.store,
   noCache: storeOptions.noCache,
 };
 
@@ -159,7 +161,7 @@ export function streamsRequest(model: string, options: SizeOptionValues): Stream
   return {
     model,
     names: { name, root },
-    input: { input, height, width, dims: dimsOf(options.dim) },
+    input: { input, height, width, dims: options.dims },
     limits: {
       fps: options.fps ?? defaultLimits.fps,
       firstMaxBatch: options.maxBatch,
@@ -173,7 +175,7 @@ export function streamsRequest(model: string, options: SizeOptionValues): Stream
 }
 
 export function streamsSetup(model: string, options: SizeOptionValues): StreamsSetup {
-  const { target, toolchain, precision, weaklyTyped, workspace, plugin } = options;
+  const { target, toolchain, precision, weaklyTyped, workspace, plugins } = options;
   const settings = parseBuilderConfig(options.builderConfig);
   return {
     build: {
@@ -186,8 +188,8 @@ export function streamsSetup(model: string, options: SizeOptionValues): StreamsS
         ...settings,
         memoryPools: { ...settings.memoryPools, ...(workspace === undefined ? {} : { workspace }) },
       },
-      plugins: plugin,
-      store: options.noCache ? false : options.cacheDir,
+      plugins,
+      store: options.noCache ? false : options.store,
       forceRebuild: options.fresh && !options.noCache,
     },
     builder: options.builder,

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { decidedBuild, engineSteps, resolvedOf } from '../../../cli/options/build-plan.js';
 import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
+import type { Work } from '../../../events.js';
 import { engineRequest } from '../builder.js';
-import { requestedBuild, type SetupContext, type StreamsSetup } from '../setup.js';
+import { requestedBuild, type StreamsSetup } from '../setup.js';
 import type { DecidedSizing } from '../sizing.js';
 import type { StreamsPlan } from '../streams.js';
 
@@ -12,7 +13,7 @@ export async function streamsSteps(
   setup: StreamsSetup,
   { engines, baseline, due }: DecidedSizing,
   missing: string | null,
-  context: SetupContext,
+  context: Work,
 ): Promise<Plan> {
   const measured = [baseline, ...engines.map(({ peak }) => peak)].flatMap((each) => each ?? []);
   const steps: PlanStep[] = [

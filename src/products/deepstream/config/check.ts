@@ -3,9 +3,10 @@ import { dirname, join } from 'node:path';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
 import { didYouMean } from '../../../base/text/suggest-name.js';
 import { parseGpu } from '../../../engines/identity/target.js';
-import { changedModel, type ModelContext } from '../../../engines/plan/model-beside.js';
+import { changedModel } from '../../../engines/plan/model-beside.js';
 import { type NamedAxes, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
 import type { DeepstreamCheck } from './check-result.js';
@@ -60,7 +61,7 @@ function appOf({ groups }: KeyGroups, path: string) {
 /** Predicts what DeepStream does with a configuration. Throws TF_SERVING_CONFIG where it cannot be read, TF_USAGE for an unknown GPU, what reading files throws. */
 export async function checkDeepstream(
   { config: place, image, ...where }: CheckRequest,
-  context: ModelContext = {},
+  context: WorkContext = {},
   overrides?: { readonly path: string; readonly keys: ReadonlyMap<string, KeyEntry> },
 ): Promise<DeepstreamCheck> {
   const config = configIn(place);
@@ -121,7 +122,7 @@ export async function checkDeepstream(
 async function checkApp(
   gies: NonNullable<ReturnType<typeof appOf>>,
   request: CheckRequest,
-  context: ModelContext,
+  context: WorkContext,
 ): Promise<DeepstreamCheck> {
   const [{ config, keys }] = gies as [(typeof gies)[number]];
   const checked = await checkDeepstream({ ...request, config }, context, { path: request.config, keys });

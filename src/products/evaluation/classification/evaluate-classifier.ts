@@ -1,13 +1,14 @@
 import { join } from 'node:path';
 import { sha256 } from '../../../base/files/digest.js';
 import { LARGEST_DOCUMENT, listFolder, readText } from '../../../base/files/files.js';
-import { assertWithin } from '../../../base/text/number-range.js';
+import { assertWithin } from '../../../base/options/check.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { type LabelRequest, readLabelsBeside } from '../labels.js';
+import { detectionOptions, imageRunOptions } from '../options.js';
 import { withCandidate } from '../run/candidate.js';
 import { type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
 import type { ClassificationResult } from './classification-result.js';
@@ -52,7 +53,7 @@ export async function evaluateClassifier(
   request: ClassifierRequest,
   { emit = ignoreEvents, signal }: TaskContext = {},
 ): Promise<ClassificationResult> {
-  assertWithin(request);
+  assertWithin({ ...imageRunOptions, ...detectionOptions }, request);
   const { names, images: found, findings } = decideClassifier(request);
   const images: Labelled[] = [];
   const best: Int32Array[] = [];

@@ -1,9 +1,10 @@
 import { LARGEST_DOCUMENT, readText } from '../../../base/files/files.js';
-import { assertWithin } from '../../../base/text/number-range.js';
+import { assertWithin } from '../../../base/options/check.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
+import { allowMissing as allowed } from '../options.js';
 import { type Detections, readDetections } from './detections.js';
 import { type Annotation, type DetectionTruth, digestOfTruth, readInstances } from './instances.js';
 import { overlapOf } from './match.js';
@@ -27,7 +28,7 @@ export async function evaluateCoco(
   { instances, detections, imageIds, allowMissing }: CocoRequest,
   { emit = ignoreEvents, signal }: TaskContext = {},
 ): Promise<CocoResult> {
-  assertWithin({ allowMissing });
+  assertWithin({ allowMissing: allowed }, { allowMissing });
   const findings = new Findings(allowMissing);
   const ids = imageIds === undefined ? undefined : readImageIds(imageIds);
   const truth = await inPhase('read instances', emit, () =>

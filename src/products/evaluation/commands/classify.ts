@@ -1,9 +1,9 @@
 import { formatCount, formatMs, formatShare } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
-import { option, text } from '../../../cli/option.js';
-import { numberNamed } from '../../../cli/values.js';
+import { text } from '../../../cli/option.js';
 import type { ClassificationResult } from '../classification/classification-result.js';
 import { evaluateClassifier } from '../classification/evaluate-classifier.js';
+import { allowMissing } from '../options.js';
 import { preparations } from '../run/candidate.js';
 import { renderFindings } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
@@ -27,12 +27,10 @@ export const command = defineCommand({
       flags: '--labels <file>',
       describe: 'names of the classes: one a line, or YAML with "names"',
     }),
-    allowMissing: option({
-      flags: '--allow-missing <n>',
+    allowMissing: {
+      ...allowMissing,
       describe: 'so many images may have no file, or one that cannot be read; they are left out',
-      parse: numberNamed('allowMissing'),
-      default: 0,
-    }),
+    },
     preprocess,
   },
   schema: async () => (await import('../classification/classification-result.js')).classificationResultSchema,

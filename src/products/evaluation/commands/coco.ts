@@ -1,10 +1,10 @@
 import { formatCount, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { option, text } from '../../../cli/option.js';
-import { numberNamed } from '../../../cli/values.js';
+import { text } from '../../../cli/option.js';
 import { evaluateCoco } from '../coco/coco.js';
 import type { CategoryScore, CocoResult } from '../coco/result.js';
 import type { Finding } from '../findings.js';
+import { allowMissing } from '../options.js';
 
 export const command = defineCommand({
   examples: [
@@ -26,13 +26,11 @@ export const command = defineCommand({
       flags: '--image-ids <file>',
       describe: 'score only these images: one id a line, # begins a comment',
     }),
-    allowMissing: option({
-      flags: '--allow-missing <n>',
+    allowMissing: {
+      ...allowMissing,
       describe:
         'leave out up to this many images that the detections or --image-ids name and the instances lack',
-      parse: numberNamed('allowMissing'),
-      default: 0,
-    }),
+    },
   },
   schema: async () => (await import('../coco/result.js')).cocoResultSchema,
   run: async (_, request, context): Promise<CocoResult> => evaluateCoco(request, context),

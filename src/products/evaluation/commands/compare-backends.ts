@@ -1,12 +1,21 @@
+import { valuesOf } from '../../../base/options/option.js';
+import { splitAtCommas } from '../../../base/options/readers.js';
 import { formatMs } from '../../../base/text/quantity.js';
 import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
-import { choice, inConfig, type OptionTable, type OptionValues, option, text } from '../../../cli/option.js';
-import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptionsOf, enginesOptions } from '../../../cli/options/engine.js';
+import {
+  advanced,
+  choice,
+  inConfig,
+  type OptionTable,
+  type OptionValues,
+  option,
+  text,
+} from '../../../cli/option.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
 import { imagesFolder, speechOptions } from '../../../cli/options/scoring.js';
-import { cacheDir } from '../../../cli/options/store.js';
 import { messageLines } from '../../../cli/text.js';
-import { splitAtCommas } from '../../../cli/values.js';
+import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { storeOptions as stores } from '../../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type FormatId, formatNamed } from '../../../formats/precision/formats/index.js';
 import { backEndNames } from '../compare/back-end-names.js';
@@ -14,8 +23,10 @@ import { type CompareBackEndsRequest, compareBackEnds } from '../compare/compare
 import { precisionsWithoutSamples } from '../compare/compared-models.js';
 import { countText } from '../compare/page.js';
 import type { Comparison } from '../compare/result.js';
-import { detectionOptions } from './detector.js';
-import { imageRunOptions, preprocessSpec } from './image-options.js';
+import { detectionOptions, imageRunOptions } from '../options.js';
+import { preprocessSpec } from './image-options.js';
+
+const { provider: _, device, ...onnxRuntimeOptions } = placeOptions;
 
 const commandOptions = {
   data: text({
@@ -49,17 +60,12 @@ const commandOptions = {
     writes: true,
   }),
   preprocess: choice(preprocessSpec(['yolo', 'rt-detr', 'imagenet', 'arcface'])),
-  device: {
-    ...placeOptions.device,
-    describe: 'which of the visible GPUs runs what needs one (default: 0)',
-  } as typeof placeOptions.device,
+  device: { ...device, describe: 'which of the visible GPUs runs what needs one (default: 0)' },
   ...grouped('Data and preparation', { ...imageRunOptions, ...detectionOptions, ...speechOptions }),
   preNmsTopk: inConfig(detectionOptions.preNmsTopk),
-  providerOption: placeOptions.providerOption,
-  onnxruntime: placeOptions.onnxruntime,
-  allowFallback: placeOptions.allowFallback,
+  ...onnxRuntimeOptions,
   ...enginesOptions,
-  cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
+  ...advanced({ store: stores.store }),
 };
 
 export const command = defineCommand({
@@ -84,11 +90,11 @@ const requestOf = (model: string, options: OptionValues<typeof commandOptions>):
   precisions: options.precision.flat(),
   backEnds: options.backends,
   imagesDir: options.images,
-  store: options.cacheDir,
   open: {
-    ...engineOptionsOf(options),
+    ...valuesOf(enginesOptions, options),
     toolchain: options.toolchain,
-    ...placeOf({ ...options, provider: undefined }),
+    ...valuesOf(onnxRuntimeOptions, options),
+    device: options.device,
   },
 });
 

@@ -1,9 +1,9 @@
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
-import { option, text } from '../../../cli/option.js';
-import { numberNamed } from '../../../cli/values.js';
+import { text } from '../../../cli/option.js';
 import type { EmbeddingsResult } from '../embeddings/embeddings-result.js';
 import { evaluateEmbeddings } from '../embeddings/evaluate-embeddings.js';
+import { embeddingOptions } from '../options.js';
 import { preparations } from '../run/candidate.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
@@ -20,29 +20,7 @@ export const command = defineCommand({
       required: '--against MODEL',
     }),
     preprocess,
-    maxImages: option({
-      flags: '--max-images <n>',
-      describe: 'run only so many images, the first by name (default: all)',
-      parse: numberNamed('maxImages'),
-    }),
-    minMeanCosine: option({
-      flags: '--min-mean-cosine <value>',
-      describe: 'the mean cosine similarity must not be lower',
-      parse: numberNamed('minMeanCosine'),
-      default: 0.995,
-    }),
-    minCosine: option({
-      flags: '--min-cosine <value>',
-      describe: 'no cosine similarity may be lower',
-      parse: numberNamed('minCosine'),
-      default: 0.99,
-    }),
-    maxMeanL2: option({
-      flags: '--max-mean-l2 <value>',
-      describe: 'the mean distance of vectors of length 1 must not be higher',
-      parse: numberNamed('maxMeanL2'),
-      default: 0.1,
-    }),
+    ...embeddingOptions,
   },
   schema: async () => (await import('../embeddings/embeddings-result.js')).embeddingsResultSchema,
   run: ([candidate = ''], options, { emit, signal }): Promise<EmbeddingsResult> =>

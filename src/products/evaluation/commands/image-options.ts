@@ -1,38 +1,18 @@
-import { choice, type OptionValues, option, text } from '../../../cli/option.js';
-import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { valuesOf } from '../../../base/options/option.js';
+import { choice, type OptionValues, text } from '../../../cli/option.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
 import { imagesFolder } from '../../../cli/options/scoring.js';
-import { numberNamed } from '../../../cli/values.js';
+import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
+import { imageRunOptions } from '../options.js';
 import { preparationOf } from '../run/candidate.js';
-
-/** How networks are run over images. */
-export const imageRunOptions = {
-  imgsz: option({
-    flags: '--imgsz <pixels>',
-    describe: 'width and height where the model leaves them open (default: those of --preprocess)',
-    parse: numberNamed('imgsz'),
-  }),
-  warmupRuns: option({
-    flags: '--warmup-runs <n>',
-    describe: 'untimed runs of the first image before the others',
-    parse: numberNamed('warmupRuns'),
-    default: 1,
-  }),
-  skipLatency: option({
-    flags: '--skip-latency <n>',
-    describe: 'leave so many of the first times out of the latency',
-    parse: numberNamed('skipLatency'),
-    default: 0,
-  }),
-};
 
 /** What every verb takes that runs one network over images. */
 export const imageOptions = {
   images: text({ ...imagesFolder, required: '--images FOLDER' }),
   ...imageRunOptions,
   ...placeOptions,
-  ...engineOptions,
+  ...loadOptions,
 };
 
 export const preprocessSpec = <const I extends readonly string[]>(ids: I) => ({
@@ -63,6 +43,6 @@ export function imageRunOf(
     imgsz: options.imgsz ?? preprocessings[preprocess]!.width,
     warmupRuns: options.warmupRuns,
     skipLatency: options.skipLatency,
-    open: { ...engineOptionsOf(options), ...placeOf(options) },
+    open: { ...valuesOf(loadOptions, options), ...valuesOf(placeOptions, options) },
   };
 }

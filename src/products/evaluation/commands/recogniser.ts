@@ -1,11 +1,12 @@
 import { join } from 'node:path';
+import { valuesOf } from '../../../base/options/option.js';
 import { formatMs } from '../../../base/text/quantity.js';
 import { broughtBy, defineCommand } from '../../../cli/command.js';
 import { type OptionValues, text } from '../../../cli/option.js';
-import { placeOf, placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptionsOf, enginesOptions } from '../../../cli/options/engine.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
 import { speechOptions } from '../../../cli/options/scoring.js';
 import { renderNext } from '../../../cli/text.js';
+import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { type EvaluateRecogniserRequest, evaluateRecogniser } from '../speech/evaluate-recogniser.js';
 import type { RecogniserResult } from '../speech/recogniser-result.js';
 import { renderWer } from './wer.js';
@@ -36,7 +37,11 @@ const requestOf = (
 ): EvaluateRecogniserRequest => ({
   ...options,
   meta,
-  open: { ...engineOptionsOf(options), engines: options.engines, ...placeOf(options) },
+  open: {
+    ...valuesOf(enginesOptions, options),
+    engines: options.engines,
+    ...valuesOf(placeOptions, options),
+  },
 });
 
 export const command = defineCommand({

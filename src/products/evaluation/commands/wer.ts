@@ -1,7 +1,7 @@
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { option, text } from '../../../cli/option.js';
+import { text } from '../../../cli/option.js';
 import { normalizerOption } from '../../../cli/options/scoring.js';
-import { numberNamed } from '../../../cli/values.js';
+import { allowMissing } from '../options.js';
 import { scoreTranscripts } from '../wer/wer.js';
 import type { WerResult } from '../wer/wer-result.js';
 
@@ -25,12 +25,11 @@ export const command = defineCommand({
       required: '--hyp FILE',
     }),
     normalizer: normalizerOption,
-    allowMissing: option({
+    allowMissing: {
+      ...allowMissing,
       flags: '--allow-missing <count>',
       describe: 'how many utterances of a manifest may have no hypothesis; their words count as deleted',
-      parse: numberNamed('allowMissing'),
-      default: 0,
-    }),
+    },
     output: text({
       flags: '-o, --output <file>',
       describe: 'the score of every utterance, as TSV',

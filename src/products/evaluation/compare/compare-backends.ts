@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
-import { assertWithin } from '../../../base/text/number-range.js';
+import { assertWithin } from '../../../base/options/check.js';
 import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import { renderReport } from '../../../report/read.js';
+import { detectionOptions, imageRunOptions } from '../options.js';
 import { otherPreparation, passportOf } from '../run/candidate.js';
 import { type Variant, variantFolder } from '../run/variant.js';
 import { backEndNamed, openOptionsFor } from './back-end-names.js';
@@ -46,7 +47,7 @@ export async function compareBackEnds(
   request: CompareBackEndsRequest,
   context: CompareContext = {},
 ): Promise<Comparison> {
-  assertWithin(request);
+  assertWithin({ ...imageRunOptions, ...detectionOptions }, request);
   const { model, data, candidates } = request;
   return protectingInputs([model, data, ...candidates], () => compare(request, context));
 }

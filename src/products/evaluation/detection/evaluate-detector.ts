@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
-import { assertWithin } from '../../../base/text/number-range.js';
+import { assertWithin } from '../../../base/options/check.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import type { TaskContext } from '../../../quality/tasks/task.js';
 import { readImageIds, scoredResult } from '../coco/coco.js';
 import type { Detections } from '../coco/detections.js';
 import { type DetectionTruth, readInstances } from '../coco/instances.js';
 import { Findings } from '../findings.js';
+import { detectionOptions, imageRunOptions } from '../options.js';
 import type { Variant } from '../run/variant.js';
 import { type Detecting, type DetectorRequest, detect, detectingOf } from './detector.js';
 import type { DetectorResult } from './detector-result.js';
@@ -52,7 +53,7 @@ export async function evaluateDetector(
   request: EvaluateDetectorRequest,
   { emit = ignoreEvents, signal }: TaskContext = {},
 ): Promise<DetectorResult> {
-  assertWithin(request);
+  assertWithin({ ...imageRunOptions, ...detectionOptions }, request);
   const { instances, imagesDir, output } = request;
   const { truth, findings, detecting } = await decideDetector(request, { emit, signal });
   const { detections, ids, run } = await inPhase('run samples', emit, () =>

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { listFolder } from '../../../base/files/files.js';
+import { assertWithin } from '../../../base/options/check.js';
 import { meanOf } from '../../../base/statistics.js';
-import { assertWithin } from '../../../base/text/number-range.js';
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
+import { embeddingOptions, imageRunOptions } from '../options.js';
 import { withCandidate } from '../run/candidate.js';
 import { type ImageFile, type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
 import type { EmbeddingsResult } from './embeddings-result.js';
@@ -37,7 +38,7 @@ export async function evaluateEmbeddings(
   request: EmbeddingsRequest,
   { emit = ignoreEvents, signal }: TaskContext = {},
 ): Promise<EmbeddingsResult> {
-  assertWithin(request);
+  assertWithin({ ...imageRunOptions, ...embeddingOptions }, request);
   const images = embeddedImages(request);
   const embed = (file: string, role: string, open: OpenOptions) =>
     inPhase(`run ${role}`, emit, () =>

@@ -1,9 +1,10 @@
 import { sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
-import { assertWithin } from '../../../base/text/number-range.js';
+import { assertWithin } from '../../../base/options/check.js';
 import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import { taskIdentity } from '../../../quality/tasks/task.js';
+import { allowMissing as allowed } from '../options.js';
 import { type Normalizer, normalizers } from './normalizers.js';
 import { readTranscripts, type Utterance } from './transcripts.js';
 import type { UtteranceScore, WerResult } from './wer-result.js';
@@ -31,7 +32,7 @@ const WORST = 20;
  * files that cannot be scored (see `readTranscripts`), for more missing hypotheses than allowed, and for utterances too long to align.
  */
 export function scoreTranscripts(request: WerRequest): WerResult {
-  assertWithin(request);
+  assertWithin({ allowMissing: allowed }, request);
   const { reference, hypothesis, allowMissing = 0 } = request;
   const { form, utterances } = readTranscripts(reference, hypothesis);
   const missing = utterances.filter((each) => each.hypothesis === null);

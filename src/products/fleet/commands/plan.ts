@@ -5,6 +5,7 @@ import { table } from '../../../cli/text.js';
 import { missLines } from '../../../report/sentences.js';
 import { readEnginesFile, resolvedFile } from '../engines-file.js';
 import type { FleetJob, FleetPlan } from '../plan-schema.js';
+import { readersOf } from './status.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'ENGINES', describe: 'an engines.yaml: a store, targets, models (docs/fleet.md)' }],
@@ -20,14 +21,9 @@ export const command = defineCommand({
       address: (await import('zod')).z.string().optional(),
     }),
   file: ([path = '']) => resolvedFile(readEnginesFile(path)),
-  run: async ([path = ''], _, context): Promise<FleetPlan & { address: string }> => {
-    const { withFleet } = await import('../open-plan.js');
-    const { unseenStore } = await import('../schedulers/where.js');
-    return withFleet(path, context, { keep: true }, async ({ plan, address }) => {
-      for (const message of unseenStore(plan.store, plan.targets))
-        context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
-      return { ...plan, address };
-    });
+  run: async ([fleet = ''], _, context): Promise<FleetPlan & { address: string }> => {
+    const { planFleet } = await import('../open-plan.js');
+    return planFleet({ fleet, ...(await readersOf(context)) }, context);
   },
   render: ({ jobs, address }, { line, colors, verbose = false }) => {
     const names = [...new Set(jobs.map(({ on }) => on))];

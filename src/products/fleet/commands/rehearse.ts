@@ -1,20 +1,11 @@
 import { publishFile } from '../../../base/files/publish.js';
-import { isVersion } from '../../../behaviour/versions.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
-import { parseTarget, type TargetRequest } from '../../../engines/identity/target.js';
-import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
+import { step } from '../../../cli/plan.js';
+import { parseToolchain } from '../../../engines/identity/target.js';
+import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import type { Rehearsal } from '../rehearsal-schema.js';
-
-/** Throws TF_USAGE for what is no target, or one without a version, or with GPUs: those are the file's. */
-function toolchain(given: string): TargetRequest {
-  const isTarget = /^tensorrt(-rtx)?(@|$)/.test(given.trim());
-  const target = isTarget ? parseTarget(given) : null;
-  if (target?.named !== undefined && target.computeCapabilities === null) return target;
-  throw new TrtforgeError('TF_USAGE', `"${given}" is not a version of TensorRT, as targets name it.`, {
-    remedy: `Write tensorrt@${isVersion(given) ? given : '10.6.0.26'}; the GPUs are those of the targets.`,
-  });
-}
+import { readersOf } from './status.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'ENGINES', describe: 'an engines.yaml with targets of the old version' }],
@@ -26,13 +17,13 @@ export const command = defineCommand({
     from: option({
       flags: '--from <version>',
       describe: 'whose engines are replaced, as targets name it: tensorrt@8.6.1.6',
-      parse: toolchain,
+      parse: parseToolchain,
       required: '--from tensorrt@8.6.1.6',
     }),
     to: option({
       flags: '--to <version>',
       describe: 'what replaces them, installed here: tensorrt@10.6.0.26',
-      parse: toolchain,
+      parse: parseToolchain,
       required: '--to tensorrt@10.6.0.26',
     }),
     gate: text({
@@ -46,11 +37,19 @@ export const command = defineCommand({
     }),
   },
   schema: async () => (await import('../rehearsal-schema.js')).rehearsalSchema,
-  plan: async ([engines = ''], { from, to, gate }, context) =>
-    (await import('../rehearse.js')).rehearsalPlan({ engines, from, to, policy: gate }, context),
+  plan: async ([engines = ''], { from, to, gate: policy }, context) => {
+    const { planRehearsal } = await import('../rehearse.js');
+    const asked = { engines, from, to, policy, ...(await readersOf(context)) };
+    const { engines: decided, ...resolved } = await planRehearsal(asked, context);
+    const steps = decided.map(({ name, isMissing }) => {
+      const skipped = isMissing ? `${resolved.to} is not installed here` : null;
+      return step('rehearse', name, { detail: `in place of ${resolved.from}`, skipped });
+    });
+    return { steps, resolved };
+  },
   run: async (
     [engines = ''],
-    { from, to, gate, output },
+    { from, to, gate: policy, output },
     context,
   ): Promise<Rehearsal & { exitCode: ExitCode }> => {
     const [{ rehearse }, { rehearsalReport }, { renderReport }] = await Promise.all([
@@ -58,8 +57,8 @@ export const command = defineCommand({
       import('../rehearsal-page.js'),
       import('../../../report/read.js'),
     ]);
-    const found = await rehearse({ engines, from, to, policy: gate }, context);
-    const result: Rehearsal = { ...found, repeat: context.commandLine };
+    const asked = { engines, from, to, policy, repeat: context.commandLine, ...(await readersOf(context)) };
+    const result = await rehearse(asked, context);
     if (output !== undefined)
       publishFile(output, renderReport({ kind: rehearsalReport, result }, 'html').content);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };

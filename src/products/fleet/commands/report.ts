@@ -3,7 +3,7 @@ import { defineCommand } from '../../../cli/command.js';
 import { choice, text } from '../../../cli/option.js';
 import { renderReport } from '../../../report/read.js';
 import type { RenderedReport } from '../../../report/result.js';
-import { fleetArgument } from './status.js';
+import { fleetArgument, readersOf } from './status.js';
 
 export const command = defineCommand({
   arguments: [fleetArgument],
@@ -25,20 +25,17 @@ export const command = defineCommand({
     }),
   },
   schema: async () => (await import('../../../report/result.js')).renderedReportSchema,
-  run: async ([given = ''], { format, output }, context): Promise<RenderedReport> => {
-    const [{ withFleet }, { fleetStatus }, { fleetReport }] = await Promise.all([
-      import('../open-plan.js'),
+  run: async ([fleet = ''], { format, output }, context): Promise<RenderedReport> => {
+    const [{ fleetStatus }, { fleetReport }] = await Promise.all([
       import('../status.js'),
       import('../page.js'),
     ]);
-    return withFleet(given, context, {}, async (fleet) => {
-      const result = await fleetStatus(fleet, context);
-      const { name, content } = renderReport({ kind: fleetReport, result }, format);
-      if (output === '-') return { schema: 'trtforge.report/1', format, path: null, content };
-      const path = output ?? name.replace('report', 'fleet');
-      publishFile(path, content);
-      return { schema: 'trtforge.report/1', format, path, content: null };
-    });
+    const result = await fleetStatus({ fleet, ...(await readersOf(context)) }, context);
+    const { name, content } = renderReport({ kind: fleetReport, result }, format);
+    if (output === '-') return { schema: 'trtforge.report/1', format, path: null, content };
+    const path = output ?? name.replace('report', 'fleet');
+    publishFile(path, content);
+    return { schema: 'trtforge.report/1', format, path, content: null };
   },
   // A line end inside a line would leave as text.
   render: ({ path, content }, output) => {

@@ -1,12 +1,26 @@
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
-import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import {
+  afterFailureOfProducts,
+  broughtBy,
+  type CommandContext,
+  defineCommand,
+  type TextOutput,
+} from '../../../cli/command.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
+import type { ModelReaders } from '../model-options.js';
 import type { FleetStatus } from '../plan-schema.js';
 
 export const fleetArgument = {
   name: 'FLEET',
   describe: 'an engines.yaml, or the address of a plan: STORE/fleet/ID.json',
 } as const;
+
+/** Who reads bundles and contracts, and who searches, of the products that are there. */
+export async function readersOf({ products }: CommandContext): Promise<ModelReaders> {
+  const [bundleParts] = await broughtBy(products, 'bundleParts');
+  const profileSources = await broughtBy(products, 'profileSources');
+  return { bundleParts, profileSources, afterFailure: afterFailureOfProducts(products) };
+}
 
 export const command = defineCommand({
   arguments: [fleetArgument],
@@ -16,15 +30,10 @@ export const command = defineCommand({
   ],
   options: {},
   schema: async () => (await import('../plan-schema.js')).fleetStatusSchema,
-  run: async ([given = ''], _, context): Promise<FleetStatus & { exitCode: ExitCode }> => {
-    const [{ withFleet }, { fleetStatus }] = await Promise.all([
-      import('../open-plan.js'),
-      import('../status.js'),
-    ]);
-    return withFleet(given, context, {}, async (fleet) => {
-      const status = await fleetStatus(fleet, context);
-      return { ...status, exitCode: outcomeExitCodes[status.outcome] };
-    });
+  run: async ([fleet = ''], _, context): Promise<FleetStatus & { exitCode: ExitCode }> => {
+    const { fleetStatus } = await import('../status.js');
+    const status = await fleetStatus({ fleet, ...(await readersOf(context)) }, context);
+    return { ...status, exitCode: outcomeExitCodes[status.outcome] };
   },
   render,
 });

@@ -2,14 +2,14 @@ import { shellQuote } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { type OptionValues, text, type ValueOption } from '../../../cli/option.js';
-import { yesOption } from '../../../cli/plan.js';
+import { toJson } from '../../../cli/output.js';
+import { confirm, step, yesOption } from '../../../cli/plan.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Scheduler } from '../schedulers/scheduler.js';
 import { schedulers, type WhereKind, whereSchema } from '../schedulers/where.js';
 import type { FleetSubmit } from '../submit/result-schema.js';
-import type { SubmitOptions } from '../submit/submit.js';
-
-import { fleetArgument } from './status.js';
+import type { Sending, SubmitOptions } from '../submit/submit.js';
+import { fleetArgument, readersOf } from './status.js';
 
 const kindOptions = Object.fromEntries(
   Object.entries(schedulers).map(([kind, { option }]) => [kind, option]),
@@ -37,10 +37,28 @@ export const command = defineCommand({
   ],
   options,
   schema: async () => (await import('../submit/result-schema.js')).fleetSubmitSchema,
-  plan: async ([given = ''], values, context) =>
-    (await import('../submit/submit.js')).submitPlan(given, chosen(values), context),
-  run: async ([given = ''], values, context): Promise<FleetSubmit> =>
-    (await import('../submit/submit.js')).submitFleet(given, chosen(values), context),
+  plan: async ([fleet = ''], values, context) => {
+    const { planSubmit } = await import('../submit/submit.js');
+    const asked = { fleet, ...chosen(values), ...(await readersOf(context)) };
+    const { address: plan, sending } = await planSubmit(asked, context);
+    const steps = sending.map((each) =>
+      step(values.output === undefined ? 'submit' : 'write', each.target, {
+        detail: placeText(each),
+        skipped: each.jobs.length === 0 ? 'every job is there or with its scheduler' : null,
+      }),
+    );
+    return { steps, resolved: { plan } };
+  },
+  run: async ([fleet = ''], values, context): Promise<FleetSubmit> => {
+    const { submitFleet } = await import('../submit/submit.js');
+    const asked = { fleet, ...chosen(values), ...(await readersOf(context)) };
+    const confirmed = async (sending: readonly Sending[]) => {
+      const action = `Sending ${sending.map(placeText).join('; ')}, as a plan states that no trusted key signed,`;
+      await confirm(action, { yes: values.yes, ask: context.ask });
+      return true;
+    };
+    return submitFleet({ ...asked, confirm: confirmed }, context);
+  },
   render: ({ targets, schedulers, address }: FleetSubmit, { line, colors }) => {
     for (const { target, where, job, indices, manifest, did, skipped } of targets) {
       line(
@@ -54,15 +72,19 @@ export const command = defineCommand({
   },
 });
 
+/** Where jobs go, with all that is asked there: host, image, account. */
+const placeText = ({ where, target, jobs, folder }: Sending): string =>
+  `${plural(jobs.length, 'job')} of ${target} (${jobs.join(',')}) to ${where === 'local' ? 'this machine' : toJson(where, 0)} in ${folder}`;
+
 /** Throws TF_USAGE for more than one place, and for what is not a host. */
-function chosen({ output, yes, ...places }: OptionValues<typeof options>): SubmitOptions {
-  const [kind = null, ...others] = (Object.keys(schedulers) as WhereKind[]).filter((each) => places[each]);
-  const by: Scheduler<unknown> | null = kind && schedulers[kind];
+function chosen({ output, yes: _, ...places }: OptionValues<typeof options>): Omit<SubmitOptions, 'fleet'> {
+  const [kind, ...others] = (Object.keys(schedulers) as WhereKind[]).filter((each) => places[each]);
+  const by: Scheduler<unknown> | undefined = kind && schedulers[kind];
   const instead = by?.instead && whereSchema.safeParse(by.instead(String(places[kind!]))).data;
   if (others.length > 0 || (by?.instead !== undefined && instead === undefined))
     throw new TrtforgeError(
       'TF_USAGE',
       'One place is expected: --slurm, --kubernetes, --local or --ssh HOST.',
     );
-  return instead === undefined ? { kind, instead: null, output, yes } : { kind: null, instead, output, yes };
+  return instead === undefined ? { kind, output } : { instead, output };
 }

@@ -1,9 +1,9 @@
+import { valuesOf } from '../../../base/options/option.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
-import { searchOptions, searchOptionsOf } from '../../../cli/options/store.js';
+import { searchOptions } from '../../../cli/options/store.js';
 import { parseGpu } from '../../../engines/identity/target.js';
-import { openStores } from '../../../engines/store/open-stores.js';
-import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
+import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import type { Which } from '../which/which.js';
 
 export const command = defineCommand({
@@ -30,26 +30,11 @@ export const command = defineCommand({
   },
   schema: async () => (await import('../which/which.js')).whichSchema,
   run: async ([query = ''], options, context): Promise<Which & { exitCode: ExitCode }> => {
-    const { on, triton, deepstream, gpu } = options;
-    const { machineOf, readInventory } = await import('../which/machine.js');
-    const { findEngines } = await import('../which/engines.js');
-    const { whichEngines } = await import('../which/which.js');
-    const machines = Object.entries({ tritonserver: triton, deepstream }).flatMap(([image, tag]) => {
-      const container = `${image}:${tag}`;
-      return tag === undefined ? [] : [machineOf(container, { gpu, container }, gpu === undefined)];
-    });
-    if (machines.length === 0 && (on === undefined || gpu !== undefined))
-      throw new TrtforgeError('TF_USAGE', gpu ? '--gpu is that of a container.' : 'No machine is named.', {
-        remedy: 'Add --on inventory.yaml, --triton 24.05-py3 or --deepstream 9.0.',
-      });
-    if (on !== undefined) machines.unshift(...readInventory(on));
-    const { close, ...stores } = await openStores(searchOptionsOf(options), context.environment);
-    try {
-      const result = whichEngines(await findEngines(query, stores, context), machines);
-      return { ...result, exitCode: outcomeExitCodes[result.outcome] };
-    } finally {
-      close();
-    }
+    const { on: inventory, triton, deepstream, gpu } = options;
+    const { whichEngines } = await import('../which/engines.js');
+    const asked = { query, inventory, triton, deepstream, gpu, ...valuesOf(searchOptions, options) };
+    const result = await whichEngines(asked, context);
+    return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,
 });

@@ -1,9 +1,9 @@
-import { plural } from '../../../base/text/quantity.js';
+import { splitAtCommas } from '../../../base/options/readers.js';
 import { defineCommand } from '../../../cli/command.js';
 import { option } from '../../../cli/option.js';
-import { integer, splitAtCommas } from '../../../cli/values.js';
-import { TrtforgeError } from '../../../errors.js';
-import type { FleetJob, FleetPlan, FleetWork } from '../plan-schema.js';
+import { integer } from '../../../cli/values.js';
+import type { FleetWork } from '../plan-schema.js';
+import { readersOf } from './status.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'PLAN', describe: 'the address of a plan: STORE/fleet/ID.json' }],
@@ -26,20 +26,9 @@ export const command = defineCommand({
     }),
   },
   schema: async () => (await import('../plan-schema.js')).fleetWorkSchema,
-  run: async ([address = ''], { jobs, index }, context): Promise<FleetWork> => {
-    const [{ withFleet }, { workOn }] = await Promise.all([import('../open-plan.js'), import('../work.js')]);
-    return withFleet(address, context, { asPlanned: true }, async (fleet) => {
-      // Models lie below the folder that the task is in, whatever the planning machine called it.
-      const plan = { ...fleet.plan, folder: process.cwd() };
-      const listed = listedJobs(plan, jobs);
-      const chosen = index === undefined ? listed : listed.slice(index, index + 1);
-      if (chosen.length === 0 && index !== undefined)
-        throw new TrtforgeError(
-          'TF_USAGE',
-          `There is no job ${index} among ${plural(listed.length, 'job')}.`,
-        );
-      return workOn({ ...fleet, plan }, chosen, context);
-    });
+  run: async ([fleet = ''], { jobs, index }, context): Promise<FleetWork> => {
+    const { workFleet } = await import('../work.js');
+    return workFleet({ fleet, jobs, index, ...(await readersOf(context)) }, context);
   },
   render: ({ jobs }, { line, colors }) => {
     const { green, red, yellow, bold, dim } = colors;
@@ -52,17 +41,3 @@ export const command = defineCommand({
     }
   },
 });
-
-/** Without a list all: whoever may write to the store could have edited a plan's states, which its ID does not cover. Throws TF_USAGE for an index that the plan lacks. */
-export function listedJobs({ jobs }: FleetPlan, indices: readonly number[] | undefined): readonly FleetJob[] {
-  if (indices === undefined) return jobs;
-  return indices.map((index) => {
-    const job = jobs[index];
-    if (job === undefined)
-      throw new TrtforgeError(
-        'TF_USAGE',
-        `The plan has ${plural(jobs.length, 'job')}, and none has the index ${index}.`,
-      );
-    return job;
-  });
-}

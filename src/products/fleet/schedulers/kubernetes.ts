@@ -2,7 +2,6 @@ import { type ScalarTag, stringify, type Tags } from 'yaml';
 import { z } from 'zod';
 import { isRecord } from '../../../base/text/lenient-json.js';
 import { containersOf } from '../../../behaviour/containers.js';
-import { flag } from '../../../cli/option.js';
 import { parseTarget } from '../../../engines/identity/target.js';
 import {
   type Asked,
@@ -42,7 +41,7 @@ export type KubernetesWhere = z.infer<typeof kubernetesSchema>;
 /** Completions of an Indexed Job, sent and listed by kubectl. */
 export const kubernetes: Scheduler<KubernetesWhere> = {
   schema: kubernetesSchema,
-  option: flag({ flags: '--kubernetes', describe: 'only the targets that Kubernetes builds' }),
+  option: { flags: '--kubernetes', describe: 'only the targets that Kubernetes builds' },
   script: (submission, where) => ({ ending: 'yaml', content: kubernetesManifest(submission, where) }),
   submit: enqueue('kubectl', 'apply', '--filename=-', '--output=name'),
   jobs: async (wheres, { plan, count: jobs, ask, note }) => {

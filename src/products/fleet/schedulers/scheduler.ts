@@ -2,16 +2,15 @@ import { z } from 'zod';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { type CommandOutcome, runCommand } from '../../../base/process/command.js';
 import { shellQuote } from '../../../base/process/shell-quote.js';
-import type { ValueOption } from '../../../cli/option.js';
 import { type ExitCode, TrtforgeError } from '../../../errors.js';
-import type { EventListener } from '../../../events.js';
+import type { Work } from '../../../events.js';
 
 /** Who builds targets: a key of `where` in an engines file, with what it is asked for there. One file each; `where.ts` lists them. */
 export interface Scheduler<W> {
   /** Of what `where` has under its key. */
   readonly schema: z.ZodType<W>;
   /** Of `fleet submit`: only its targets, or with `instead` every target there. */
-  readonly option: ValueOption<unknown>;
+  readonly option: { readonly flags: string; readonly describe: string; readonly trust?: true };
   /** Where every target goes, by the option's value. */
   instead?(value: string): unknown;
   /** What a person can hand to it, or run, in the place of `fleet submit`. Throws TF_USAGE for what would end a line. */
@@ -19,7 +18,7 @@ export interface Scheduler<W> {
   /** A machine works its batches one after the other, by this name; a queue has none and takes all at once. */
   machine?(where: W): string;
   /** Throws TF_SCHEDULER_FAILED, TF_CANCELLED and, where it works in this process, what that throws. */
-  submit(batch: Handed, context: SchedulerContext): Promise<Done>;
+  submit(batch: Handed, work: Work): Promise<Done>;
   /** What it reports of a plan's jobs; absent where it keeps no list. Never rejects. */
   jobs?(wheres: readonly W[], asked: Asked): Promise<readonly Answered[]>;
   /** What `where` lacks for a target, `tensorrt@10.13.3.9:sm_89`: a key of it, and why. */
@@ -61,12 +60,6 @@ export interface Done {
   /** How many engines came to what: `6 built, 10 failed`. */
   readonly did?: string;
   readonly exitCode?: ExitCode;
-}
-
-export interface SchedulerContext {
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
-  readonly environment: NodeJS.ProcessEnv;
 }
 
 /** Where a job is, and in the scheduler's words why it waits, its state, or how it ended. */

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { flag } from '../../../cli/option.js';
 import {
   type Asked,
   count,
@@ -36,7 +35,7 @@ export type SlurmWhere = z.infer<typeof slurmSchema>;
 /** Tasks of an array, sent by sbatch and listed by squeue and sacct. */
 export const slurm: Scheduler<SlurmWhere> = {
   schema: slurmSchema,
-  option: flag({ flags: '--slurm', describe: 'only the targets that Slurm builds' }),
+  option: { flags: '--slurm', describe: 'only the targets that Slurm builds' },
   script: (submission, where) => ({ ending: 'sbatch', content: slurmScript(submission, where) }),
   submit: enqueue('sbatch', '--parsable'),
   jobs: async (_wheres, { plan, count: jobs, ask, note }) => {

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { startGroup } from '../../../base/process/group.js';
 import { lastLines } from '../../../base/process/supervise.js';
-import { text } from '../../../cli/option.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { line, quoted, type Scheduler, workLine } from './scheduler.js';
 
@@ -15,11 +14,11 @@ const sshSchema = z.strictObject({
 /** A machine that has trtforge, the plan's folder and a key that asks for no password. */
 export const ssh: Scheduler<z.infer<typeof sshSchema>> = {
   schema: sshSchema,
-  option: text({
+  option: {
     flags: '--ssh <host>',
     describe: 'every target, on that machine, which has trtforge',
     trust: true,
-  }),
+  },
   instead: (host) => ({ ssh: { host } }),
   machine: ({ host }) => host,
   script: (submission, { host, folder }) => {

@@ -1,16 +1,10 @@
 import { z } from 'zod';
 import { runCommand } from '../../../base/process/command.js';
 import { isRemoteAddress } from '../../../engines/store/remote/address.js';
+import type { Work } from '../../../events.js';
 import { kubernetes } from './kubernetes.js';
 import { local } from './local.js';
-import {
-  type Answered,
-  type Asked,
-  failureOf,
-  type Scheduler,
-  type SchedulerContext,
-  type Task,
-} from './scheduler.js';
+import { type Answered, type Asked, failureOf, type Scheduler, type Task } from './scheduler.js';
 import { slurm } from './slurm.js';
 import { ssh } from './ssh.js';
 
@@ -82,7 +76,7 @@ export async function scheduledJobs(
     readonly targets: Readonly<Record<string, { readonly where: Where }>>;
     readonly jobs: { readonly length: number };
   },
-  { environment }: Pick<SchedulerContext, 'environment'>,
+  { environment }: Pick<Work, 'environment'>,
 ): Promise<Scheduled> {
   const jobs = new Map<number, Task & { readonly state: 'queued' | 'running' }>();
   const ended = new Map<number, Task>();

@@ -2,13 +2,10 @@ import { join, resolve } from 'node:path';
 import { sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { withoutSecrets } from '../../../base/text/address-secrets.js';
-import { plural } from '../../../base/text/quantity.js';
-import type { CommandContext } from '../../../cli/command.js';
-import { toJson } from '../../../cli/output.js';
-import { confirm, type Plan, step } from '../../../cli/plan.js';
 import { isRemoteAddress } from '../../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { type Fleet, withFleet } from '../open-plan.js';
+import { type Work, type WorkContext, workOf } from '../../../events.js';
+import { type Fleet, type FleetOptions, withFleet } from '../open-plan.js';
 import { workRecordSchema } from '../plan-schema.js';
 import type { Done, Script, Submission } from '../schedulers/scheduler.js';
 import {
@@ -23,33 +20,53 @@ import {
 import { assertVouched, resolvedHere, workOn, worst } from '../work.js';
 import type { FleetSubmit, SubmittedTarget } from './result-schema.js';
 
-export interface SubmitOptions {
-  /** The targets that are meant, null for all. */
-  readonly kind: WhereKind | null;
-  /** Where they go; null: where the engines file has each. */
-  readonly instead: Where | null;
-  /** The folder that gets the manifests, of which none is sent then. */
-  readonly output: string | undefined;
-  /** Sends without a question what a plan states that nobody vouches for. */
-  readonly yes: boolean;
+/** What goes to one place. */
+export interface Sending {
+  readonly target: string;
+  /** With all that is asked there: host, image, account. */
+  readonly where: Where;
+  /** Indices of the plan; none: every job is there or with its scheduler. */
+  readonly jobs: readonly number[];
+  /** Where its models lie. */
+  readonly folder: string;
 }
 
-/** Sends what neither the store has nor a scheduler still has. Throws TF_USAGE, TF_SCHEDULER_FAILED, TF_CANCELLED and what `withFleet` and `workOn` throw. */
-export const submitFleet = (
-  given: string,
-  options: SubmitOptions,
-  context: CommandContext,
-): Promise<FleetSubmit> =>
-  withFleet(given, context, { keep: true }, async (fleet) => {
-    const { batches, asked } = await decide(fleet, options, context);
+export interface SubmitOptions extends FleetOptions {
+  /** Only the targets that this scheduler builds. */
+  readonly kind?: WhereKind | undefined;
+  /** Where every target goes; default: where the engines file has each. */
+  readonly instead?: Where | undefined;
+  /** The folder that gets scripts and manifests, of which none is sent then. */
+  readonly output?: string | undefined;
+  /** Asked before work is sent where a plan states that was read by its address and that no trusted key signed. */
+  readonly confirm?: (sending: readonly Sending[]) => Promise<boolean>;
+}
+
+/**
+ * Sends what neither the store has nor a scheduler still has. Throws TF_USAGE (also where `confirm` is needed and does not agree), TF_SCHEDULER_FAILED, TF_CANCELLED, and what
+ * planning a fleet and working on it throw.
+ *
+ * ```ts
+ * const submitted = await submitFleet({ fleet: 'engines.yaml', output: 'manifests' });
+ * use(submitted.targets.map(({ manifest }) => manifest));
+ * ```
+ */
+export function submitFleet(options: SubmitOptions, context?: WorkContext): Promise<FleetSubmit> {
+  const work = workOf(context);
+  const { output, confirm } = options;
+  return withFleet(options, work, { keep: true }, async (fleet) => {
+    const { batches, asked } = await decide(fleet, options, work);
     const full = batches.filter(({ jobs }) => jobs.length > 0);
-    const { output } = options;
-    if (output === undefined && full.length > 0 && !fleet.isOwn && !fleet.isSigned)
-      await confirm(
-        `Sending ${full.map(placeText).join('; ')}, as a plan states that no trusted key signed,`,
-        { yes: options.yes, ask: context.ask },
+    const isAsked = output === undefined && full.length > 0 && !fleet.isOwn && !fleet.isSigned;
+    if (isAsked && (await confirm?.(full.map(sendingOf))) !== true)
+      throw new TrtforgeError(
+        'TF_USAGE',
+        'No trusted key signed the plan, and sending it was not confirmed.',
+        {
+          remedy: 'Pass `confirm`, or sign the plan (docs/fleet.md, A store that others may write).',
+        },
       );
-    const done = output === undefined ? await send(full, fleet, context) : new Map<string, Done>();
+    const done = output === undefined ? await send(full, fleet, work) : new Map<string, Done>();
     const written = output === undefined ? new Map<string, string>() : write(full, output);
     return {
       schema: 'trtforge.fleet-submit/1',
@@ -64,19 +81,26 @@ export const submitFleet = (
       exitCode: worst([...done.values()].map(({ exitCode = ExitCode.pass }) => exitCode)),
     };
   });
+}
 
-/** The same, of which nothing is done. */
-export const submitPlan = (given: string, options: SubmitOptions, context: CommandContext): Promise<Plan> =>
-  withFleet(given, context, {}, async (fleet) => {
-    const { batches } = await decide(fleet, options, context);
-    const steps = batches.map((batch) =>
-      step(options.output === undefined ? 'submit' : 'write', batch.target, {
-        detail: placeText(batch),
-        skipped: batch.jobs.length === 0 ? 'every job is there or with its scheduler' : null,
-      }),
-    );
-    return { steps, resolved: { plan: withoutSecrets(fleet.address) } };
+/** Decides what `submitFleet` would send, and where; sends nothing. Throws what it throws before that. */
+export function planSubmit(
+  options: SubmitOptions,
+  context?: WorkContext,
+): Promise<{ readonly address: string; readonly sending: readonly Sending[] }> {
+  const work = workOf(context);
+  return withFleet(options, work, {}, async (fleet) => {
+    const { batches } = await decide(fleet, options, work);
+    return { address: withoutSecrets(fleet.address), sending: batches.map(sendingOf) };
   });
+}
+
+const sendingOf = ({ target, where, jobs, plan: { folder } }: Batch): Sending => ({
+  target,
+  where,
+  jobs,
+  folder,
+});
 
 /** One target as it is decided. */
 interface Batch extends Submission {
@@ -85,18 +109,14 @@ interface Batch extends Submission {
   readonly script: Script;
 }
 
-/** Where jobs go, with all that is asked there: host, image, account. */
-const placeText = ({ where, target, jobs, plan }: Batch): string =>
-  `${plural(jobs.length, 'job')} of ${target} (${jobs.join(',')}) to ${where === 'local' ? 'this machine' : toJson(where, 0)} in ${plan.folder}`;
-
 async function decide(
   fleet: Fleet,
   { kind, instead, output }: SubmitOptions,
-  context: CommandContext,
+  work: Work,
 ): Promise<{ readonly batches: readonly Batch[]; readonly asked: Scheduled['asked'] }> {
   const { plan, address: given } = fleet;
   const meant = Object.entries(plan.targets).filter(([, { where }]) =>
-    [null, kindOfWhere(where)].includes(kind),
+    [undefined, kindOfWhere(where)].includes(kind),
   );
   if (meant.length === 0)
     throw new TrtforgeError('TF_USAGE', `No target of the plan is built by ${kind}.`, {
@@ -106,9 +126,9 @@ async function decide(
     meant.map(([name, entry]) => [name, { ...entry, where: instead ?? entry.where }]),
   );
   for (const message of unseenStore(plan.store, targets))
-    context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
   // What is only written is the same each time, whatever is under way.
-  const scheduled = await scheduledJobs({ ...plan, targets: output === undefined ? targets : {} }, context);
+  const scheduled = await scheduledJobs({ ...plan, targets: output === undefined ? targets : {} }, work);
   // A relative path would be another file in the plan's folder.
   const address = isRemoteAddress(given) ? given : resolve(given);
   const decided = meant.map(([target, entry]): Batch => {
@@ -131,7 +151,7 @@ async function decide(
       for (const index of jobs) assertVouched({ ...fleet, isOwn: false }, plan.jobs[index]!);
   const batches: Batch[] = [];
   for (const batch of decided)
-    if (instead !== 'local' || (await isBuiltHere(batch, fleet, context))) batches.push(batch);
+    if (instead !== 'local' || (await isBuiltHere(batch, fleet, work))) batches.push(batch);
   if (batches.length === 0)
     throw new TrtforgeError('TF_TARGET_UNAVAILABLE', 'This machine builds for no target of the plan.', {
       remedy: 'Submit without --local: each target is then built where its `where` states.',
@@ -140,19 +160,15 @@ async function decide(
 }
 
 /** Whether this machine can build a target, by the first of its jobs; else a warning states why. Other faults are their jobs'. */
-async function isBuiltHere(
-  { target, jobs: [first] }: Batch,
-  fleet: Fleet,
-  context: CommandContext,
-): Promise<boolean> {
+async function isBuiltHere({ target, jobs: [first] }: Batch, fleet: Fleet, work: Work): Promise<boolean> {
   try {
-    if (first !== undefined) await resolvedHere(fleet, fleet.plan.jobs[first]!, context);
+    if (first !== undefined) await resolvedHere(fleet, fleet.plan.jobs[first]!, work);
     return true;
   } catch (error) {
     if (!(error instanceof TrtforgeError)) throw error;
     if (error.exitCode !== ExitCode.machineCannot) return true;
     const message = `${target} is left out: ${error.message}`;
-    context.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
     return false;
   }
 }
@@ -169,15 +185,11 @@ function write(batches: readonly Batch[], folder: string): ReadonlyMap<string, s
 }
 
 /** Hands batches to queues; then works those of machines, one after the other on each. Rejects once no work goes on. */
-async function send(
-  batches: readonly Batch[],
-  fleet: Fleet,
-  context: CommandContext,
-): Promise<ReadonlyMap<string, Done>> {
+async function send(batches: readonly Batch[], fleet: Fleet, work: Work): Promise<ReadonlyMap<string, Done>> {
   const done = new Map<string, Done>();
   const submit = async (batch: Batch) => {
-    const handed = { ...batch, work: () => workHere(batch, fleet, context) };
-    done.set(batch.target, await schedulerAt(batch.where).by.submit(handed, context));
+    const handed = { ...batch, work: () => workHere(batch, fleet, work) };
+    done.set(batch.target, await schedulerAt(batch.where).by.submit(handed, work));
   };
   const places = new Map<string, Promise<unknown>>();
   const worked: (readonly [place: string, batch: Batch])[] = [];
@@ -197,12 +209,12 @@ async function send(
   return done;
 }
 
-async function workHere({ jobs }: Batch, fleet: Fleet, context: CommandContext): Promise<Done> {
+async function workHere({ jobs }: Batch, fleet: Fleet, work: Work): Promise<Done> {
   const listed = fleet.plan.jobs.filter(({ index }) => jobs.includes(index));
-  const worked = await workOn(fleet, listed, context);
+  const worked = await workOn(fleet, listed, work);
   for (const { exitCode, name, did, reasons } of worked.jobs.filter((each) => each.exitCode !== 0)) {
     const message = `${name} ${did}, exit code ${exitCode}: ${reasons.join(' ')}`;
-    context.emit({ type: 'log', source: 'trtforge', severity: 'error', message });
+    work.emit({ type: 'log', source: 'trtforge', severity: 'error', message });
   }
   const count = (word: string) => worked.jobs.filter(({ did }) => did === word).length;
   const sums = workRecordSchema.shape.did.options.flatMap((word) =>

@@ -1,33 +1,73 @@
 import { existsSync } from 'node:fs';
 import { closing, openFile } from '../../../base/files/byte-source.js';
 import { cacheFolder } from '../../../base/files/folders.js';
-import type { CommandContext } from '../../../cli/command.js';
 import { readModelContent } from '../../../engines/identity/model-content.js';
 import type { Passport } from '../../../engines/identity/passport.js';
+import { type NamedGpu, parseGpu } from '../../../engines/identity/target.js';
 import { wrappedPlanIn } from '../../../engines/plan/context-model.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { inspectEngine } from '../../../engines/plan/inspect.js';
-import type { ModelContext } from '../../../engines/plan/model-beside.js';
 import { isCalled, nothingCalled } from '../../../engines/store/engine-query.js';
-import type { EngineStores } from '../../../engines/store/open-stores.js';
+import { type EngineStores, openStores, type StoreOptions } from '../../../engines/store/open-stores.js';
 import type { EngineSource, EngineSummary } from '../../../engines/store/store.js';
 import { type Trust, verifyTrusted } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { Candidate, Found } from './which.js';
+import { type Work, type WorkContext, workOf } from '../../../events.js';
+import { machineOf, readInventory } from './machine.js';
+import { type Candidate, type Found, judgeEngines, type Which } from './which.js';
+
+export interface WhichOptions extends Omit<StoreOptions, 'maxBytes' | 'signKey'> {
+  /** An ONNX model, an engine file (or an ONNX file around one), or part of a name in the store. */
+  readonly query: string;
+  /** A file of machines: GPU, TensorRT, driver, container. */
+  readonly inventory?: string | undefined;
+  /** A machine with this container of Triton: `24.05-py3`. */
+  readonly triton?: string | undefined;
+  /** A machine with this DeepStream: `9.0`. */
+  readonly deepstream?: string | undefined;
+  /** The GPU of both; default: TensorRT alone is judged. */
+  readonly gpu?: string | NamedGpu | undefined;
+}
+
+/**
+ * Which stored engines of a model, or which file, the machines load. Throws TF_USAGE without a machine, TF_INVENTORY_INVALID, TF_PLAN_INVALID, TF_REMOTE_*, and what reading a model throws.
+ *
+ * ```ts
+ * const { machines } = await whichEngines({ query: 'det.onnx', inventory: 'inventory.yaml' });
+ * use(machines.map(({ name, best }) => [name, best]));
+ * ```
+ */
+export async function whichEngines(options: WhichOptions, context?: WorkContext): Promise<Which> {
+  const work = workOf(context);
+  const { query, inventory, triton, deepstream, gpu: named, ...stored } = options;
+  const gpu = typeof named === 'string' ? parseGpu(named) : named;
+  const machines = Object.entries({ tritonserver: triton, deepstream }).flatMap(([image, tag]) => {
+    const container = `${image}:${tag}`;
+    return tag === undefined ? [] : [machineOf(container, { gpu, container }, gpu === undefined)];
+  });
+  if (machines.length === 0 && (inventory === undefined || gpu !== undefined))
+    throw new TrtforgeError('TF_USAGE', gpu ? '--gpu is that of a container.' : 'No machine is named.', {
+      remedy: 'Add --on inventory.yaml, --triton 24.05-py3 or --deepstream 9.0.',
+    });
+  if (inventory !== undefined) machines.unshift(...readInventory(inventory));
+  const { close, ...stores } = await openStores(stored, work.environment);
+  try {
+    return judgeEngines(await findEngines(query, stores, work), machines);
+  } finally {
+    close();
+  }
+}
 
 /** The engine of a file, also of an ONNX file around one, the stored engines of an ONNX model, or those that are called so. Throws TF_PLAN_INVALID, TF_REMOTE_*, TF_USAGE (nothing is called so), and what reading a model throws. */
-export async function findEngines(
-  query: string,
-  stores: EngineStores,
-  context: Pick<CommandContext, 'emit' | 'signal' | 'environment'>,
-): Promise<Found> {
-  const { emit, signal, environment } = context;
+export async function findEngines(query: string, stores: EngineStores, work: Work): Promise<Found> {
+  const { signal } = work;
   const isFile = existsSync(query);
   if (isFile && (isEngineFile(query) || closing(openFile(query), wrappedPlanIn) !== null))
-    return { query, model: null, engines: [await ofFile(query, stores.trust, context)] };
+    return { query, model: null, engines: [await ofFile(query, stores.trust, work)] };
   const isModel = isFile || /\.onnx$/i.test(query);
-  const reading = { emit, signal, cacheFolder: cacheFolder(environment) };
-  const content = isModel ? await readModelContent(query, reading) : undefined;
+  const content = isModel
+    ? await readModelContent(query, { ...work, cacheFolder: cacheFolder(work.environment) })
+    : undefined;
   const model = content?.digest ?? null;
   const isMeant = (each: EngineSummary) =>
     model === null ? isCalled(query, each.identity, each.name ?? '') : each.model === model;
@@ -45,7 +85,7 @@ export async function findEngines(
 const newestFirst = (a: EngineSummary, b: EngineSummary): number =>
   (b.builtAt ?? '').localeCompare(a.builtAt ?? '');
 
-async function ofFile(engine: string, trust: Trust, context: ModelContext): Promise<Candidate> {
+async function ofFile(engine: string, trust: Trust, work: Work): Promise<Candidate> {
   try {
     // As before every load: another engine in its place is one that no machine loads.
     if (trust.required) await verifyTrusted(trust, engine);
@@ -54,7 +94,7 @@ async function ofFile(engine: string, trust: Trust, context: ModelContext): Prom
     const header = { found: false, code: error.code, reason: error.message } as const;
     return { engine, name: engine, identity: null, header, passport: null, warning: null };
   }
-  const header = await inspectEngine(engine, [], context);
+  const header = await inspectEngine(engine, [], work);
   const isItsOwn = header.findings.every(({ severity }) => severity !== 'error');
   const passport = (isItsOwn && header.passport?.content) || null;
   const warning = header.findings.map(({ message }) => message).join(' ') || null;

@@ -57,7 +57,7 @@ export const whichSchema = z.strictObject({
 });
 
 export type Load = z.infer<typeof loadSchema>;
-export type Which = z.infer<typeof whichSchema>;
+export interface Which extends z.infer<typeof whichSchema> {}
 
 /** An engine, as far as it can be read here; in the place of its header what is wrong with it. */
 export interface Candidate extends Omit<Load, 'verdict' | 'rule' | 'reason'> {
@@ -77,7 +77,7 @@ export interface Found extends Pick<Which, 'query' | 'model'> {
 }
 
 /** Which engines the machines load. Reads nothing. */
-export function whichEngines(found: Found, asked: readonly Machine[]): Which {
+export function judgeEngines(found: Found, asked: readonly Machine[]): Which {
   const machines = asked.map((machine): Which['machines'][number] => {
     const loads = found.engines.map((engine) => judge(engine, machine));
     const able = ableOf(loads);

@@ -109,7 +109,7 @@ const capitalized = (text: string): string => text.charAt(0).toUpperCase() + tex
 
 export const remedies = {
   contract: 'Correct the contract; `trtforge stream draft MODEL -o FILE` drafts one from the model.',
-  data: 'Record the reference again with this model: trtforge stream record MODEL --contract CONTRACT -o ref/',
+  data: 'Record the reference again with this model: trtforge stream record MODEL --contract CONTRACT -o ref.jsonl',
   model: 'Export the model again, or take the one that the contract and the reference were made for.',
   undecided: 'Pass `--contract` with a model and `--reference`.',
 } as const;

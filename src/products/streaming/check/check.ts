@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import type { Contract } from '../../../formats/contract/contract.js';
 import { readContract } from '../../../formats/contract/file.js';
-import { openReference } from '../../../formats/reference/open.js';
+import { openReference } from '../../../formats/reference/jsonl.js';
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
 import { scheduled, simulateLengths } from '../contract/cache-length.js';
 import type { ModelBindings } from '../contract/draft.js';

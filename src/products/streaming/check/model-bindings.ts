@@ -1,11 +1,9 @@
+import { valuesOf } from '../../../base/options/option.js';
 import { digestModel } from '../../../engines/identity/model-digest.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { axesOf } from '../../../engines/profiles/batch-axis.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
-import {
-  type EngineLoadOptions,
-  engineLoadOptionsOf,
-} from '../../../engines/runtime/tensorrt/engine-options.js';
+import { type EngineLoadOptions, engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, type WorkContext } from '../../../events.js';
 import { editModel } from '../../../formats/onnx/model.js';
@@ -24,7 +22,6 @@ export interface KnownModel extends ModelBindings {
 
 /** The options of an engine are for one that must be loaded. */
 export interface ModelContext extends EngineLoadOptions, WorkContext {
-  readonly environment?: NodeJS.ProcessEnv;
   /** Which of the visible GPUs; default 0. */
   readonly device?: number;
   /** Whether the digest is needed; it reads every weight. Default false. */
@@ -36,7 +33,7 @@ export interface ModelContext extends EngineLoadOptions, WorkContext {
  * throws, among them TF_GPU_UNAVAILABLE.
  */
 export async function readModelBindings(path: string, context: ModelContext = {}): Promise<KnownModel> {
-  const options = { device: context.device, ...engineLoadOptionsOf(context) };
+  const options = { device: context.device, ...valuesOf(engineOptions, context) };
   const { takes } = chooseBackEnd(path, options);
   return takes === 'engine' ? ofEngine(path, context) : ofModel(path, context);
 }
@@ -62,7 +59,7 @@ async function ofEngine(path: string, context: ModelContext): Promise<KnownModel
   if (passport !== null) return fromPassport(path, passport);
   const session = await openSession(
     path,
-    { device: context.device, ...engineLoadOptionsOf(context) },
+    { device: context.device, ...valuesOf(engineOptions, context) },
     context,
   );
   try {

@@ -1,7 +1,8 @@
+import { valuesOf } from '../../../base/options/option.js';
 import { defineCommand } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { type ContractCheck, checkContract } from '../check/check.js';
 import { renderContractCheck } from './verify-text.js';
@@ -23,14 +24,14 @@ export const command = defineCommand({
       describe: 'recorded stream whose lengths and states are checked too',
     }),
     device: placeOptions.device,
-    ...engineOptions,
+    ...loadOptions,
   },
   schema: async () => (await import('../check/check.js')).contractCheckSchema,
   run: async ([file = ''], options, context): Promise<ContractCheck & { readonly exitCode: ExitCode }> => {
     const { contract, reference, device } = options;
     const check = await checkContract(
       { file, contract, reference },
-      { ...context, device, ...engineOptionsOf(options) },
+      { ...context, device, ...valuesOf(loadOptions, options) },
     );
     return { ...check, exitCode: outcomeExitCodes[check.outcome] };
   },

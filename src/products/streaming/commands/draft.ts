@@ -1,8 +1,9 @@
+import { valuesOf } from '../../../base/options/option.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
+import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { draftContract } from '../record/record.js';
 import type { DraftedContract } from '../record/result.js';
 import { scheduleOption } from './record.js';
@@ -25,12 +26,12 @@ export const command = defineCommand({
     }),
     schedule: { ...scheduleOption, describe: 'frames of the first chunk and of the later ones: 41,57' },
     device: placeOptions.device,
-    ...engineOptions,
+    ...loadOptions,
   },
   schema: async () => (await import('../record/result.js')).draftedContractSchema,
   run: async ([file = ''], options, context): Promise<DraftedContract> => {
     const { output, schedule = [], device } = options;
-    return draftContract(file, output, schedule, { ...context, device, ...engineOptionsOf(options) });
+    return draftContract(file, output, schedule, { ...context, device, ...valuesOf(loadOptions, options) });
   },
   render: ({ file, output: path, contract, undecided }: DraftedContract, { line, colors }) => {
     const { inputs, outputs, state, assertions } = contract;

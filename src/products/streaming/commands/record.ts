@@ -1,12 +1,13 @@
+import { valuesOf } from '../../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { type OptionValues, option, text } from '../../../cli/option.js';
+import { advanced, type OptionValues, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { cudaGraphOption, engineOptions, engineOptionsOf } from '../../../cli/options/engine.js';
-import { integer, numberNamed } from '../../../cli/values.js';
+import { openOptions } from '../../../engines/runtime/back-end.js';
+import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { type RecordRequest, recordReference } from '../record/record.js';
-import type { ConvertedReference, RecordResult } from '../record/result.js';
+import { type RecordRequest, recordReference, signalOptions } from '../record/record.js';
+import type { RecordResult } from '../record/result.js';
 
 /** Frames of the chunks, of what is recorded or drafted. */
 export const scheduleOption = option({
@@ -17,8 +18,8 @@ export const scheduleOption = option({
 
 const commandOptions = {
   output: text({
-    flags: '-o, --output <place>',
-    describe: 'file.jsonl, or a folder: compact, state stored once',
+    flags: '-o, --output <file>',
+    describe: 'the recorded stream, file.jsonl',
     required: '-o ref.jsonl',
     writes: true,
   }),
@@ -27,33 +28,10 @@ const commandOptions = {
     describe: 'contract of state and chunk sizes (default: drafted from the names of the model)',
   }),
   schedule: scheduleOption,
-  chunks: option({
-    flags: '--chunks <count>',
-    describe: 'chunks to record',
-    parse: numberNamed('chunks'),
-    default: 50,
-  }),
-  seed: option({
-    flags: '--seed <number>',
-    describe: 'seed of the signal; the same seed makes the same signal everywhere',
-    parse: numberNamed('seed'),
-    default: 0,
-  }),
-  batch: option({
-    flags: '--batch <count>',
-    describe: 'streams in one batch',
-    parse: integer(1, 65_536),
-    default: 1,
-  }),
-  threads: option({
-    flags: '--threads <count>',
-    describe: 'models: threads of ONNX Runtime (default: one a core)',
-    parse: numberNamed('threads'),
-    advanced: true,
-  }),
+  ...signalOptions,
+  ...advanced({ threads: openOptions.threads }),
   device: placeOptions.device,
   ...engineOptions,
-  cudaGraph: cudaGraphOption,
 };
 
 export const command = defineCommand({
@@ -65,7 +43,7 @@ export const command = defineCommand({
   ],
   examples: [
     'trtforge stream record encoder.onnx --contract encoder.contract.json --chunks 50 --seed 42 -o ref.jsonl',
-    'trtforge stream record encoder.onnx --schedule 41,57 --chunks 300 --seed 42 -o ref/',
+    'trtforge stream record encoder.onnx --schedule 41,57 --chunks 300 --seed 42 -o ref.jsonl',
   ],
   options: commandOptions,
   schema: async () => (await import('../record/result.js')).recordResultSchema,
@@ -81,7 +59,7 @@ function requestOf(file: string, options: OptionValues<typeof commandOptions>): 
   const { output, contract, schedule, chunks, seed, batch, threads, device } = options;
   return {
     ...{ file, output, contract, schedule, chunks, seed, batch, threads, device },
-    ...engineOptionsOf(options),
+    ...valuesOf(engineOptions, options),
   };
 }
 
@@ -95,8 +73,8 @@ function parseSchedule(value: string): readonly number[] {
 
 function render(result: RecordResult, output: TextOutput): void {
   const { dim, red, yellow } = output.colors;
-  renderWritten(result, output);
-  const { backend, provenance, stepMs, repeat } = result;
+  const { backend, bytes, chunks, output: path, provenance, stepMs, repeat } = result;
+  output.line(`${output.colors.bold(path)}  ${dim(`${plural(chunks, 'chunk')}, ${formatBytes(bytes)}`)}`);
   output.line(
     dim(
       `${backend}, ${provenance.precision}, seed ${provenance.seed}, chunks of ${provenance.schedule.join(', then ')} frames`,
@@ -108,15 +86,4 @@ function render(result: RecordResult, output: TextOutput): void {
     output.line(`${red('contract violation')} ${tensor}, chunk ${chunk}: ${found}  ${dim(sentence)}`);
   output.line(`${dim('To repeat:')} ${repeat}`);
   for (const warning of result.warnings) output.line(`${yellow('warning')} ${warning}`);
-}
-
-/** The reference that a command wrote. */
-export function renderWritten(
-  { output: path, form, chunks, bytes, tensorBytes }: RecordResult | ConvertedReference,
-  { line, colors }: TextOutput,
-): void {
-  const saved = bytes < tensorBytes ? `, ${formatBytes(tensorBytes)} of tensors` : '';
-  line(
-    `${colors.bold(path)}  ${colors.dim(`${form}, ${plural(chunks, 'chunk')}, ${formatBytes(bytes)}${saved}`)}`,
-  );
 }

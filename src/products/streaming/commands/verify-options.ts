@@ -1,15 +1,13 @@
+import { valuesOf } from '../../../base/options/option.js';
+import { splitAtCommas } from '../../../base/options/readers.js';
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
-import {
-  comparisonOptions,
-  minAgreementOption,
-  placeOf,
-  placeOptions,
-  precisionOption,
-  toleranceOptions,
-} from '../../../cli/options/comparison.js';
-import { integer, splitAtCommas } from '../../../cli/values.js';
+import { comparisonOptions, placeOptions } from '../../../cli/options/comparison.js';
+import { integer } from '../../../cli/values.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
+import { minAgreementOption } from '../../../quality/tasks/decisions.js';
+import { verifyOptions } from '../../../quality/verify/request.js';
+import { toleranceOptions } from '../../../quality/verify/tolerance.js';
 import type { DriftPolicy } from '../compare/drift.js';
 import { passRules } from '../compare/tensor-parity.js';
 import { parityModes } from '../verify/plan.js';
@@ -18,7 +16,7 @@ import { parityModes } from '../verify/plan.js';
 export const referenceOptions = {
   reference: text({
     flags: '--reference <place>',
-    describe: 'recorded stream to run: JSONL, or the folder of a compact one',
+    describe: 'recorded stream to run, as JSON lines',
     required: '--reference REFERENCE',
   }),
   mode: choice({
@@ -111,12 +109,12 @@ export const referenceOptions = {
     parse: (list: string) => splitAtCommas(list).map(integer(1, 65_536)),
     repeat: true,
   }),
-  precision: precisionOption,
+  precision: verifyOptions.precision,
   atol: toleranceOptions.atol,
   rtol: {
     ...toleranceOptions.rtol,
     describe: 'relative tolerance, likewise; --rule decides how the two count',
-  } as typeof toleranceOptions.rtol,
+  },
   threads: comparisonOptions.threads,
   ...placeOptions,
 };
@@ -130,7 +128,7 @@ export function assertApplicable(candidate: string, options: ReferenceOptions): 
     throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
       remedy: 'Pass the bundle of the reference, too: --decoder META --swap META.',
     });
-  const { takes } = chooseBackEnd(candidate, { threads, ...placeOf(options) });
+  const { takes } = chooseBackEnd(candidate, { threads, ...valuesOf(placeOptions, options) });
   if (takes === 'engine' || batches.length === 0) return;
   throw new TrtforgeError('TF_USAGE', `--batches has no effect on ${candidate}, which is a model.`, {
     remedy: 'Remove --batches: it is for engines.',

@@ -1,16 +1,12 @@
 import { publishFile } from '../../../base/files/publish.js';
+import { valuesOf } from '../../../base/options/option.js';
 import { broughtBy, type CommandContext, defineCommand } from '../../../cli/command.js';
-import { placeOf } from '../../../cli/options/comparison.js';
-import {
-  checkOption,
-  cudaGraphOption,
-  type EngineOptionValues,
-  engineOptions,
-  engineOptionsOf,
-} from '../../../cli/options/engine.js';
+import type { OptionValues } from '../../../cli/option.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
+import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { readContract } from '../../../formats/contract/file.js';
-import { checkBeforeUse } from '../../../quality/known-answer/at-load.js';
+import { checkBeforeUse, checkedSessionOptions } from '../../../quality/known-answer/at-load.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { renderReport } from '../../../report/read.js';
 import { parityReport } from '../report/page.js';
@@ -25,14 +21,14 @@ export const command = defineCommand({
   arguments: [{ name: 'CANDIDATE', describe: 'a TensorRT engine or an ONNX model' }],
   examples: [
     'trtforge stream verify encoder.engine --reference reference.jsonl --contract encoder.contract.json',
-    'trtforge stream verify encoder.engine --reference ref/ --mode functional --report parity.html',
+    'trtforge stream verify encoder.engine --reference ref.jsonl --mode functional --report parity.html',
     'trtforge stream verify encoder.fp16.onnx --reference reference.jsonl --decoder bundle/model_meta.json',
   ],
-  options: { ...referenceOptions, ...engineOptions, cudaGraph: cudaGraphOption, check: checkOption },
+  options: { ...referenceOptions, ...engineOptions, check: checkedSessionOptions.check },
   schema: async () => (await import('../verify/result.js')).parityResultSchema,
   run: async ([candidate = ''], options, context) => {
     const { emit, signal, environment } = context;
-    const loading = { ...engineOptionsOf(options), ...placeOf(options) };
+    const loading = { ...valuesOf(engineOptions, options), ...valuesOf(placeOptions, options) };
     await checkBeforeUse(candidate, options.check, { ...loading, emit, signal, environment });
     return runReference(candidate, options, context, await broughtBy(context.products, 'tasks'));
   },
@@ -43,7 +39,7 @@ const NOTHING_FOLLOWS =
   'Nothing follows from the runs passed with --beside: their errors differ from this run, or their provider is the same, and the two are neither engines of one model built with and without TF32, nor an engine and ONNX Runtime.';
 
 /** The request, and the other runs that are passed beside. Throws TF_USAGE, and what reading contract and runs throws. */
-function requested(candidate: string, options: ReferenceOptions & EngineOptionValues) {
+function requested(candidate: string, options: ReferenceOptions & OptionValues<typeof engineOptions>) {
   assertApplicable(candidate, options);
   const { mode, threads, precision, rule, decoder, swap, taskOutput, minAgreement } = options;
   const { dump, dumpLimit, sensitivity } = options;
@@ -52,12 +48,12 @@ function requested(candidate: string, options: ReferenceOptions & EngineOptionVa
     reference: options.reference,
     mode,
     contract: options.contract === undefined ? null : readContract(options.contract),
-    atol: options.atol.flat(),
-    rtol: options.rtol.flat(),
+    atol: options.atol,
+    rtol: options.rtol,
     batches: options.batches.flat(),
-    ...placeOf(options),
+    ...valuesOf(placeOptions, options),
     ...{ threads, precision, rule, decoder, swap, taskOutput, minAgreement, dump, dumpLimit, sensitivity },
-    ...engineOptionsOf(options),
+    ...valuesOf(engineOptions, options),
     policy: options.drift?.policy,
     limit: options.chunks,
   };
@@ -67,7 +63,7 @@ function requested(candidate: string, options: ReferenceOptions & EngineOptionVa
 /** Runs the candidate over the reference and writes the requested files. */
 async function runReference(
   candidate: string,
-  options: ReferenceOptions & EngineOptionValues,
+  options: ReferenceOptions & OptionValues<typeof engineOptions>,
   { emit, signal, environment, commandLine }: CommandContext,
   taskKinds: readonly TaskKind[],
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {

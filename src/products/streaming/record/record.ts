@@ -1,30 +1,47 @@
 import { basename } from 'node:path';
 import { canonicalJson, sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
+import { assertWithin } from '../../../base/options/check.js';
+import * as is from '../../../base/options/kinds.js';
+import { optional, valuesOf } from '../../../base/options/option.js';
 import { medianOf } from '../../../base/statistics.js';
-import { assertWithin } from '../../../base/text/number-range.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import { isBatchAxis } from '../../../engines/profiles/batch-axis.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
+import { openOptions } from '../../../engines/runtime/back-end.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
-import {
-  type EngineLoadOptions,
-  engineLoadOptionsOf,
-} from '../../../engines/runtime/tensorrt/engine-options.js';
+import { type EngineLoadOptions, engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
+import { ignoreEvents, inPhase } from '../../../events.js';
 import type { Contract } from '../../../formats/contract/contract.js';
 import { contractFileOf, readContract, writeContract } from '../../../formats/contract/file.js';
 import { undecidedStates } from '../../../formats/contract/roles.js';
 import type { Provenance } from '../../../formats/reference/meta.js';
-import { openReference } from '../../../formats/reference/open.js';
-import type { DamagedLine } from '../../../formats/reference/reference.js';
-import { writeReference } from '../../../formats/reference/write.js';
 import { packageVersion } from '../../../version.js';
 import { type KnownModel, type ModelContext, readModelBindings } from '../check/model-bindings.js';
 import { contractFromModel } from '../contract/draft.js';
 import { recordStream } from './recorder.js';
-import type { ConvertedReference, DraftedContract, RecordResult } from './result.js';
+import type { DraftedContract, RecordResult } from './result.js';
+
+/** What is recorded. */
+export const signalOptions = {
+  chunks: optional(is.whole(1, 10_000_000), {
+    flags: '--chunks <count>',
+    describe: 'chunks to record',
+    default: 50,
+  }),
+  seed: optional(is.whole(0), {
+    flags: '--seed <number>',
+    describe: 'seed of the signal; the same seed makes the same signal everywhere',
+    default: 0,
+  }),
+  batch: optional(is.whole(1), {
+    flags: '--batch <count>',
+    describe: 'streams in one batch',
+    parse: is.whole(1, 65_536).parse,
+    default: 1,
+  }),
+};
 
 export interface RecordRequest extends EngineLoadOptions {
   /** ONNX model (ONNX Runtime on the CPU, in float32) or engine. */
@@ -47,7 +64,7 @@ export async function recordReference(
   request: RecordRequest,
   context: ModelContext = {},
 ): Promise<RecordResult> {
-  assertWithin(request);
+  assertWithin({ ...openOptions, ...signalOptions }, request);
   return protectingInputs([request.file, request.contract], () => record(request, context));
 }
 
@@ -56,7 +73,7 @@ async function decideRecording(request: RecordRequest, context: ModelContext) {
   const { emit = ignoreEvents } = context;
   const { file, device } = request;
   const stated = await inPhase('identify', emit, () =>
-    readModelBindings(file, { ...context, ...engineLoadOptionsOf(request), device, digest: true }),
+    readModelBindings(file, { ...context, ...valuesOf(engineOptions, request), device, digest: true }),
   );
   const contract =
     request.contract === undefined
@@ -64,7 +81,7 @@ async function decideRecording(request: RecordRequest, context: ModelContext) {
       : readContract(request.contract);
   const sizes = request.schedule ?? sizesOf(contract, stated);
   const threads = stated.kind === 'model' ? request.threads : undefined;
-  const open: OpenOptions = { ...engineLoadOptionsOf(request), device, threads };
+  const open: OpenOptions = { ...valuesOf(engineOptions, request), device, threads };
   return { stated, contract, sizes, open };
 }
 
@@ -78,7 +95,7 @@ async function record(request: RecordRequest, context: ModelContext): Promise<Re
     const recorded = await inPhase('record', emit, () =>
       recordStream(session, { contract, sizes, chunks, seed, batch, output, provenance }, { emit, signal }),
     );
-    const { form, bytes, tensorBytes, warnings, violations, stepMs } = recorded;
+    const { bytes, warnings, violations, stepMs } = recorded;
     const [first = 0, ...rest] = stepMs;
     return {
       schema: 'trtforge.stream-record/1',
@@ -87,10 +104,8 @@ async function record(request: RecordRequest, context: ModelContext): Promise<Re
       contract: request.contract ?? null,
       provenance,
       output,
-      form,
       chunks: recorded.chunks,
       bytes,
-      tensorBytes,
       warnings: [...warnings],
       violations: [...violations],
       stepMs: { first, median: rest.length === 0 ? null : medianOf(rest) },
@@ -98,38 +113,6 @@ async function record(request: RecordRequest, context: ModelContext): Promise<Re
     };
   } finally {
     await session.close();
-  }
-}
-
-/** Writes a reference in the other form, or the same again; tensors bit by bit, metadata as it was. */
-export async function convertReference(
-  from: string,
-  output: string,
-  options: WorkContext & { readonly skipDamaged: boolean },
-): Promise<ConvertedReference> {
-  const { emit = ignoreEvents, signal } = options;
-  const damaged: DamagedLine[] = [];
-  const reference = openReference(from);
-  try {
-    const onDamaged = options.skipDamaged ? (damage: DamagedLine) => void damaged.push(damage) : undefined;
-    const chunks = reference.chunks({ onDamaged, signal });
-    const { provenance } = reference.header;
-    const written = await inPhase('convert', emit, () =>
-      protectingInputs([from], () => writeReference(output, chunks, { provenance, signal })),
-    );
-    const { form, bytes, tensorBytes } = written;
-    const warnings =
-      damaged.length === 0
-        ? []
-        : [
-            damaged.length === 1
-              ? `1 damaged line of ${from} is not in ${output}.`
-              : `${damaged.length} damaged lines of ${from} are not in ${output}.`,
-          ];
-    const result = { output, form, chunks: written.chunks, bytes, tensorBytes, warnings };
-    return { schema: 'trtforge.stream-convert/1', from, ...result, damaged };
-  } finally {
-    reference.close();
   }
 }
 

@@ -24,7 +24,6 @@ export interface RecordStreamRequest {
   readonly chunks: number;
   readonly seed: number;
   readonly batch: number;
-  /** JSONL or compact, by its name. */
   readonly output: string;
   readonly provenance: Provenance;
 }

@@ -2,16 +2,6 @@ import { z } from 'zod';
 import { contractSchema, undecidedSchema, violationSchema } from '../../../formats/contract/contract.js';
 import { provenanceSchema } from '../../../formats/reference/meta.js';
 
-const written = {
-  output: z.string(),
-  form: z.enum(['jsonl', 'compact']),
-  chunks: z.number().int().nonnegative(),
-  /** Of the files; and of the tensors in memory, where what is stored once counts as often as it appears. */
-  bytes: z.number().nonnegative(),
-  tensorBytes: z.number().nonnegative(),
-  warnings: z.array(z.string()),
-};
-
 /** What `stream record MODEL -o REFERENCE` returns. */
 export const recordResultSchema = z.object({
   schema: z.literal('trtforge.stream-record/1'),
@@ -20,7 +10,11 @@ export const recordResultSchema = z.object({
   /** null: the contract was drafted from the model. */
   contract: z.string().nullable(),
   provenance: provenanceSchema,
-  ...written,
+  output: z.string(),
+  chunks: z.number().int().nonnegative(),
+  /** Of the file. */
+  bytes: z.number().nonnegative(),
+  warnings: z.array(z.string()),
   /** Contract violations of the recording, each once with the first chunk. */
   violations: z.array(violationSchema),
   /** Of one step of the session, in milliseconds. */
@@ -29,15 +23,6 @@ export const recordResultSchema = z.object({
   repeat: z.string().nullable(),
 });
 export interface RecordResult extends z.infer<typeof recordResultSchema> {}
-
-/** What `stream convert A -o B` returns. */
-export const convertedReferenceSchema = z.object({
-  schema: z.literal('trtforge.stream-convert/1'),
-  from: z.string(),
-  ...written,
-  damaged: z.array(z.object({ line: z.number(), why: z.string() })),
-});
-export type ConvertedReference = z.infer<typeof convertedReferenceSchema>;
 
 /** What `stream draft MODEL -o FILE` returns. */
 export const draftedContractSchema = z.object({

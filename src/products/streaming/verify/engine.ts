@@ -1,11 +1,12 @@
 import { gpuBytesInUse } from '../../../addon/chosen-gpu.js';
 import type { NativeShape } from '../../../addon/native-engine.js';
+import { valuesOf } from '../../../base/options/option.js';
 import { medianOf } from '../../../base/statistics.js';
 import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
-import { engineLoadOptionsOf } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { sessionOf } from '../../../engines/runtime/tensorrt/engine-session.js';
 import { type LoadedEngine, loadEngine } from '../../../engines/runtime/tensorrt/load-engine.js';
-import { openReference } from '../../../formats/reference/open.js';
+import { openReference } from '../../../formats/reference/jsonl.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { numbersOf } from '../../../formats/tensor/values.js';
 import { timesOf } from '../../../quality/bench/times.js';
@@ -25,7 +26,7 @@ const IN_A_ROW = { warmUp: 5, runs: 50 };
  */
 export async function engineParity(request: ParityRequest, context: ParityContext): Promise<ParityResult> {
   const options = {
-    ...engineLoadOptionsOf(request),
+    ...valuesOf(engineOptions, request),
     ...context,
     device: request.device,
     requirePassport: false,

@@ -39,14 +39,13 @@ export async function runParity(
     limit: request.limit,
     signal,
   });
-  const total = chunksToRun(header, request);
   const task = await openStreamTask(request, plan, header, {
     emit,
     signal,
     taskKinds,
   });
   const stream = await inPhase('stream', emit, () =>
-    runStream(plan, runner, chunks, { emit, signal, total, task }),
+    runStream(plan, runner, chunks, { emit, signal, task }),
   ).finally(() => task?.close());
   const judged = task === null ? null : judgedTask(task, plan);
   const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];
@@ -83,12 +82,6 @@ export async function runParity(
     warnings: [...(request.contract === null ? [DRAFTED] : []), ...warnings],
   });
 }
-
-/** How many chunks are run; null where the reference does not state how many it has. */
-const chunksToRun = (
-  { chunks }: Reference['header'],
-  { limit = Number.POSITIVE_INFINITY }: Pick<ParityRequest, 'limit'>,
-): number | null => (chunks === null ? null : Math.min(chunks, limit));
 
 const NO_MEMORY = { planBytes: null, peakHostBytes: null, gpuBytes: null } as const;
 

@@ -27,8 +27,6 @@ import type { ChunkOutcome, StreamOutcome } from './outcome.js';
 import { fedBackPairs, type StreamPlan } from './plan.js';
 
 export interface StreamOptions extends WorkContext {
-  /** Chunks in the reference, where known: for progress. */
-  readonly total?: number | null;
   /** Scores the outputs, outside the times. */
   readonly task?: Task | null;
 }
@@ -94,10 +92,10 @@ class Stream {
 
   /** Runs and judges one chunk; false when the stream cannot go on. */
   async take(chunk: ReferenceChunk): Promise<boolean> {
-    const { signal, emit = ignoreEvents, total } = this.#options;
+    const { signal, emit = ignoreEvents } = this.#options;
     throwIfCancelled(signal, 'running a stream');
     const done = this.#chunks.length;
-    emit({ type: 'progress', phase: 'stream', done, total: total ?? undefined });
+    emit({ type: 'progress', phase: 'stream', done });
     this.#recordedLengths.take(chunk);
     const isOwnState = this.#plan.mode === 'closed-loop' && this.#state !== undefined;
     const inputs = this.#inputsOf(chunk, isOwnState);

@@ -1,11 +1,13 @@
+import { assertWithin } from '../../../base/options/check.js';
 import { runSupervised } from '../../../base/process/supervise.js';
-import { assertWithin } from '../../../base/text/number-range.js';
 import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import type { Arithmetic } from '../../../engines/runtime/back-end.js';
+import { openOptions } from '../../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
 import { ignoreEvents } from '../../../events.js';
-import { openReference } from '../../../formats/reference/open.js';
+import { openReference } from '../../../formats/reference/jsonl.js';
+import { minAgreementOption } from '../../../quality/tasks/decisions.js';
 import { inArithmetic, precisionOf } from '../../../quality/verify/precision-between.js';
 import { sessionRunner } from './candidate.js';
 import type { ParityRequest } from './plan.js';
@@ -33,7 +35,7 @@ export async function verifyAgainstReference(
   request: ParityRequest,
   context: ParityFileContext = {},
 ): Promise<ParityResult> {
-  assertWithin(request);
+  assertWithin({ ...openOptions, minAgreement: minAgreementOption }, request);
   const { takes } = chooseBackEnd(request.candidate, request);
   return takes === 'engine' ? onEngine(request, context) : onModel(request, context);
 }

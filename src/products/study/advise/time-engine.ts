@@ -1,6 +1,6 @@
 import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents } from '../../../events.js';
+import { workOf } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { benchEngine } from '../../../quality/bench/bench-engine.js';
@@ -22,8 +22,9 @@ interface TimedOn {
  */
 export function engineTimer(
   { device = 0, toolchain, store }: TimedOn,
-  { emit = ignoreEvents, signal = new AbortController().signal, environment = process.env }: AdviseContext,
+  context: AdviseContext,
 ): NonNullable<AdviseContext['timeEngine']> {
+  const work = workOf(context);
   chosenGpu(visibleGpus(), device, 'Measuring latency needs an NVIDIA GPU', 'Run it without --latency.');
   return async (model: string, sample: NamedTensors): Promise<EngineTimes> => {
     const open = factsOfModel(model).inputs.filter(({ shape }) =>
@@ -44,12 +45,12 @@ export function engineTimer(
         device,
         toolchain,
       },
-      { emit, signal, environment, areSizesKnown: true },
+      { ...work, areSizesKnown: true },
     );
     const { gpuMs, layers } = await benchEngine(
       // Without a CUDA graph the GPU of a small engine waits for launches, whatever the types of its layers.
       { ...defaultRequest(engine), device, toolchain, layers: true, mode: { ...defaultMode, graph: true } },
-      { emit, signal, environment },
+      work,
     );
     if (gpuMs === null || layers === null)
       throw new TrtforgeError('TF_RUN_FAILED', `${engine} ran, and no time of its layers was measured.`);

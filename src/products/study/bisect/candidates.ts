@@ -185,7 +185,7 @@ const keyOf = ({ keep = [], outputs = [], unquantized, ...freedom }: Change): st
     }),
   );
 
-const freedomOf = ({ tf32, fuel }: Freedom) => ({ tf32: tf32 ?? true, fuel: fuel ?? null });
+const freedomOf = ({ tf32 }: Freedom) => ({ tf32: tf32 ?? true });
 
 /** Faults of one candidate, although the machine is at fault as a rule. */
 const ofCandidate: ReadonlySet<ErrorCode> = new Set(['TF_GPU_MEMORY', 'TF_CONTEXT_FAILED', 'TF_RUN_FAILED']);
@@ -198,10 +198,9 @@ export function whyUnresolved(error: unknown): string {
   return error.message;
 }
 
-function describeChange({ keep = [], outputs = [], tf32, fuel }: Change): string {
+function describeChange({ keep = [], outputs = [], tf32 }: Change): string {
   const changes = [
     ...(tf32 === false ? ['no TF32'] : []),
-    ...(fuel === undefined ? [] : [`${plural(fuel, 'fusion')} at most`]),
     ...(outputs.length === 0
       ? []
       : [outputs.length === 1 ? `"${outputs[0]}" as an output` : `${outputs.length} more outputs`]),

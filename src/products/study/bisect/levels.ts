@@ -1,8 +1,8 @@
 import { plural } from '../../../base/text/quantity.js';
 import type { ProgramKernel } from '../../../engines/plan/program.js';
 import type { Change } from '../conversion.js';
-import { addedFusion, type FusionGroup, fusionGroups, type InnerTensor, kernelsOf } from '../fusions.js';
-import { border, type Smallest, smallestPassing } from '../search.js';
+import { type FusionGroup, fusionGroups, type InnerTensor, kernelsOf } from '../fusions.js';
+import { type Smallest, smallestPassing } from '../search.js';
 import type { Candidates } from './candidates.js';
 import type { BisectResult } from './result.js';
 import type { Suspect } from './suspects.js';
@@ -66,13 +66,11 @@ export async function searchLevels(candidates: Candidates, suspects: Suspects): 
     return suspects.units === null ? unknown([]) : searchNodes(candidates, suspects.units);
   const tf32 = engines.hasTf32 ? await searchTf32(candidates) : null;
   if (tf32 !== null) return tf32;
-  const { finding, remarks } = await searchFusions(candidates, suspects.tensors);
-  if (finding !== null) return finding;
-  const found =
-    suspects.units === null
-      ? unknown([], candidates.isSpent ? BUDGET_ENDED : undefined)
-      : await searchNodes(candidates, suspects.units);
-  return { ...found, reasons: [...found.reasons, ...remarks] };
+  const fusion = await searchFusions(candidates, suspects.tensors());
+  if (fusion !== null) return fusion;
+  return suspects.units === null
+    ? unknown([], candidates.isSpent ? BUDGET_ENDED : undefined)
+    : searchNodes(candidates, suspects.units);
 }
 
 const BUDGET_ENDED = 'The budget ended before the cause was found.';
@@ -99,68 +97,12 @@ async function searchTf32(candidates: Candidates): Promise<Finding | null> {
   };
 }
 
-/** A fusion that more outputs undo: the one that a limit of fusions names, else one of all. */
+/** The fewest tensors inside of kernels that make it pass as outputs; null where not even all do. */
 async function searchFusions(
   candidates: Candidates,
-  read: Suspects['tensors'],
-): Promise<{ readonly finding: Finding | null; readonly remarks: readonly string[] }> {
-  const tensors = read();
-  const named = candidates.searched.engines?.hasFuel === true ? await namedFusion(candidates, tensors) : null;
-  if (named !== null) {
-    const { group, fuel } = named;
-    // One output splits a kernel; with several, one kernel may store them all.
-    for (const name of group.tensors.slice(0, MOST_SINGLE))
-      if ((await candidates.outcome({ outputs: [name] })) === 'pass')
-        return { finding: fusionFinding([group], [name], fuel, true), remarks: [] };
-  }
-  const groups = fusionGroups(tensors, await candidates.program({}));
-  const finding = await searchGroups(candidates, groups);
-  const remark =
-    named &&
-    `With ${plural(named.fuel, 'fusion')} it passes, with one more it does not, that of ${described(named.group)}; more outputs do not change that.`;
-  return { finding, remarks: remark === null ? [] : [remark] };
-}
-
-/** So many tensors are tried alone. */
-const MOST_SINGLE = 6;
-
-/** The fusion with which a limit of fusions begins to fail. */
-async function namedFusion(
-  candidates: Candidates,
   tensors: readonly InnerTensor[],
-): Promise<{ readonly group: FusionGroup; readonly fuel: number } | null> {
-  const fuel = await mostFusions(candidates);
-  if (fuel === null) return null;
-  const [before, after] = [await candidates.program({ fuel }), await candidates.program({ fuel: fuel + 1 })];
-  const group = before && after && addedFusion(tensors, before, after);
-  return group === null ? null : { group, fuel };
-}
-
-/** With so many fusions it passes, with one more it fails; null where it fails without any, and where the budget is spent. */
-async function mostFusions(candidates: Candidates): Promise<number | null> {
-  if ((await candidates.outcome({ fuel: 0 }, 'no fusion of generated kernels')) !== 'pass') return null;
-  const program = await candidates.program({ fuel: 0 });
-  // A fusion makes one kernel of two. Without any limit it fails, so more than there are kernels are not tried unless all of them pass.
-  let most = program?.graphs.reduce((sum, { kernels }) => sum + kernels.length, 0) ?? 256;
-  let isSpent = false;
-  const fails = async (fuel: number) => {
-    const outcome = await candidates.outcome({ fuel });
-    isSpent ||= outcome === null;
-    return outcome !== 'pass';
-  };
-  for (let passing = 0; most < MOST_FUEL; most *= 2) {
-    passing = await border(passing, most, fails);
-    if (isSpent) return null;
-    if (passing < most - 1 || (await fails(most))) return isSpent ? null : passing;
-    passing = most;
-  }
-  return null;
-}
-
-const MOST_FUEL = 1 << 20;
-
-/** The fewest tensors of some groups that make it pass as outputs; null where not even all do. */
-async function searchGroups(candidates: Candidates, groups: readonly FusionGroup[]): Promise<Finding | null> {
+): Promise<Finding | null> {
+  const groups = fusionGroups(tensors, await candidates.program({}));
   const all = tensorsOf(groups);
   if (all.length === 0 || (await candidates.outcome({ outputs: all })) !== 'pass') return null;
   const test = (outputs: readonly string[]) => candidates.outcome({ outputs });
@@ -169,14 +111,13 @@ async function searchGroups(candidates: Candidates, groups: readonly FusionGroup
   const spanning = byGroup.changes.filter(({ tensors }) =>
     tensors.some((name) => found.changes.includes(name)),
   );
-  const finding = fusionFinding(spanning, found.changes, null, found.isMinimal);
+  const finding = fusionFinding(spanning, found.changes, found.isMinimal);
   return { ...finding, reasons: doubtsOf(found, candidates) };
 }
 
 function fusionFinding(
   groups: readonly FusionGroup[],
   outputs: readonly string[],
-  fuel: number | null,
   isMinimal: boolean,
 ): Finding {
   const which = outputs.length === 1 ? `the tensor "${outputs[0]}"` : plural(outputs.length, 'tensor');
@@ -190,7 +131,6 @@ function fusionFinding(
       kernel: groups[0]?.kernel ?? null,
       nodes: [...new Set(groups.flatMap(({ nodes }) => nodes))],
       outputs: [...outputs],
-      fuel,
     },
     change: { outputs },
     headline: `It passes with ${which} as an output too, which breaks ${fusions} of ${groups.map(described).join(' and of ')}.`,

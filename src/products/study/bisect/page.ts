@@ -104,15 +104,7 @@ const fusionBlocks = ({ fusion }: BisectResult): readonly (Block | null)[] =>
   fusion === null
     ? []
     : [
-        facts([
-          ['kernel', fusion.kernel === null ? null : code(fusion.kernel)],
-          [
-            'found by',
-            fusion.fuel === null
-              ? 'more outputs'
-              : `${plural(fusion.fuel, 'fusion')} of the compiler pass, one more fails`,
-          ],
-        ]),
+        facts([['kernel', fusion.kernel === null ? null : code(fusion.kernel)]]),
         list(fusion.nodes.map((name) => ({ label: { text: 'node', tone: 'quiet' }, text: code(name) }))),
         list(fusion.outputs.map((name) => ({ label: { text: 'output', tone: 'good' }, text: code(name) }))),
       ];

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
+import { valuesOf } from '../../../base/options/option.js';
 import { shellLine } from '../../../base/process/shell-quote.js';
 import { inDtype } from '../../../engines/run/inputs.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
-import { engineLoadOptionsOf } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { editModel, type OnnxModel, viewModel } from '../../../formats/onnx/model.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { writeNpz } from '../../../formats/tensor/npz.js';
@@ -138,7 +139,7 @@ class Reducer {
   async #byNumbers({ path, inputs, expected }: Cut, built: string): Promise<Failure | Unproven> {
     const { engines, precision } = this.#failing;
     const { threads, device, output } = this.#request;
-    const options = engines === null ? { threads } : { ...engineLoadOptionsOf(this.#request), device };
+    const options = engines === null ? { threads } : { ...valuesOf(engineOptions, this.#request), device };
     await using session = await openSession(built, options, this.#context, this.#context.backEnds);
     const own: NamedTensors = new Map(
       session.inputs.map((input) => [input.name, inDtype(input, inputs.get(input.name)!, path)]),

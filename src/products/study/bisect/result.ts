@@ -78,8 +78,6 @@ export const bisectResultSchema = z.object({
       nodes: z.array(z.string()),
       /** Tensors that are outputs of the work-around besides. */
       outputs: z.array(z.string()),
-      /** With so many fusions of generated kernels it passes, with one more it fails; null where no limit of fusions named it. */
-      fuel: count.nullable(),
     })
     .nullable(),
   /** Whether none of the nodes, or outputs, can be left out; false where the budget ended first, and where smaller sets were unresolved. */

@@ -4,15 +4,16 @@ import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { advanced, choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { assertImages, placeOptions } from '../../../cli/options/comparison.js';
-import { conversionFrom, conversionOptions } from '../../../cli/options/conversion.js';
+import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
 import { imagesFolder, speechOptions } from '../../../cli/options/scoring.js';
-import { cacheDir } from '../../../cli/options/store.js';
 import { integer } from '../../../cli/values.js';
+import { storeOptions as stores } from '../../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
 import { quantizedFormats } from '../../../formats/precision/formats/index.js';
 import { int8 } from '../../../formats/precision/formats/int8.js';
 import type { ScorerOf } from '../../../quality/tasks/scorer.js';
+import { judgingOptions } from '../../../quality/verify/request.js';
 import { renderReport } from '../../../report/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { advise } from '../advise/advise.js';
@@ -30,7 +31,7 @@ const {
   preprocess,
   rest,
   ...conversion
-} = conversionOptions();
+} = typedConversionOptions();
 
 /** Units listed in the text view; --json and the page have them all. */
 const LISTED = 12;
@@ -94,13 +95,8 @@ const commandOptions = {
     trust: true,
     describe: '--latency: which TensorRT builds, a name or a folder (default: the newest that can)',
   }),
-  cacheDir: { ...cacheDir, advanced: true } as typeof cacheDir,
-  threads: option({
-    flags: '--threads <count>',
-    advanced: true,
-    describe: 'threads of ONNX Runtime (default: one a core)',
-    parse: integer(1, 1024),
-  }),
+  ...advanced({ store: stores.store }),
+  threads: judgingOptions.threads,
   ...advanced(conversion),
 };
 
@@ -157,7 +153,7 @@ async function contextOf(
   options: OptionValues<typeof commandOptions>,
   { emit, signal, environment, products }: CommandContext,
 ): Promise<AdviseContext> {
-  const { data, device, toolchain, cacheDir: store } = options;
+  const { data, device, toolchain, store } = options;
   const scored = data === undefined ? undefined : { ...options, data, model, imagesDir: options.images };
   const recognisers = await broughtBy(products, 'recognisers');
   const [scorerOf = noScorer] = await broughtBy(products, 'scorer');

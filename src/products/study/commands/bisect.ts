@@ -3,10 +3,9 @@ import { publishFile } from '../../../base/files/publish.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { advanced, choice, inConfig, type OptionValues, option, text } from '../../../cli/option.js';
-import { buildOptions, configOnly, dimsOf } from '../../../cli/options/build.js';
+import { buildOptions, configOnly } from '../../../cli/options/build.js';
 import { assertImages, comparisonOptions, comparisonOptionsOf } from '../../../cli/options/comparison.js';
-import { conversionFrom, conversionOptions } from '../../../cli/options/conversion.js';
-import { openShapesOption, shapesOf } from '../../../cli/options/shapes.js';
+import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
 import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
 import { step } from '../../../cli/plan.js';
 import { messageLines } from '../../../cli/text.js';
@@ -17,6 +16,7 @@ import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.
 import { inPhase } from '../../../events.js';
 import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
 import type { CandidateBuild } from '../../../quality/known-answer/candidate-engines.js';
+import { judgingOptions } from '../../../quality/verify/request.js';
 import { renderReport } from '../../../report/read.js';
 import { bisectModel, decideBisect } from '../bisect/bisect.js';
 import { bisectReport } from '../bisect/page.js';
@@ -24,14 +24,14 @@ import type { BisectRequest } from '../bisect/request.js';
 import type { BisectResult } from '../bisect/result.js';
 
 /** How the candidate was converted; what its inputs and outputs are is read from it. */
-const { ioTypes: _, pluginTypes, ...conversion } = conversionOptions('conversion: ');
+const { ioTypes: _, pluginTypes, ...conversion } = typedConversionOptions('conversion: ');
 
 const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt';
 
 type BuildValues = OptionValues<
   Pick<
     typeof buildOptions,
-    'target' | 'profile' | 'batch' | 'dim' | 'builderConfig' | 'toolchain' | 'device' | 'plugin'
+    'target' | 'profiles' | 'batch' | 'dims' | 'builderConfig' | 'toolchain' | 'device' | 'plugins'
   > &
     typeof storeOptions
 >;
@@ -68,22 +68,22 @@ const commandOptions = {
     describe: 'what the candidate was converted to (default: the 16-bit type in it)',
     choices: formatIds,
   }),
-  shapes: openShapesOption,
+  shapes: judgingOptions.shapes,
   ...comparisonOptions,
   threads: inConfig(comparisonOptions.threads),
   target: {
     ...buildOptions.target,
     describe: `build the candidate, a model, and search engines: ${targets}`,
-  } as typeof buildOptions.target,
-  profile: buildOptions.profile,
+  },
+  profiles: buildOptions.profiles,
   batch: buildOptions.batch,
-  dim: buildOptions.dim,
+  dims: buildOptions.dims,
   builderConfig: buildOptions.builderConfig,
   ...advanced(conversion),
   ...configOnly({
     toolchain: buildOptions.toolchain,
     device: buildOptions.device,
-    plugin: buildOptions.plugin,
+    plugins: buildOptions.plugins,
     pluginTypes,
     ...storeOptions,
   }),
@@ -156,7 +156,6 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
     budget,
     precision,
     build: buildOf(candidate, options),
-    shapes: shapesOf(options.shapes),
     ...compared,
     data: compared.data ?? conversion.calibration?.judging,
     conversion,
@@ -165,13 +164,13 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
 
 /** How candidates are built: for an engine, whose passport states what is built, and with --target. Throws TF_USAGE for options that would have no effect. */
 function buildOf(candidate: string, options: BuildValues): CandidateBuild | undefined {
-  const { target, profile, batch, dim, builderConfig, device, plugin, toolchain } = options;
+  const { target, profiles, batch, dims, builderConfig, device, plugins, toolchain } = options;
   const isEngine = isEngineFile(candidate);
   const passed = {
     '--target': isEngine ? target : undefined,
-    '--profile': profile[0],
+    '--profile': profiles[0],
     '--batch': batch,
-    '--dim': dim[0],
+    '--dim': Object.keys(dims)[0],
     '--builder-config': builderConfig[0],
   };
   const [useless] = Object.entries(passed).flatMap(([flag, value]) => (value === undefined ? [] : [flag]));
@@ -188,12 +187,12 @@ function buildOf(candidate: string, options: BuildValues): CandidateBuild | unde
       },
     );
   if (!isEngine && target === undefined) return undefined;
-  const build = { ...storeOptionsOf(options), device, plugins: plugin, toolchain };
+  const build = { ...storeOptionsOf(options), device, plugins, toolchain };
   return isEngine
     ? build
     : {
         ...build,
-        ...{ target, profiles: profile, batch, dims: dimsOf(dim) },
+        ...{ target, profiles, batch, dims },
         settings: parseBuilderConfig(builderConfig),
       };
 }

@@ -1,14 +1,14 @@
 import { publishFile } from '../../../base/files/publish.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { choice, text } from '../../../cli/option.js';
+import { text } from '../../../cli/option.js';
 import { comparisonOptions, placeOptions, verifyRequestOf } from '../../../cli/options/comparison.js';
-import { openShapesOption } from '../../../cli/options/shapes.js';
 import { table } from '../../../cli/text.js';
 import { guessLine } from '../../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
-import { type Measure, verifyPrecisions } from '../../../quality/verify/result.js';
+import { judgingOptions, verifyOptions } from '../../../quality/verify/request.js';
+import type { Measure } from '../../../quality/verify/result.js';
 import { renderReport } from '../../../report/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { compareLayers } from '../layers/compare-layers.js';
@@ -22,11 +22,10 @@ const commandOptions = {
     describe: 'the reference: an ONNX model, usually the FP32 original',
     required: '--against model.onnx',
   }),
-  precision: choice({
-    flags: '--precision <type>',
+  precision: {
+    ...verifyOptions.precision,
     describe: 'whose tolerances to use (default: the lowest precision in MODEL)',
-    choices: verifyPrecisions,
-  }),
+  },
   report: text({
     flags: '--report <file>',
     describe: 'also write an HTML page with the error by layer and where in a tensor it is',
@@ -38,7 +37,7 @@ const commandOptions = {
       'ONNX models: metrics.json, precision-scheme.json, io.json and calibration.npy, as auto-quantize-model writes them',
     writes: true,
   }),
-  shapes: openShapesOption,
+  shapes: judgingOptions.shapes,
   ...comparisonOptions,
   ...placeOptions,
 };

@@ -3,10 +3,11 @@ import { listFolder, statIfThere } from '../../../base/files/files.js';
 import { containersOf, sameTensorrt } from '../../../behaviour/containers.js';
 import { isAmperePlus } from '../../../behaviour/gpus.js';
 import { compareVersions } from '../../../behaviour/versions.js';
-import { isOfProduct, type NamedGpu } from '../../../engines/identity/target.js';
+import { isOfProduct, type NamedGpu, parseGpu } from '../../../engines/identity/target.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
-import { changedModel, type ModelContext } from '../../../engines/plan/model-beside.js';
+import { changedModel } from '../../../engines/plan/model-beside.js';
 import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
+import type { WorkContext } from '../../../events.js';
 import { pairStates } from '../../../formats/contract/state-pairs.js';
 import { knownStates, profilesOf } from '../engine.js';
 import { backendOf, platforms } from '../model-config.js';
@@ -33,19 +34,28 @@ import {
   preferredSizes,
 } from './tensors.js';
 
-export interface CheckRequest {
+export interface TritonCheckRequest {
   readonly repository: string;
-  /** The GPU of the server. */
-  readonly gpu?: NamedGpu | undefined;
+  /** The GPU of the server: `L4`, `sm_89`. */
+  readonly gpu?: string | NamedGpu | undefined;
   /** Its TensorRT, as many parts as are known. */
   readonly tensorrt?: string | undefined;
 }
 
-/** What Triton would meet in a repository, found from its files alone. Throws TF_FILE_NOT_FOUND, TF_USAGE, TF_FILE_UNREADABLE. */
+/**
+ * What Triton would meet in a repository, found from its files alone. Throws TF_FILE_NOT_FOUND, TF_USAGE, TF_FILE_UNREADABLE.
+ *
+ * ```ts
+ * const checked = await checkRepository({ repository: 'models', gpu: 'L4', tensorrt: '10.13.3.9' });
+ * use(checked.findings);
+ * ```
+ */
 export async function checkRepository(
-  { repository, gpu, tensorrt }: CheckRequest,
-  context: ModelContext = {},
+  request: TritonCheckRequest,
+  context?: WorkContext,
 ): Promise<TritonCheck> {
+  const { repository, tensorrt } = request;
+  const gpu = typeof request.gpu === 'string' ? parseGpu(request.gpu) : request.gpu;
   const findings = new Findings();
   const folders = readRepository(repository, findings.report);
   const byName = new Map(folders.map((folder) => [folder.name, folder]));

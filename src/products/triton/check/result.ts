@@ -56,4 +56,4 @@ export const tritonCheckSchema = z.strictObject({
   ),
 });
 
-export type TritonCheck = z.infer<typeof tritonCheckSchema>;
+export interface TritonCheck extends z.infer<typeof tritonCheckSchema> {}

@@ -1,12 +1,9 @@
-import { dirname, join } from 'node:path';
-import { readJson } from '../../../base/files/files.js';
-import { isRecord } from '../../../base/text/lenient-json.js';
+import { join } from 'node:path';
 import { defineCommand } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
-import { cacheDir, trustOptions } from '../../../cli/options/store.js';
 import { integer } from '../../../cli/values.js';
-import { openLocalStore } from '../../../engines/store/open-stores.js';
-import { openTrust } from '../../../engines/store/trust.js';
+import { storeOptions as stores } from '../../../engines/store/open-stores.js';
+import { trustOptions } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { TritonExport } from '../export/export-models.js';
 
@@ -31,10 +28,9 @@ export const command = defineCommand({
       required: '-o models',
       writes: true,
     }),
-    name: option({
+    name: text({
       flags: '--name <name>',
       describe: "the model's name, of a bundle the start of each (default: that of the passport)",
-      parse: modelName,
     }),
     version: option({
       flags: '--version <number>',
@@ -68,16 +64,15 @@ export const command = defineCommand({
       flags: '--labels <file>',
       describe: 'names of classes (default: id2label of the config.json beside the engine)',
     }),
-    cacheDir,
+    store: stores.store,
     ...trustOptions,
   },
   schema: async () => (await import('../export/export-models.js')).tritonExportSchema,
-  run: async (engines, options, { environment, force = false }): Promise<TritonExport> => {
+  run: async (engines, options, context): Promise<TritonExport> => {
     const { exportModels } = await import('../export/export-models.js');
-    const { requireSignature, trustKey: trustKeys, cacheDir: folder, ...rest } = options;
-    const trust = openTrust({ requireSignature: requireSignature || undefined, trustKeys }, environment);
-    const labels = options.labels ?? labelsBeside(engines);
-    return exportModels(engines, openLocalStore(folder, environment, trust), { ...rest, labels, force });
+    const { requireSignature, trustKeys, store, ...rest } = options;
+    const trust = { requireSignature: requireSignature || undefined, trustKeys };
+    return exportModels({ engines, store, ...rest, ...trust, force: context.force }, context);
   },
   render: (result: TritonExport, { line, colors }) => {
     for (const { name, version, maxBatchSize, plans, states } of result.models) {
@@ -94,26 +89,9 @@ export const command = defineCommand({
   },
 });
 
-/** A folder, and a part of a URL. */
-function modelName(name: string): string {
-  if (/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/.test(name)) return name;
-  throw new TrtforgeError('TF_USAGE', `${JSON.stringify(name)} cannot be the name of a model.`, {
-    remedy: 'Use letters, digits, "_", "-" and ".", beginning with a letter, a digit or "_".',
-  });
-}
-
 function microseconds(given: string): number {
   const [, number, unit] = /^(\d+)(us|ms)$/.exec(given.trim()) ?? [];
   const value = Number(number) * (unit === 'ms' ? 1000 : 1);
   if (Number.isSafeInteger(value)) return value;
   throw new TrtforgeError('TF_USAGE', `"${given}" is not a time.`, { remedy: 'Write 500us or 2ms.' });
 }
-
-/** The config.json of a model from Hugging Face, where it names classes. */
-const labelsBeside = (engines: readonly string[]): string | undefined =>
-  engines
-    .map((engine) => join(dirname(engine), 'config.json'))
-    .find((path) => {
-      const content = readJson(path);
-      return isRecord(content) && 'id2label' in content;
-    });

@@ -15,9 +15,9 @@ export const command = defineCommand({
     ...timeoutOption,
   },
   schema: async () => (await import('../try/result-schema.js')).tritonTrySchema,
-  run: limited(async ([repository = ''], { url }, { environment, signal }): Promise<TritonTry> => {
+  run: limited(async ([repository = ''], { url }, context): Promise<TritonTry> => {
     const { tryRepository } = await import('../try/try.js');
-    return tryRepository({ repository, url }, { environment, signal });
+    return tryRepository({ repository, url }, context);
   }),
   render: ({ server, models, skipped, outcome }: TritonTry, { line, colors }) => {
     const paint = { pass: colors.green, fail: colors.red, inconclusive: colors.yellow };

@@ -4,17 +4,22 @@ import { z } from 'zod';
 import {
   LARGEST_DOCUMENT,
   listFolder,
+  readJson,
   readText,
   removeIfAllowed,
   statIfThere,
 } from '../../../base/files/files.js';
 import { makeFolder, pathBelow } from '../../../base/files/folders.js';
 import { besidePath, moveInto, publishFile, syncFolder, writeFailed } from '../../../base/files/publish.js';
+import { isRecord } from '../../../base/text/lenient-json.js';
 import { chooseEngines } from '../../../engines/exports/export-engines.js';
 import { type ExportedFile, writeExport } from '../../../engines/exports/exporter.js';
 import type { LocalStore } from '../../../engines/store/local.js';
+import { openLocalStore } from '../../../engines/store/open-stores.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
-import { verifyTrusted } from '../../../engines/store/trust.js';
+import { openTrust, type TrustOptions, verifyTrusted } from '../../../engines/store/trust.js';
+import { TrtforgeError } from '../../../errors.js';
+import { type WorkContext, workOf } from '../../../events.js';
 import { readContract } from '../../../formats/contract/file.js';
 import { readMeta } from '../../../formats/contract/model-meta.js';
 import { pairStates } from '../../../formats/contract/state-pairs.js';
@@ -46,31 +51,59 @@ export const tritonExportSchema = z.object({
   client: z.array(z.string()),
   warnings: z.array(z.string()),
 });
-export type TritonExport = z.infer<typeof tritonExportSchema>;
+export interface TritonExport extends z.infer<typeof tritonExportSchema> {}
 
-export interface ExportRequest extends Pick<ServeRequest, 'instances' | 'delay' | 'gpu' | 'force'> {
+export interface TritonExportRequest extends Omit<TrustOptions, 'signKey'> {
+  /** Of one model, or of a bundle: files, parts of names in the store, starts of identities. */
+  readonly engines: readonly string[];
+  /** The repository; a server may be polling it. */
   readonly output: string;
+  /** The engine store's folder (default: `$TENSORRT_CACHE_DIR` or `~/.cache/trtforge/engines`). */
+  readonly store?: string | undefined;
+  /** The model's name, of a bundle the start of each (default: that of the passport). */
   readonly name?: string | undefined;
+  /** Write this version and serve it alone (default: the next; Triton serves the latest). */
   readonly version?: number | undefined;
-  /** Files. */
+  /** Execution contexts on each GPU (default: 1). */
+  readonly instances?: number;
+  /** How long a request waits for others of its batch, microseconds (default: not at all). */
+  readonly delay?: number | undefined;
+  /** Of several engines of one capability, the one built on this GPU. */
+  readonly gpu?: string | undefined;
+  /** A file of names of classes (default: id2label of the config.json beside the engine). */
   readonly labels?: string | undefined;
+  /** A contract file: the states of a streaming model (default: those of the known answer). */
   readonly contract?: string | undefined;
+  /** A model_meta.json: encoder, predictor and joint network become three models and a client. */
   readonly bundle?: string | undefined;
+  /** Replace a version that is there and a model of others, and make what Triton cannot serve a warning. */
+  readonly force?: boolean;
 }
 
-/** Writes engines as models of a repository. Throws TF_SERVING_REFUSED, and what reading engines, contract, labels and meta file throws. */
+/**
+ * Writes engines as models of a repository. Throws TF_USAGE for what cannot be a model's name, TF_SERVING_REFUSED, and what reading engines, contract, labels and meta file throws.
+ *
+ * ```ts
+ * const exported = await exportModels({ engines: ['resnet50.engine'], output: 'models', delay: 500 });
+ * use(exported.models);
+ * ```
+ */
 export async function exportModels(
-  engines: readonly string[],
-  store: LocalStore,
-  { output: repository, labels: labelFile, contract: contractFile, bundle, ...request }: ExportRequest,
+  request: TritonExportRequest,
+  context?: WorkContext,
 ): Promise<TritonExport> {
+  const { environment } = workOf(context);
+  const { engines, output: repository, contract: contractFile, bundle } = request;
+  const { instances = 1, delay, gpu, force = false, labels: labelFile = labelsBeside(engines) } = request;
+  if (request.name !== undefined) assertModelName(request.name);
+  const store = openLocalStore(request.store, environment, openTrust(request, environment));
   const chosen = await enginesNamed(engines, store);
   const contract = contractFile === undefined ? undefined : readContract(contractFile);
   const labels = labelFile === undefined ? [] : readLabels(labelFile);
   const served = (name: string, own: readonly StoredEngine[], states: ServeRequest['contract']) => {
     const version = request.version ?? nextVersion(repository, name);
     const isPinned = request.version !== undefined;
-    return serve(own, { ...request, name, version, isPinned, labels, contract: states });
+    return serve(own, { name, version, isPinned, instances, delay, gpu, force, labels, contract: states });
   };
   const meta = bundle === undefined ? undefined : readMeta(bundle);
   const title = meta === undefined ? chosen[0]!.passport.model.name : (meta.modelName ?? 'bundle');
@@ -83,7 +116,7 @@ export async function exportModels(
           return served(`${start}_${role}`, own, states ?? statesOfComponent(own[0]!));
         });
   const client = meta === undefined ? [] : clientFiles(start, models, meta);
-  const files = await publishModels(models, repository, store, request.force);
+  const files = await publishModels(models, repository, store, force);
   for (const [name, content] of client) publishFile(join(repository, name), content);
   return {
     schema: 'trtforge.triton-export/1',
@@ -104,6 +137,23 @@ export async function exportModels(
     warnings: [...(meta?.warnings ?? []), ...models.flatMap(({ warnings }) => warnings)],
   };
 }
+
+/** A folder, and a part of a URL. */
+function assertModelName(name: string): void {
+  if (/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}$/.test(name)) return;
+  throw new TrtforgeError('TF_USAGE', `${JSON.stringify(name)} cannot be the name of a model.`, {
+    remedy: 'Use letters, digits, "_", "-" and ".", beginning with a letter, a digit or "_".',
+  });
+}
+
+/** The config.json of a model from Hugging Face, where it names classes. */
+const labelsBeside = (engines: readonly string[]): string | undefined =>
+  engines
+    .map((engine) => join(dirname(engine), 'config.json'))
+    .find((path) => {
+      const content = readJson(path);
+      return isRecord(content) && 'id2label' in content;
+    });
 
 /** By the known answer, else by names: a bundle has a contract for its encoder at most. */
 function statesOfComponent({ passport }: StoredEngine): ServeRequest['contract'] {

@@ -45,5 +45,5 @@ export const tritonTrySchema = z.object({
   skipped: z.array(z.object({ name: z.string(), reason: z.string() })),
 });
 
-export type TritonTry = z.infer<typeof tritonTrySchema>;
+export interface TritonTry extends z.infer<typeof tritonTrySchema> {}
 export type TriedModel = TritonTry['models'][number];

@@ -12,6 +12,7 @@ import { collectText, runCommand } from '../../../base/process/command.js';
 import { startGroup } from '../../../base/process/group.js';
 import { splitPaths } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { Work } from '../../../events.js';
 import { TritonClient } from './client.js';
 import type { TritonTry } from './result-schema.js';
 
@@ -22,11 +23,6 @@ export interface TritonServer {
   readonly answeredBy: TritonTry['server']['answeredBy'];
   /** What it said of a model that it did not take; null for nothing. */
   saidOf(model: string): string | null;
-}
-
-export interface TryContext {
-  readonly environment: NodeJS.ProcessEnv;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** Where Triton's server is, and what will run plans for it. */
@@ -45,12 +41,12 @@ const POLL_MS = 100;
 const LAST_LINES = 12;
 
 /** `tritonserver` of the PATH, else the one inside of the Python package nvidia-pytriton. Throws TF_TRITON_UNAVAILABLE, TF_CANCELLED. */
-export async function findTriton({ environment, signal }: TryContext): Promise<FoundTriton> {
-  const onPath = splitPaths(environment.PATH ?? '')
+export async function findTriton(work: Work): Promise<FoundTriton> {
+  const onPath = splitPaths(work.environment.PATH ?? '')
     .map((folder) => join(folder, 'tritonserver'))
     .find((path) => existsSync(path));
-  const program = onPath ?? (await pytritonServer({ environment, signal }));
-  throwIfCancelled(signal, DOING);
+  const program = onPath ?? (await pytritonServer(work));
+  throwIfCancelled(work.signal, DOING);
   if (program === undefined)
     throw new TrtforgeError(
       'TF_TRITON_UNAVAILABLE',
@@ -59,13 +55,13 @@ export async function findTriton({ environment, signal }: TryContext): Promise<F
   const own = join(dirname(program), '..', 'backends');
   const hasBackEnd = existsSync(join(own, 'tensorrt', 'libtriton_tensorrt.so'));
   if (hasBackEnd && visibleGpus().gpus.length > 0) return { program, answeredBy: 'tensorrt', backends: own };
-  return { program, answeredBy: 'stub', backends: await stubBackends({ environment, signal }) };
+  return { program, answeredBy: 'stub', backends: await stubBackends(work) };
 }
 
-async function pytritonServer(context: TryContext): Promise<string | undefined> {
+async function pytritonServer(work: Work): Promise<string | undefined> {
   const ask =
     'import importlib.util as u; s = u.find_spec("pytriton"); print(s.submodule_search_locations[0] if s else "")';
-  const { outcome, stdout } = await runCommand('python3', ['-c', ask], { timeoutMs: 60_000, ...context });
+  const { outcome, stdout } = await runCommand('python3', ['-c', ask], { timeoutMs: 60_000, ...work });
   const program = join(stdout.trim(), 'tritonserver', 'bin', 'tritonserver');
   return outcome === 'ended' && stdout.trim() !== '' && existsSync(program) ? program : undefined;
 }
@@ -73,7 +69,7 @@ async function pytritonServer(context: TryContext): Promise<string | undefined> 
 const stubSource = fileURLToPath(new URL('../../../../native/triton/stub.cpp', import.meta.url));
 
 /** The folder with our back end, compiled once for its source. Throws TF_TRITON_UNAVAILABLE without a compiler. */
-async function stubBackends({ environment, signal }: TryContext): Promise<string> {
+async function stubBackends({ environment, signal }: Work): Promise<string> {
   const compiler = environment.CXX ?? 'g++';
   const digest = sha256(`${compiler}\n${readFileSync(stubSource, 'utf8')}`).slice(0, 16);
   const folder = join(cacheFolder(environment), 'triton-stub', digest);
@@ -101,7 +97,7 @@ async function stubBackends({ environment, signal }: TryContext): Promise<string
 export async function startTriton(
   { program, answeredBy, backends }: FoundTriton,
   repository: string,
-  { environment, signal }: TryContext,
+  { environment, signal }: Work,
 ): Promise<TritonServer & AsyncDisposable> {
   const port = await freePort();
   const { child, stop } = startGroup(

@@ -4,6 +4,7 @@ import { makeScratch } from '../../../base/files/scratch.js';
 import { passportPath } from '../../../engines/identity/engine-name.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
+import { type Work, type WorkContext, workOf } from '../../../events.js';
 import { filledTensor } from '../../../formats/contract/state.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
@@ -17,10 +18,10 @@ import { type ModelFolder, readRepository } from '../check/repository.js';
 import { backendOf, dtypeOf, innerDims, isBatched, type ModelConfig } from '../model-config.js';
 import { TritonClient } from './client.js';
 import type { TriedModel, TritonTry } from './result-schema.js';
-import { findTriton, startTriton, type TritonServer, type TryContext } from './server.js';
+import { findTriton, startTriton, type TritonServer } from './server.js';
 import { stageForStub } from './staged.js';
 
-export interface TryRequest {
+export interface TritonTryRequest {
   readonly repository: string;
   /** Of a server that is up; default: one is started here. */
   readonly url?: string | undefined;
@@ -29,11 +30,15 @@ export interface TryRequest {
 /**
  * Lets Triton's server serve a repository: every model has to load, warm up and answer, states have to stay with their sequence, and engines that run give their known
  * answer. Throws TF_FILE_NOT_FOUND, TF_USAGE, TF_TRITON_UNAVAILABLE, TF_CANCELLED.
+ *
+ * ```ts
+ * const tried = await tryRepository({ repository: 'models' });
+ * use([tried.outcome, tried.models]);
+ * ```
  */
-export async function tryRepository(
-  { repository, url }: TryRequest,
-  context: TryContext,
-): Promise<TritonTry> {
+export async function tryRepository(request: TritonTryRequest, context?: WorkContext): Promise<TritonTry> {
+  const { repository, url } = request;
+  const work = workOf(context);
   // What is wrong with files the server reports itself.
   const others: ModelFolder[] = [];
   const models = readRepository(repository, (code, name) => {
@@ -45,17 +50,17 @@ export async function tryRepository(
       remedy: `Write one: trtforge triton export model.engine -o ${repository}`,
     });
   if (url !== undefined)
-    return tried(repository, models, { url, answeredBy: 'server', saidOf: () => null }, context);
-  const found = await findTriton(context);
+    return tried(repository, models, { url, answeredBy: 'server', saidOf: () => null }, work);
+  const found = await findTriton(work);
   const isStub = found.answeredBy === 'stub';
   const staged = isStub ? makeScratch('triton') : repository;
   try {
     // The server takes every folder for a model, and does not start with one that it cannot load.
     const all = [...models, ...others];
     if (isStub) stageForStub(all.filter(runsOnStub), staged);
-    await using server = await startTriton(found, staged, context).catch(async (error: unknown) => {
+    await using server = await startTriton(found, staged, work).catch(async (error: unknown) => {
       if (!(error instanceof TrtforgeError) || error.code !== 'TF_TRITON_UNAVAILABLE') throw error;
-      const { findings } = await checkRepository({ repository });
+      const { findings } = await checkRepository({ repository }, work);
       const faults = findings.filter(
         ({ severity, where }) => severity === 'error' && where.includes('.pbtxt'),
       );
@@ -67,7 +72,7 @@ export async function tryRepository(
         cause: error,
       });
     });
-    return await tried(repository, all, server, context);
+    return await tried(repository, all, server, work);
   } finally {
     if (isStub) removeIfAllowed(staged);
   }
@@ -81,7 +86,7 @@ async function tried(
   repository: string,
   models: readonly ModelFolder[],
   server: TritonServer,
-  { signal }: TryContext,
+  { signal }: Work,
 ): Promise<TritonTry> {
   const { url, answeredBy } = server;
   const client = new TritonClient(url, signal);

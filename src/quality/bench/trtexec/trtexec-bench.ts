@@ -85,8 +85,7 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
     trust: openTrust({}, environment),
   });
   checkStreamable(request, plan.passport);
-  const { allowHostCode, toolchain: named } = request;
-  const toolchain = await toolchainForPlan(plan, { toolchain: named, allowHostCode, environment });
+  const toolchain = await toolchainForPlan(plan, { ...request, environment });
   // Rejected before anything is written.
   const program = await trtexecToMeasure(toolchain, environment);
   const inputs = plan.passport === null ? null : passportBindings(plan.passport);
@@ -125,8 +124,8 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
       ...(withLayers ? { profile: join(scratch, 'profile.json'), layers: join(scratch, 'layers.json') } : {}),
     },
     runtime: toolchain.flavour ?? 'full',
-    allowHostCode: request.allowHostCode,
-    plugins: { static: request.plugins, dynamic: [], serialize: [] },
+    allowHostCode: request.allowHostCode ?? false,
+    plugins: { static: request.plugins ?? [], dynamic: [], serialize: [] },
     weightBudget: request.weightBudget,
     device: request.device,
     verbose: false,
@@ -286,7 +285,7 @@ function resultOf(
       name: passport?.name ?? null,
       identity: passport?.identity.digest ?? null,
       contextBytes: log.engine.contextBytes,
-      ...(request.plugins.length === 0 ? {} : { plugins: [...request.plugins] }),
+      ...(request.plugins?.length ? { plugins: [...request.plugins] } : {}),
       ...weightFacts(request, log),
       loadedBytes: null,
       loadMs: seconds === null ? null : seconds * 1000,

@@ -1,9 +1,8 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
-  convertedReferenceSchema,
   draftedContractSchema,
   recordResultSchema,
 } from '../../../../src/products/streaming/record/result.js';
@@ -29,8 +28,8 @@ const json = async (...words: string[]) => {
   return { status, exitCode, result };
 };
 
-describe('trtforge stream record, convert and draft', async () => {
-  test('records, converts both ways and says how to repeat it', async () => {
+describe('trtforge stream record and draft', async () => {
+  test('records, and says how to repeat it', async () => {
     const first = await json(
       'record',
       model,
@@ -46,17 +45,12 @@ describe('trtforge stream record, convert and draft', async () => {
     expect(first.status).toBe(0);
     expect(recordResultSchema.parse(first.result)).toMatchObject({
       chunks: 4,
-      form: 'jsonl',
       violations: [],
     });
     const two = ['record', model, '--contract', CONTRACT, '--chunks', '1', '--batch', '2'];
     expect((await json(...two, '-o', place('two.jsonl'))).status).toBe(0);
     const { inputs } = JSON.parse(readFileSync(place('two.jsonl'), 'utf8').split('\n')[0]!);
     expect(inputs.audio_signal.shape).toEqual([2, 8, 41]);
-    const compact = await json('convert', place('ref.jsonl'), '-o', place('ref'));
-    expect(convertedReferenceSchema.parse(compact.result)).toMatchObject({ chunks: 4, form: 'compact' });
-    expect((await json('convert', place('ref'), '-o', place('back.jsonl'))).status).toBe(0);
-    expect(readFileSync(place('back.jsonl')).equals(readFileSync(place('ref.jsonl')))).toBe(true);
   });
 
   test('shows what it recorded', async () => {
@@ -68,12 +62,18 @@ describe('trtforge stream record, convert and draft', async () => {
       '--chunks',
       '3',
       '-o',
-      place('shown'),
+      place('shown.jsonl'),
     );
     expect(status).toBe(0);
-    expect(stdout).toContain('compact, 3 chunks');
+    expect(stdout).toContain('shown.jsonl  3 chunks');
     expect(stdout).toContain('chunks of 41, then 57 frames');
     expect(stdout).toMatch(/To repeat: trtforge (?:stream )?record/);
+  });
+
+  test('rejects a place that does not end as samples of a stream do', async () => {
+    const rejected = await stream('record', model, '--schedule', '41,57', '-o', place('ref/'));
+    expect(rejected).toMatchObject({ status: 2, stderr: expect.stringContaining('-o ref.jsonl') });
+    expect(existsSync(place('ref'))).toBe(false);
   });
 
   test('ends with 1 when the model breaks its contract', async () => {
@@ -85,7 +85,7 @@ describe('trtforge stream record, convert and draft', async () => {
       '--chunks',
       '2',
       '-o',
-      place('bad'),
+      place('bad.jsonl'),
     );
     expect(status).toBe(1);
     expect(stdout).toContain('contract violation cache_last_channel_len_out, chunk 0: [-6]');
@@ -112,40 +112,12 @@ describe('trtforge stream record, convert and draft', async () => {
     expect(readFileSync(place('edited.json'), 'utf8')).toBe(drafted);
   });
 
-  test('converts no reference over itself: a damaged one would lose what cannot be read', async () => {
-    await stream('record', model, '--contract', CONTRACT, '--chunks', '2', '-o', place('itself'));
-    const before = readdirSync(place('itself'));
-    const stopped = await stream('convert', place('itself'), '-o', place('itself'), '--skip-damaged');
-    expect(stopped).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_OUTPUT_IS_INPUT') });
-    expect(readdirSync(place('itself'))).toEqual(before);
-  });
-
-  test('stops at a damaged line, or leaves it out and says so', async () => {
-    await stream('record', model, '--contract', CONTRACT, '--chunks', '2', '-o', place('whole.jsonl'));
-    const [first = '', second = ''] = readFileSync(place('whole.jsonl'), 'utf8').split('\n');
-    writeFileSync(place('cut.jsonl'), `${first}\n${second.slice(0, 200)}\n${first}`);
-    const stopped = await stream('convert', place('cut.jsonl'), '-o', place('cut'));
-    expect(stopped.status).toBe(2);
-    expect(stopped.stderr).toContain('Line 2');
-    expect(existsSync(place('cut'))).toBe(false);
-    const skipped = await json('convert', place('cut.jsonl'), '-o', place('cut'), '--skip-damaged');
-    expect(skipped.result).toMatchObject({
-      chunks: 2,
-      damaged: [{ line: 2 }],
-      warnings: [expect.stringMatching(/^1 damaged line of /)],
-    });
-  });
-
   test.each([
     ['nothing to record', ['record', '-o', 'x']],
     ['no place', ['record', 'model.onnx']],
     ['no place of a draft', ['draft', 'model.onnx']],
-    ['no place of a conversion', ['convert', 'a']],
     ['a schedule of words', ['record', 'model.onnx', '--schedule', 'long', '-o', 'b']],
     ['a schedule of nothing', ['record', 'model.onnx', '--schedule', '0', '-o', 'b']],
-    ['skipping without a conversion', ['record', 'model.onnx', '--skip-damaged', '-o', 'b']],
-    ['a number of chunks of a conversion', ['convert', 'a', '--chunks', '3', '-o', 'b']],
-    ['a schedule of a conversion', ['convert', 'a', '--schedule', '41,57', '-o', 'b']],
     ['a seed of a draft', ['draft', 'model.onnx', '-o', 'a', '--seed', '1']],
   ])('rejects %s before any work', async (_, words) => {
     expect(await stream(...words)).toMatchObject({ status: 2, stderr: expect.stringContaining('TF_USAGE') });

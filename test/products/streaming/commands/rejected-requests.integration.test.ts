@@ -18,9 +18,9 @@ beforeAll(async () => {
 const record = (...args: readonly string[]) => ['stream', 'record', model, '-o', at('ref.jsonl'), ...args];
 
 test('stream verify is rejected for a tolerance of no output', async () => {
-  const compact = record('--contract', CONTRACT, '--chunks', '3', '-o', at('ref'));
-  expect((await trtforge(compact)).exitCode).toBe(0);
-  const line = ['stream', 'verify', model, '--reference', at('ref')];
+  const recorded = record('--contract', CONTRACT, '--chunks', '3');
+  expect((await trtforge(recorded)).exitCode).toBe(0);
+  const line = ['stream', 'verify', model, '--reference', at('ref.jsonl')];
   expect(await codeOfLine([...line, '--atol', 'no-output:1'])).toBe('TF_USAGE');
 });
 

@@ -43,11 +43,10 @@ describe('a model against a recorded stream', () => {
     model = await tinyModel();
     drifting = await tinyModel({ drift: 1e-4 });
     await writeReference(at('r.jsonl'), await recordTiny(30));
-    await writeReference(at('compact'), await recordTiny(30));
   });
 
-  it.each(['r.jsonl', 'compact'])('passes its own recording in closed loop: %s', async (reference) => {
-    const { status, answer } = await verify(model, '--reference', at(reference), '--threads', '1', '--json');
+  it('passes its own recording in closed loop', async () => {
+    const { status, answer } = await verify(model, '--reference', at('r.jsonl'), '--threads', '1', '--json');
     expect(status).toBe(0);
     const { exitCode, ...result } = answer();
     expect(exitCode).toBe(0);

@@ -3,16 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readContract } from '../../../../src/formats/contract/file.js';
-import { openReference } from '../../../../src/formats/reference/open.js';
+import { openReference } from '../../../../src/formats/reference/jsonl.js';
 import type { ReferenceChunk } from '../../../../src/formats/reference/reference.js';
 import { float32Values, numbersOf } from '../../../../src/formats/tensor/values.js';
 import { checkContract } from '../../../../src/products/streaming/check/check.js';
 import { planChunks } from '../../../../src/products/streaming/record/inputs.js';
-import {
-  convertReference,
-  draftContract,
-  recordReference,
-} from '../../../../src/products/streaming/record/record.js';
+import { draftContract, recordReference } from '../../../../src/products/streaming/record/record.js';
 import { recordResultSchema } from '../../../../src/products/streaming/record/result.js';
 import { ids, modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { encoderModel } from '../streaming-encoder.js';
@@ -54,7 +50,7 @@ describe('recording a reference', () => {
   test('feeds state back, follows the schedule and keeps to the law', async () => {
     const result = await recordReference(request());
     expect(recordResultSchema.parse(result)).toEqual(result);
-    expect(result).toMatchObject({ form: 'jsonl', chunks: 6, violations: [], warnings: [] });
+    expect(result).toMatchObject({ chunks: 6, violations: [], warnings: [] });
     const chunks = await chunksOf(result.output);
     expect(chunks.map(({ inputs }) => inputs.get('audio_signal')?.shape[2])).toEqual([
       41, 57, 57, 57, 57, 57,
@@ -137,7 +133,7 @@ describe('recording a reference', () => {
   test('the same seed gives the same stream, another seed another', async () => {
     const signal = async (seed: number, output: string) => {
       const chunks = await chunksOf(
-        (await recordReference(request({ seed, output: join(folder, output) }))).output,
+        (await recordReference(request({ seed, output: join(folder, `${output}.jsonl`) }))).output,
       );
       return chunks.map(({ inputs }) => Buffer.from(inputs.get('audio_signal')!.bytes).toString('hex'));
     };
@@ -148,7 +144,7 @@ describe('recording a reference', () => {
 
   test('tells promises that the model breaks, and repairs nothing', async () => {
     const result = await recordReference(
-      request({ file: await encoderModel({ drop: 10 }), output: join(folder, 'bad') }),
+      request({ file: await encoderModel({ drop: 10 }), output: join(folder, 'bad.jsonl') }),
     );
     expect(result.violations).toMatchObject([
       { tensor: 'cache_last_channel_len_out', chunk: 0, kind: 'bounded-by-capacity' },
@@ -163,9 +159,9 @@ describe('recording a reference', () => {
 
   test('needs no contract where names and a schedule are enough', async () => {
     const result = await recordReference(
-      request({ contract: undefined, schedule: [41, 57], output: join(folder, 'drafted'), batch: 2 }),
+      request({ contract: undefined, schedule: [41, 57], output: join(folder, 'drafted.jsonl'), batch: 2 }),
     );
-    expect(result).toMatchObject({ contract: null, form: 'compact', violations: [] });
+    expect(result).toMatchObject({ contract: null, violations: [] });
     const chunks = await chunksOf(result.output);
     expect(chunks[5]?.inputs.get('cache_last_channel')?.shape).toEqual([2, 2, 16, 8]);
     expect(chunks[5]?.meta.stateLength).toBe(16);
@@ -195,33 +191,24 @@ describe('recording a reference', () => {
   test('refuses a contract of another model, a size that nobody knows, and leaves nothing behind', async () => {
     const old = join(CONTRACT, '../layer-first.contract.json');
     await expect(
-      recordReference(request({ contract: old, output: join(folder, 'x/no') })),
+      recordReference(request({ contract: old, output: join(folder, 'x/no.jsonl') })),
     ).rejects.toMatchObject({
       code: 'TF_CONTRACT_INVALID',
       message: expect.stringMatching(/layer-first\.contract\.json/),
       remedy: expect.stringMatching(/stream draft/),
     });
     await expect(
-      recordReference(request({ contract: undefined, output: join(folder, 'x/no') })),
+      recordReference(request({ contract: undefined, output: join(folder, 'x/no.jsonl') })),
     ).rejects.toMatchObject({
       code: 'TF_USAGE',
     });
     const aborted = AbortSignal.abort();
     await expect(
-      recordReference(request({ output: join(folder, 'x/no') }), { signal: aborted }),
+      recordReference(request({ output: join(folder, 'x/no.jsonl') }), { signal: aborted }),
     ).rejects.toMatchObject({
       code: 'TF_CANCELLED',
     });
     expect(existsSync(join(folder, 'x')) ? readdirSync(join(folder, 'x')) : []).toEqual([]);
-  });
-
-  test('is converted both ways without a difference', async () => {
-    const { output } = await recordReference(request());
-    const compact = await convertReference(output, join(folder, 'compact'), { skipDamaged: false });
-    expect(compact).toMatchObject({ form: 'compact', chunks: 6, damaged: [] });
-    const back = join(folder, 'back.jsonl');
-    await convertReference(compact.output, back, { skipDamaged: false });
-    expect(readFileSync(back).equals(readFileSync(output))).toBe(true);
   });
 });
 
@@ -247,7 +234,7 @@ describe('contract, model and reference together', () => {
 
   test('a reference of other weights is the data’s fault', async () => {
     const other = await encoderModel({ drop: 4 });
-    const { output } = await recordReference(request({ file: other, output: join(folder, 'other') }));
+    const { output } = await recordReference(request({ file: other, output: join(folder, 'other.jsonl') }));
     const { outcome, findings } = await checkContract({
       file: model,
       contract: CONTRACT,

@@ -23,7 +23,11 @@ describe('another run', () => {
     ['nothing', '', /not JSON/],
     ['a list', '[]', /expected/],
     ['a result of another command', '{"schema":"trtforge.error/1","error":{}}', /schema/],
-    ['a result that is not whole', '{"schema":"trtforge.stream-verify/1"}', /is not a result of stream verify: \S/],
+    [
+      'a result that is not whole',
+      '{"schema":"trtforge.stream-verify/1"}',
+      /is not a result of stream verify: \S/,
+    ],
     ['a summary for scripts', '{"total_chunks":2,"passed":1,"failed":1,"failures":[]}', /schema/],
   ])('is not %s', (_, text, why) => {
     const path = join(folder, 'run.json');

@@ -59,13 +59,13 @@ describeWith('toolchain', 'an engine of an encoder', () => {
     expect(result.reduced?.nodes).toBeLessThanOrEqual(6);
   });
 
-  test('with attention that is compiled wrongly, of which no limit of fusions is', {
+  test('with attention that is compiled wrongly', {
     timeout: 900_000,
   }, async () => {
     const attention = 'encoder.layer.2.attention';
     const result = await searched('fp16', { kernel: spans(`${attention}.scores`, `${attention}.mixed`) });
     expect(result).toMatchObject({ outcome: 'pass', cause: 'fusion', isMinimal: true });
-    expect(result.fusion).toMatchObject({ fuel: null, kernel: '_gemm_mha_v2' });
+    expect(result.fusion).toMatchObject({ kernel: '_gemm_mha_v2' });
   });
 
   test('with a product that FP16 spoils: the node is named', { timeout: 900_000 }, async () => {

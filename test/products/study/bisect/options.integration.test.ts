@@ -143,7 +143,6 @@ describeWith('toolchain', 'engines that are searched', () => {
     const { exitCode, json } = await trtforge(line, {
       ...process.env,
       TENSORRT_CACHE_DIR: freshPath('/store'),
-      __LUNOWUD: '-peep=off',
     });
     return {
       exitCode,

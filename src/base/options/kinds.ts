@@ -1,0 +1,125 @@
+import { TrtforgeError } from '../../errors.js';
+import { isRecord } from '../text/lenient-json.js';
+import { decimalOf, isWithin, type NumberRange, rangeText } from '../text/number-range.js';
+import { pattern as parsePattern } from './readers.js';
+
+/** One form of a value. */
+export interface Form {
+  /** For errors: `a text`, `a whole number from 1 to 256`. */
+  readonly is: string;
+  test(value: unknown): boolean;
+  /** What a function gets of one that is written otherwise: a Map of an object. */
+  make?(value: never): unknown;
+  /** The options that an object of options has. */
+  readonly options?: Group;
+}
+
+/** What an option may be, and how the command line reads one: `W` is what it reads. */
+export interface Kind<T, W = T> {
+  readonly forms: readonly Form[];
+  /** Absent: text as it is. */
+  readonly parse?: (text: string) => W;
+  readonly choices?: readonly string[];
+  readonly range?: NumberRange;
+  /** For the type checker only. */
+  readonly '~types'?: readonly [T, W];
+}
+
+/** The options of an object, by their names. */
+export type Group = Readonly<
+  Record<string, { readonly kind: Kind<unknown, unknown>; readonly needed?: true }>
+>;
+
+/** What a test knows, in the words of errors. */
+const like = <T>(is: string, test: Form['test'], make?: Form['make']): Kind<T> => ({
+  forms: [make === undefined ? { is, test } : { is, test, make }],
+});
+
+export const text: Kind<string> = like('a text', (value) => typeof value === 'string' && value !== '');
+
+/** One of some words, of which the function itself knows which there are. */
+export const word = <T extends string>(): Kind<T> => text as unknown as Kind<T>;
+
+const SHA256 = /^[0-9a-f]{64}$/;
+
+/** An identity, whole: a beginning of it names other engines too. */
+export const identity: Kind<string> = {
+  ...like('a SHA-256 in hexadecimal digits', (value) => typeof value === 'string' && SHA256.test(value)),
+  parse: (written) => {
+    if (SHA256.test(written)) return written;
+    throw new TrtforgeError('TF_USAGE', `"${written}" is not an identity of 64 hexadecimal digits.`, {
+      remedy: 'Pass the one that `trtforge build` printed, or that `trtforge cache ls --json` states.',
+    });
+  },
+};
+
+const ranged = (range: NumberRange): Kind<number> & { readonly parse: (text: string) => number } => ({
+  ...like(rangeText(range), (value) => isWithin(range, value)),
+  range,
+  parse: (written) => {
+    const value = range.whole && !/^\s*[+-]?\d+\s*$/.test(written) ? undefined : decimalOf(written);
+    if (isWithin(range, value)) return value;
+    throw new TrtforgeError('TF_USAGE', `"${written}" is not ${rangeText(range)}.`);
+  },
+});
+
+/** Whole numbers, both bounds included. */
+export const whole = (from: number, to = Number.MAX_SAFE_INTEGER) => ranged({ whole: true, from, to });
+
+/** Numbers, both bounds included. */
+export const decimal = (from = -Number.MAX_VALUE, to = Number.MAX_VALUE) =>
+  ranged({ whole: false, from, to });
+
+export const flag: Kind<boolean> = like('true or false', (value) => typeof value === 'boolean');
+
+/** One of a few words. */
+export function words<const W extends readonly string[]>(...choices: W): Kind<W[number]> {
+  const quoted = choices.map((word) => `"${word}"`);
+  const last = quoted.pop();
+  const is = quoted.length === 0 ? `${last}` : `${quoted.join(', ')} or ${last}`;
+  return { ...like(is, (value) => choices.some((word) => word === value)), choices };
+}
+
+/** This very value. */
+export const only = <const T extends false | null>(value: T): Kind<T> =>
+  like(String(value), (given) => given === value);
+
+export const list = <T>(): Kind<readonly T[]> => like('a list', Array.isArray);
+
+export const object = <T>(options?: Group): Kind<T> => ({
+  forms: [{ is: 'an object', test: isRecord, ...(options === undefined ? {} : { options }) }],
+});
+
+/** Values by name. */
+export const map = <T>(): Kind<ReadonlyMap<string, T>> =>
+  like('an object or a Map', isRecord, (value: object) =>
+    value instanceof Map ? value : new Map(Object.entries(value)),
+  );
+
+/** A list of which order says nothing. */
+export const set = <T>(): Kind<ReadonlySet<T>> =>
+  like(
+    'a list or a Set',
+    (value) => Array.isArray(value) || value instanceof Set,
+    (value: Iterable<T>) => new Set(value),
+  );
+
+export const pattern: Kind<RegExp> = {
+  ...like('a regular expression', (value) => value instanceof RegExp),
+  parse: parsePattern,
+};
+
+export const callback = <F>(): Kind<F> => like('a function', (value) => typeof value === 'function');
+
+export const signal: Kind<AbortSignal> = like('an AbortSignal', (value) => value instanceof AbortSignal);
+
+export const layers = like(
+  'what layersOf returns',
+  (value) => isRecord(value) && Array.isArray(value.layers),
+);
+
+/** A value of one kind or another; the first of them reads the command line. */
+export const either = <A, B>(a: Kind<A>, b: Kind<B>): Kind<A | B, A> => ({
+  ...(a as Kind<A | B, A>),
+  forms: [...a.forms, ...b.forms],
+});

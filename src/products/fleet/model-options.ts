@@ -1,0 +1,145 @@
+import { isAbsolute, join } from 'node:path';
+import { isBelow } from '../../base/files/folders.js';
+import { longName, type OptionSpec, type OptionTable } from '../../cli/option.js';
+import { buildOptions, buildRequest } from '../../cli/options/build.js';
+import { comparisonOptions } from '../../cli/options/comparison.js';
+import { withProfileFrom } from '../../cli/options/profile-from.js';
+import { resolveOptions } from '../../cli/resolve.js';
+import type { BuildOptions, BundleParts } from '../../engines/builder/build.js';
+import type { TargetRequest } from '../../engines/identity/target.js';
+import type { ProfileSource } from '../../engines/profiles/sample-profile.js';
+import { TrtforgeError } from '../../errors.js';
+import type { Work } from '../../events.js';
+import type { SampleData } from '../../quality/verify/request.js';
+import type { AfterFailure } from '../../quality/verify/verify.js';
+import { findToolchains, unableToBuild } from '../../tensorrt/toolchain/find.js';
+import type { FleetJob } from './plan-schema.js';
+
+/** Options of `trtforge build`, by their long names, as they were written. */
+export type ModelOptions = Readonly<Record<string, unknown>>;
+
+/** Who reads what other leaves write, and who searches after a failure. */
+export interface ModelReaders {
+  /** Reads the components of an entry's bundle: that of `trtforge/bundle`. */
+  readonly bundleParts?: BundleParts | undefined;
+  /** Read files of `profile-from` that state profiles: `contractProfiles` of `trtforge/streaming`. */
+  readonly profileSources?: readonly ProfileSource[] | undefined;
+  /** Searches for the cause where an engine is verified and fails; default nothing. */
+  readonly afterFailure?: AfterFailure | undefined;
+}
+
+/** The target, the library and the GPU are those of the task. */
+const { target: _, toolchain: __, device: ___, ...modelOptions } = buildOptions;
+
+/** What decides an engine of a model, and the samples that it is verified on. Keys of a model are options of `build`: this file alone reads their tables. */
+const fleetOptions = { ...modelOptions, inputs: comparisonOptions.inputs } satisfies OptionTable;
+
+export const modelKeys = Object.values(fleetOptions).map(longName);
+
+/** Throws TF_USAGE and what the readers of values throw, with `where` in front. */
+export const readOptions = (options: ModelOptions, where: string) =>
+  resolveOptions(fleetOptions, {}, { path: where, values: options }, {});
+
+/** A path of an engines file. */
+export const inFolder = (folder: string, path: string): string =>
+  isAbsolute(path) ? path : join(folder, path);
+
+/** Options whose values are paths, or `NAME=@PATH`, by what they are called in help. */
+const PATHS = Object.values(fleetOptions)
+  .filter(({ flags }) => /<(file|folder|library|path)>/.test(flags))
+  .map(longName);
+
+/** What of a job only its author or a trusted key may ask for, as what follows the job's name: an option that decides which code runs, a path that leaves the folder. Null where there is none. */
+export function foreignIn(
+  { model, gate, options }: Pick<FleetJob, 'model' | 'gate' | 'options'>,
+  folder: string,
+): string | null {
+  const [trusted] = Object.values(fleetOptions).filter(
+    (spec: OptionSpec<unknown>) => spec.trust && Object.hasOwn(options, longName(spec)),
+  );
+  if (trusted !== undefined) return `sets "${longName(trusted)}", which decides what code runs`;
+  const named = PATHS.flatMap((key) => [options[key] ?? []].flat()).map((text) => splitName(String(text))[1]);
+  const outside = [model.path, gate?.path ?? '.', ...named].find((path) => !isBelow(folder, path));
+  return outside === undefined ? null : `names ${outside}, which is outside of ${folder}`;
+}
+
+/** The options with every path made one from the folder. */
+export const optionsIn = (folder: string, options: ModelOptions): ModelOptions =>
+  Object.fromEntries(
+    Object.entries(options).map(([key, value]) => [
+      key,
+      PATHS.includes(key) ? [value].flat().map((each) => pathIn(folder, String(each))) : value,
+    ]),
+  );
+
+const pathIn = (folder: string, text: string): string => {
+  const [name, path] = splitName(text);
+  return `${name}${inFolder(folder, path)}`;
+};
+
+/** `NAME=@` and the path, as samples are read: a name may have slashes. */
+function splitName(text: string): readonly [name: string, path: string] {
+  const [, name = '', path = text] = /^([^=@]+=@)(.+)$/s.exec(text) ?? [];
+  return [name, path];
+}
+
+/** A model of a fleet, or a bundle. */
+interface Source {
+  readonly path: string;
+  readonly isBundle: boolean;
+  readonly options: ModelOptions;
+}
+
+/** A build without its target; `component` is null for a model that is in no bundle. */
+export interface ModelBuild {
+  readonly component: string | null;
+  readonly request: BuildOptions;
+  /** What engines are verified on; undefined: drawn inputs. */
+  readonly samples: SampleData | undefined;
+}
+
+/** The builds of an entry: one, or one for each component of a bundle. Throws what reading its files throws. */
+export async function buildsOf(
+  { path, isBundle, options }: Source,
+  folder: string,
+  { bundleParts, profileSources = [] }: ModelReaders,
+  work: Work,
+): Promise<readonly ModelBuild[]> {
+  const resolved = readOptions(optionsIn(folder, options), path).values;
+  const asked = { ...resolved, target: undefined, toolchain: undefined, device: undefined };
+  const request = buildRequest(inFolder(folder, path), asked);
+  const { inputs: files, preprocess, imgsz } = resolved;
+  const samplesOf = ({ conversion }: BuildOptions) =>
+    files.length > 0 ? { files, preprocess, imgsz } : conversion?.calibration?.judging;
+  if (!isBundle) {
+    const products = [{ profileSources: async () => profileSources }];
+    const { request: whole } = await withProfileFrom(request, resolved, { ...work, products });
+    return [{ component: null, request: whole, samples: samplesOf(whole) }];
+  }
+  if (bundleParts === undefined)
+    throw new TrtforgeError('TF_USAGE', `${path} is a bundle, and nothing reads bundles here.`, {
+      remedy: 'Pass `bundleParts` of trtforge/bundle.',
+    });
+  const { model: meta, ...shared } = request;
+  return (await bundleParts(meta, shared)).map(({ name, request: part }) => ({
+    component: name,
+    request: part,
+    samples: samplesOf(part),
+  }));
+}
+
+/** A target that names its TensorRT, with that of this machine where it is here; for which CUDA that is counts only where the target names one. */
+export async function targetHere(
+  target: TargetRequest,
+  { environment }: Work,
+): Promise<Pick<BuildOptions, 'target' | 'toolchain'>> {
+  const { named, ...asked } = target;
+  const toolchain = (await findToolchains(environment)).find(
+    (each) =>
+      each.product === target.product &&
+      each.version === named?.version &&
+      [null, each.cudaMajor].includes(named.cudaMajor) &&
+      unableToBuild(each) === null,
+  );
+  return toolchain === undefined ? { target } : { target: asked, toolchain };
+}
