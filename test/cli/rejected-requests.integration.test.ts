@@ -79,6 +79,5 @@ describe('bisect', () => {
 test('a comparison inside of models is rejected for a tolerance of no tensor, and without its samples', async () => {
   const layers = ['compare', 'layers', at('m.onnx'), '--against', at('m.onnx')];
   expect(await codeOf([...layers, '--atol', 'no-tensor:1'])).toBe('TF_USAGE');
-  const quantized = ['compare', 'quantized', at('m.onnx'), '--against', at('m.onnx'), '-o', at('quantized')];
-  expect(await codeOf([...quantized, '--calibration', at('absent.npy')])).toBe('TF_FILE_NOT_FOUND');
+  expect(await codeOf([...layers, '--inputs', at('absent.npy')])).toBe('TF_FILE_NOT_FOUND');
 });

@@ -12,7 +12,7 @@ export function filledTensor(dtype: Dtype, shape: readonly number[], value: numb
   if (dtype === 'float16' || dtype === 'bfloat16' || dtype === 'float32' || dtype === 'float64') {
     return floatTensor(dtype, shape, new Float32Array(count).fill(value));
   }
-  if (dtype === 'bool') return { dtype, shape, bytes: new Uint8Array(count).fill(1) };
+  if (dtype === 'bool' && value === 1) return { dtype, shape, bytes: new Uint8Array(count).fill(1) };
   throw new TrtforgeError('TF_CONTRACT_INVALID', `State of ${dtype} cannot begin as ${value}.`, {
     remedy: 'State of this type can begin as 0 only.',
   });
