@@ -7,34 +7,34 @@ export interface OptionSpec<T> {
   readonly flags: string;
   readonly describe: string;
   /** Turns the text into the value, or throws a TrtforgeError (TF_USAGE and friends). Absent for booleans and plain text. */
-  readonly parse?: (text: string) => T;
-  readonly choices?: readonly string[];
+  readonly parse?: ((text: string) => T) | undefined;
+  readonly choices?: readonly string[] | undefined;
   /** May be passed several times; `parse` gets each text, the option's value is the list. */
-  readonly repeat?: true;
+  readonly repeat?: true | undefined;
   /** The value, of what was read or is the default: milliseconds of seconds, a record of a list. */
-  readonly make?: (read: never) => unknown;
-  readonly default?: T | readonly T[];
+  readonly make?: ((read: never) => unknown) | undefined;
+  readonly default?: T | readonly T[] | undefined;
   /** The command does not run without it. What to add to the command line, for the error's remedy: `-o model.plan`. */
-  readonly required?: string;
+  readonly required?: string | undefined;
   /** An environment variable that is used when neither the command line nor the config file sets the option. */
-  readonly env?: string;
+  readonly env?: string | undefined;
   /**
    * What it names is written (true: a file, or files in a folder; missing: a file that is read where it is there; kinds: one file, of one of them). It must
    * not be what another option or argument names, and what it replaces must be of that kind. Without this mark a file that an option names is only read.
    */
-  readonly writes?: true | 'missing' | readonly FileKind[];
+  readonly writes?: true | 'missing' | readonly FileKind[] | undefined;
   /** The heading that --help lists it under (default: Options). */
-  readonly group?: string;
+  readonly group?: string | undefined;
   /** Rarely needed: shown by --help all only. */
-  readonly advanced?: true;
+  readonly advanced?: true | undefined;
   /** A key of the configuration file that the command line does not take. */
-  readonly configOnly?: true;
+  readonly configOnly?: true | undefined;
   /** It decides what code runs, where work is sent, whose engines are trusted or what is removed: a config file that was only found cannot set it. */
-  readonly trust?: true;
+  readonly trust?: true | undefined;
 }
 
 /** An option spec that remembers, for the type checker only, what its value is after parsing and defaults. */
-export type ValueOption<V> = OptionSpec<unknown> & { readonly '~value'?: readonly [V] };
+export type ValueOption<V> = OptionSpec<unknown> & { readonly '~value'?: readonly [V] | undefined };
 export type ListOption<T> = ValueOption<readonly T[]>;
 export type OptionTable = Readonly<Record<string, ValueOption<unknown>>>;
 export type OptionValues<O extends OptionTable> = {
