@@ -19,7 +19,7 @@ const engineArgument = {
 export const inspect = defineCommand({
   examples: [
     'trtforge engine inspect model.engine',
-    'trtforge engine inspect encoder.engine predictor.engine joint.engine',
+    'trtforge engine inspect model.engine encoder.engine',
   ],
   arguments: [{ ...engineArgument, name: 'ENGINES', many: true }],
   options: {},
