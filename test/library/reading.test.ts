@@ -48,6 +48,24 @@ describe('compareOutputs', () => {
   });
 });
 
+test('what reads and converts files takes the context that all functions take', async () => {
+  const context = { environment: { ...process.env }, emit: () => {} };
+  const model = await modelFile((graph) => {
+    graph.input('x', 'float32', [1, 4]);
+    graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+    graph.output('y', 'float32', [1, 4]);
+  });
+  const typed = at('typed.onnx');
+  const tensors = fixture('tensors/float32.npy');
+  expect((await noted.inspectModel(model, {}, context)).inputs).toMatchObject([{ name: 'x' }]);
+  expect(
+    (await noted.convertModel(model, typed, { precision: 'fp16', ioTypes: 'convert' }, context)).output,
+  ).toBe(typed);
+  expect((await noted.compareModels({ a: model, b: model }, context)).outcome).toBe('pass');
+  const same = { candidate: tensors, reference: tensors };
+  expect((await noted.compareOutputs(same, context)).outcome).toBe('pass');
+});
+
 describe('explaining', () => {
   const issue: KnownIssue = {
     id: 'of-the-test',
@@ -117,6 +135,7 @@ test('installToolchain installs the wheel that it is told, once its licence is a
   const context = {
     emit: (event: WorkEvent) => void events.push(event),
     signal: new AbortController().signal,
+    environment: { ...process.env },
   };
   await expect(noted.installToolchain({ ...request, acceptLicense: false }, context)).rejects.toMatchObject({
     code: 'TF_LICENSE_NOT_ACCEPTED',
