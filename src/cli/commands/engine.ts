@@ -17,10 +17,7 @@ const engineArgument = {
 };
 
 export const inspect = defineCommand({
-  examples: [
-    'trtforge engine inspect model.engine',
-    'trtforge engine inspect model.engine encoder.engine',
-  ],
+  examples: ['trtforge engine inspect model.engine', 'trtforge engine inspect model.engine encoder.engine'],
   arguments: [{ ...engineArgument, name: 'ENGINES', many: true }],
   options: {},
   schema: async () => (await import('../../engines/plan/facts.js')).enginesInspectedSchema,
