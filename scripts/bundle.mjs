@@ -69,7 +69,8 @@ function loadedBy(modules) {
 
 const parts = join(dist, 'main');
 const start = loadedBy(['cli/program.js', 'registry.js', 'version.js', 'base/files/publish.js']);
-rmSync(parts, { recursive: true, force: true });
+// The map is that of the module before it is bundled.
+for (const path of [parts, join(dist, 'main.js.map')]) rmSync(path, { recursive: true, force: true });
 await bundle('main.js', parts, {
   dir: dist,
   entryFileNames: 'main.js',

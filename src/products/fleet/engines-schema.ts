@@ -28,7 +28,7 @@ export const targetEntrySchema = z
     where: whereSchema.default('local'),
   })
   .superRefine(({ target, where }, { addIssue }) => {
-    // One that is no place is told its own fault.
+    // Of an invalid `where` its own fault is named.
     if (!whereSchema.safeParse(where).success) return;
     const { by, as } = schedulerAt(where);
     const [key, message] = by.lacks?.(as, target) ?? [];

@@ -62,7 +62,7 @@ export function workFleet(options: WorkOptions, context?: WorkContext): Promise<
   });
 }
 
-/** Without a list all: whoever may write to the store could have edited a plan's states, which its ID does not cover. Throws TF_USAGE for an index that the plan lacks. */
+/** Without a list all: a user who may write to the store could have edited a plan's states, which its ID does not cover. Throws TF_USAGE for an index that the plan lacks. */
 function listedJobs({ jobs }: FleetPlan, indices: readonly number[] | undefined): readonly FleetJob[] {
   if (indices === undefined) return jobs;
   return indices.map((index) => {

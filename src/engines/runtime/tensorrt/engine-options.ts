@@ -5,7 +5,7 @@ import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 
 const engineLoading = { group: 'Engine loading', advanced: true } as const;
 
-/** What only loading takes: whoever also builds has plug-ins and toolchain among the options of the build. */
+/** What only loading takes: a verb that also builds has plug-ins and toolchain among its options of the build. */
 export const onlyLoadOptions = {
   /** Bytes of weights kept on the GPU, for engines built with weight streaming; default all. */
   weightBudget: optional(is.either(is.whole(0), is.words('automatic')), {
