@@ -79,7 +79,6 @@ const MEASURES: readonly Measure[] = [
   },
   { field: 'bytes', unit: 'bytes', why: 'The size of the engine.' },
   { field: 'build.passport.plan.bytes', unit: 'bytes', why: 'The size of the engine.' },
-  { field: 'build.passport.built.ms', unit: 'ms', why: 'How long the engine took to build.' },
 ];
 
 /**

@@ -114,7 +114,6 @@ describe('a drafted policy', () => {
     const { policy, gate: judge } = drafted({ 'forge.json': forged });
     expect(policy.checks?.map(({ field }) => field)).toEqual([
       'build.passport.plan.bytes',
-      'build.passport.built.ms',
       "verification.outputs[*].checks[statistic='max abs'].measured",
       "verification.outputs[*].checks[statistic='cosine'].measured",
       'bench.gpuMs.median',
