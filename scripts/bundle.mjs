@@ -68,7 +68,7 @@ function loadedBy(modules) {
 }
 
 const parts = join(dist, 'main');
-const start = loadedBy(['cli/program.js', 'registry.js', 'version.js', 'base/files/publish.js']);
+const start = loadedBy(['cli/program/program.js', 'registry.js', 'version.js', 'base/files/publish.js']);
 // The map is that of the module before it is bundled.
 for (const path of [parts, join(dist, 'main.js.map')]) rmSync(path, { recursive: true, force: true });
 await bundle('main.js', parts, {

@@ -7,7 +7,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'] as const) proces
 
 // Node 22 and later keep compiled code between runs; what follows must load after this.
 (nodeModule as { readonly enableCompileCache?: () => void }).enableCompileCache?.();
-const { runProgram } = await import('./cli/program.js');
+const { runProgram } = await import('./cli/program/program.js');
 const { products } = await import('./registry.js');
 const { writeFailed } = await import('./base/files/publish.js');
 const { packageVersion } = await import('./version.js');

@@ -1,5 +1,5 @@
 import { afterFailureOfProducts } from './cli/command.js';
-import { core } from './cli/core.js';
+import { core } from './cli/commands/core.js';
 import { bundle } from './products/bundle/product.js';
 import { deepstream } from './products/deepstream/product.js';
 import { evaluation } from './products/evaluation/product.js';

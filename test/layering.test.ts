@@ -34,7 +34,7 @@ function placeIn({ folder, rooms }: (typeof ORDERS)[number], path: string): stri
 const layerOf = (room: string) => LAYERS.find(({ rooms }) => rooms.includes(room))?.at ?? -1;
 
 /** Files that may be imported lazily by --version and --help; none of them may pull in zod, protobuf or ONNX Runtime. */
-const LIGHT = ['main.ts', 'cli/program.ts', 'version.ts', 'errors.ts', 'events.ts', 'registry.ts'];
+const LIGHT = ['main.ts', 'cli/program/program.ts', 'version.ts', 'errors.ts', 'events.ts', 'registry.ts'];
 
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((path) =>
   path.endsWith('.ts'),

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { afterFailureOfProducts, type Product } from '../src/cli/command.js';
-import { runProgram } from '../src/cli/program.js';
+import { runProgram } from '../src/cli/program/program.js';
 import { catalogue } from '../src/errors.js';
 import type { FailedComparison } from '../src/quality/verify/verify.js';
 import { products } from '../src/registry.js';

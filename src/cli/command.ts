@@ -9,7 +9,7 @@ import type { Recogniser } from '../quality/tasks/recogniser.js';
 import type { ScorerOf } from '../quality/tasks/scorer.js';
 import type { TaskKind } from '../quality/tasks/task.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
-import type { ReportKind, RunRootSections } from '../report/kind.js';
+import type { ReportKind, RunRootSections } from '../report/pages/kind.js';
 import type { ForeignFlag } from './foreign-flag.js';
 import type { OptionTable, OptionValues } from './option.js';
 import { dryRunOption, type Plan } from './plan.js';

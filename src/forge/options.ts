@@ -6,7 +6,7 @@ import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
 import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import { judgingOptions } from '../quality/verify/request.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
-import type { RunRootSections } from '../report/kind.js';
+import type { RunRootSections } from '../report/pages/kind.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, the comparisons, the measurement. */

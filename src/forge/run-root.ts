@@ -5,7 +5,7 @@ import { makeFolder } from '../base/files/folders.js';
 import { publishFile, writeFailed } from '../base/files/publish.js';
 import type { EventListener, WorkEvent } from '../events.js';
 import { forgeReport, RESULT_FILE } from '../report/pages/forge.js';
-import { renderReport } from '../report/read.js';
+import { renderReport } from '../report/pages/read.js';
 import type { ForgeResult } from '../report/result.js';
 import type { Section } from '../report/section.js';
 import type { Clock, PhaseLog } from './phase.js';

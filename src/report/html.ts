@@ -1,6 +1,7 @@
 import { formatCount } from '../base/text/quantity.js';
 import { drawChart } from './chart/frame.js';
-import { type Content, jsonIsland, type Markup, markup, styleSheet } from './markup.js';
+import { type Content, jsonIsland, type Markup, markup, styleSheet } from './markup/markup.js';
+import { pageStyle } from './markup/style.js';
 import type { Outcome } from './result.js';
 import {
   type Block,
@@ -12,7 +13,6 @@ import {
   type Section,
   type Text,
 } from './section.js';
-import { pageStyle } from './style.js';
 
 /** Nothing may be loaded or run: the page is style, text and inline SVG, so it opens offline and is safe to pass on. */
 const CONTENT_POLICY =

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { parseShapes } from '../../src/base/options/readers.js';
 import { type Command, type CommandResult, defineCommand, type Product } from '../../src/cli/command.js';
 import { choice, flag, option, text } from '../../src/cli/option.js';
-import { runProgram } from '../../src/cli/program.js';
+import { runProgram } from '../../src/cli/program/program.js';
 import { integer } from '../../src/cli/values.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { recordedConsole } from '../fakes/console.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { createProgress } from '../../src/cli/progress.js';
+import { createProgress } from '../../src/cli/program/progress.js';
 import type { WorkEvent } from '../../src/events.js';
 import { recordedConsole } from '../fakes/console.js';
 

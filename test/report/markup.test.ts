@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { jsonIsland, markup } from '../../src/report/markup.js';
+import { jsonIsland, markup } from '../../src/report/markup/markup.js';
 
 const escaped = (text: string) => markup`${text}`.toString();
 

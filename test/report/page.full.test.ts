@@ -12,7 +12,7 @@ import type { FleetStatus } from '../../src/products/fleet/plan-schema.js';
 import { parityReport } from '../../src/products/streaming/report/page.js';
 import { benchReport } from '../../src/report/pages/bench.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
-import { renderComparison, renderReport } from '../../src/report/read.js';
+import { renderComparison, renderReport } from '../../src/report/pages/read.js';
 import { failedBundle, sampleBundle, sampleCheck, stoppedBundle } from '../products/bundle/report/sample.js';
 import { sampleVariants } from '../products/evaluation/compare/sample.js';
 import { sampleParity } from '../products/streaming/report/sample.js';

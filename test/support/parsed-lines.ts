@@ -1,7 +1,7 @@
 import { COMMANDS, inLibraryWords } from '../../src/base/options/library-words.js';
 import type { Command, Product } from '../../src/cli/command.js';
 import { shellWords } from '../../src/cli/migrate/line.js';
-import { type Program, runProgram } from '../../src/cli/program.js';
+import { type Program, runProgram } from '../../src/cli/program/program.js';
 import { recordedConsole } from '../fakes/console.js';
 
 /** A command line of trtforge in a text. */

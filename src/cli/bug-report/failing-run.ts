@@ -8,7 +8,7 @@ import { packageVersion } from '../../version.js';
 import type { Command, CommandContext, Verb } from '../command.js';
 import { longName, type OptionSpec, writesTo } from '../option.js';
 import { type Console, reportError } from '../output.js';
-import { runProgram } from '../program.js';
+import { runProgram } from '../program/program.js';
 
 /** A verb, and the arguments behind it. */
 export interface Line {

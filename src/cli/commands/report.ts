@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { publishFile } from '../../base/files/publish.js';
-import { readReport, renderComparison, renderReport } from '../../report/read.js';
+import { readReport, renderComparison, renderReport } from '../../report/pages/read.js';
 import type { RenderedReport } from '../../report/result.js';
 import { broughtBy, defineCommand, sectionsOfProducts } from '../command.js';
 import { choice, text } from '../option.js';

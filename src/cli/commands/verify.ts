@@ -9,8 +9,8 @@ import { blindSpots, checkedLines, onSamples, verifyHeadline } from '../../quali
 import { judgingOptions, verifyOptions } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
+import { renderReport } from '../../report/pages/read.js';
 import { verifyReport } from '../../report/pages/verify.js';
-import { renderReport } from '../../report/read.js';
 import { formatMeasure, shortStatistics } from '../../report/sentences.js';
 import { afterFailureOfProducts, defineCommand, type TextOutput } from '../command.js';
 import { text } from '../option.js';

@@ -1,5 +1,5 @@
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
-import { defineReport } from '../../report/kind.js';
+import { defineReport } from '../../report/pages/kind.js';
 import { badge, code, facts, lines, list, type Section, type Text, table } from '../../report/section.js';
 import { outcomeWord } from '../../report/sentences.js';
 import { type FleetStatus, fleetStatusSchema } from './plan-schema.js';

@@ -1,5 +1,5 @@
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
-import { defineReport } from '../../report/kind.js';
+import { defineReport } from '../../report/pages/kind.js';
 import {
   badge,
   code,

@@ -1,4 +1,4 @@
-import { type Markup, markup } from '../markup.js';
+import { type Markup, markup } from '../markup/markup.js';
 import { across, type Chart, type Tone } from './frame.js';
 import { linearScale } from './scale.js';
 

@@ -1,6 +1,6 @@
 import { formatStatistic, plural } from '../../base/text/quantity.js';
 import type { ErrorMap } from '../../quality/verify/result.js';
-import { markup } from '../markup.js';
+import { markup } from '../markup/markup.js';
 import { across, type Chart } from './frame.js';
 
 /** Where in a tensor the error is. */

@@ -1,5 +1,5 @@
-import { type Content, join, type Markup, markup, styleSheet } from '../markup.js';
-import { chartStyle } from '../style.js';
+import { type Content, join, type Markup, markup, styleSheet } from '../markup/markup.js';
+import { chartStyle } from '../markup/style.js';
 import type { Tick } from './scale.js';
 
 /** The colour of a mark; the style sheet gives each a light and a dark value. */

@@ -1,5 +1,5 @@
 import { formatStatistic, plural, powerOfTen } from '../../base/text/quantity.js';
-import { join, type Markup, markup } from '../markup.js';
+import { join, type Markup, markup } from '../markup/markup.js';
 import { across, axisTicks, type Chart, type Tone } from './frame.js';
 import { logScale, type Scale } from './scale.js';
 

@@ -1,4 +1,4 @@
-import { markup } from '../markup.js';
+import { markup } from '../markup/markup.js';
 import { across, axisTicks, type Chart, type Tone } from './frame.js';
 import type { Scale } from './scale.js';
 

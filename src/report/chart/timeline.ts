@@ -1,5 +1,5 @@
 import { formatMs, formatMsTick } from '../../base/text/quantity.js';
-import { type Markup, markup } from '../markup.js';
+import { type Markup, markup } from '../markup/markup.js';
 import { across, anchorAt, type Chart, type Tone } from './frame.js';
 import { linearScale } from './scale.js';
 

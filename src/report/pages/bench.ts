@@ -4,11 +4,11 @@ import { packageVersion } from '../../version.js';
 import { comparedPart, fileSide, row } from '../comparison/part.js';
 import type { RunComparison } from '../comparison/result.js';
 import { speedPart } from '../comparison/speed.js';
-import { defineReport } from '../kind.js';
 import type { ResultAt } from '../result.js';
 import { speedSection } from '../section/speed.js';
 import { code, numbers, type Section, table } from '../section.js';
 import { nameOfFile, speedSentence } from '../sentences.js';
+import { defineReport } from './kind.js';
 
 /** What `trtforge bench` and `bench model` print with `--json`. */
 export const benchReport = defineReport<BenchResult>({

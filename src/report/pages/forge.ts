@@ -2,7 +2,6 @@ import { formatBytes, formatMs, formatShare } from '../../base/text/quantity.js'
 import type { ConversionResult } from '../../formats/precision/conversion.js';
 import { decidedBy } from '../../quality/verify/headline.js';
 import { compareRuns } from '../comparison/compare.js';
-import { defineReport } from '../kind.js';
 import { type ForgeResult, forgeResultSchema } from '../result.js';
 import { accuracySection, engineAccuracySection } from '../section/accuracy.js';
 import { engineSection, layersSection, sizesSection } from '../section/engine.js';
@@ -20,6 +19,7 @@ import {
   outcomeWord,
   runTitle,
 } from '../sentences.js';
+import { defineReport } from './kind.js';
 
 /** The result's name in a run root. */
 export const RESULT_FILE = 'report.json';

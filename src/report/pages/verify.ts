@@ -3,11 +3,11 @@ import { type CompareResult, compareResultSchema } from '../../quality/verify/co
 import { verifyHeadline } from '../../quality/verify/headline.js';
 import { type VerifyResult, verifyResultSchema } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
-import { defineReport } from '../kind.js';
 import { errorBlocks, verificationSection } from '../section/accuracy.js';
 import { repeatSection } from '../section/run.js';
 import { code, facts, labelled, present } from '../section.js';
 import { nameOfFile, outcomeWord } from '../sentences.js';
+import { defineReport } from './kind.js';
 
 /** What `trtforge verify` finds. */
 export const verifyReport = defineReport<VerifyResult>({

@@ -15,7 +15,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Product } from '../../../src/cli/command.js';
-import { runProgram } from '../../../src/cli/program.js';
+import { runProgram } from '../../../src/cli/program/program.js';
 import {
   cacheExportSchema,
   cacheGcSchema,

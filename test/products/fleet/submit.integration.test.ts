@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import type { Product } from '../../../src/cli/command.js';
-import { runProgram } from '../../../src/cli/program.js';
+import { runProgram } from '../../../src/cli/program/program.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { fleetSubmitSchema } from '../../../src/products/fleet/submit/result-schema.js';
 import { recordedConsole } from '../../fakes/console.js';

@@ -1,7 +1,7 @@
 import { relative } from 'node:path';
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
-import { defineReport } from '../../../report/kind.js';
 import { remediesOf } from '../../../report/pages/forge.js';
+import { defineReport } from '../../../report/pages/kind.js';
 import type { ForgeResult } from '../../../report/result.js';
 import { environmentSection, phasesSection, repeatSection } from '../../../report/section/run.js';
 import { type Figure, present, ring } from '../../../report/section.js';

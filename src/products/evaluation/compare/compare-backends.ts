@@ -6,7 +6,7 @@ import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
-import { renderReport } from '../../../report/read.js';
+import { renderReport } from '../../../report/pages/read.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
 import { otherPreparation, passportOf } from '../run/candidate.js';
 import { type Variant, variantFolder } from '../run/variant.js';

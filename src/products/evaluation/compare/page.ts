@@ -1,6 +1,6 @@
 import { formatCount, formatMs, formatShare, plural } from '../../../base/text/quantity.js';
 import type { Metric } from '../../../quality/tasks/task.js';
-import { defineReport } from '../../../report/kind.js';
+import { defineReport } from '../../../report/pages/kind.js';
 import { repeatSection } from '../../../report/section/run.js';
 import {
   badge,

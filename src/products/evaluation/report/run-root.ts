@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { filesBelow, readJson } from '../../../base/files/files.js';
 import { kindOf } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
-import type { RunRootSections } from '../../../report/kind.js';
+import type { RunRootSections } from '../../../report/pages/kind.js';
 import { badge, charts, code, lines, numbers, type Section, table } from '../../../report/section.js';
 import { precisionChart } from '../compare/charts.js';
 import { type Figures, figuresOfResult } from '../compare/figures.js';

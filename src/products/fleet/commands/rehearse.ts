@@ -55,7 +55,7 @@ export const command = defineCommand({
     const [{ rehearse }, { rehearsalReport }, { renderReport }] = await Promise.all([
       import('../rehearse.js'),
       import('../rehearsal-page.js'),
-      import('../../../report/read.js'),
+      import('../../../report/pages/read.js'),
     ]);
     const asked = { engines, from, to, policy, repeat: context.commandLine, ...(await readersOf(context)) };
     const result = await rehearse(asked, context);

@@ -1,7 +1,7 @@
 import { publishFile } from '../../../base/files/publish.js';
 import { defineCommand } from '../../../cli/command.js';
 import { choice, text } from '../../../cli/option.js';
-import { renderReport } from '../../../report/read.js';
+import { renderReport } from '../../../report/pages/read.js';
 import type { RenderedReport } from '../../../report/result.js';
 import { fleetArgument, readersOf } from './status.js';
 

@@ -1,5 +1,5 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import { defineReport } from '../../../report/kind.js';
+import { defineReport } from '../../../report/pages/kind.js';
 import { repeatSection } from '../../../report/section/run.js';
 import { badge, numbers, type Section, table } from '../../../report/section.js';
 import { formatMeasure, outcomeWord } from '../../../report/sentences.js';

@@ -2,7 +2,7 @@ import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import type { Chart } from '../../../report/chart/frame.js';
 import { plotChart } from '../../../report/chart/plot.js';
 import { linearScale } from '../../../report/chart/scale.js';
-import { defineReport } from '../../../report/kind.js';
+import { defineReport } from '../../../report/pages/kind.js';
 import {
   badge,
   charts,

@@ -14,7 +14,7 @@ import { quantizedFormats } from '../../../formats/precision/formats/index.js';
 import { int8 } from '../../../formats/precision/formats/int8.js';
 import type { ScorerOf } from '../../../quality/tasks/scorer.js';
 import { judgingOptions } from '../../../quality/verify/request.js';
-import { renderReport } from '../../../report/read.js';
+import { renderReport } from '../../../report/pages/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { advise } from '../advise/advise.js';
 import { adviseReport, budgetText, samplesText } from '../advise/page.js';

@@ -17,7 +17,7 @@ import { inPhase } from '../../../events.js';
 import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
 import type { CandidateBuild } from '../../../quality/known-answer/candidate-engines.js';
 import { judgingOptions } from '../../../quality/verify/request.js';
-import { renderReport } from '../../../report/read.js';
+import { renderReport } from '../../../report/pages/read.js';
 import { bisectModel, decideBisect } from '../bisect/bisect.js';
 import { bisectReport } from '../bisect/page.js';
 import type { BisectRequest } from '../bisect/request.js';

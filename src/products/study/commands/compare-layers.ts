@@ -9,7 +9,7 @@ import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
 import { judgingOptions, verifyOptions } from '../../../quality/verify/request.js';
 import type { Measure } from '../../../quality/verify/result.js';
-import { renderReport } from '../../../report/read.js';
+import { renderReport } from '../../../report/pages/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { compareLayers } from '../layers/compare-layers.js';
 import { layersReport } from '../layers/page.js';

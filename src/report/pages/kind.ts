@@ -1,8 +1,8 @@
 import type { z } from 'zod';
-import type { Chart } from './chart/frame.js';
-import type { RunComparison } from './comparison/result.js';
-import type { ResultAt, RunOf } from './result.js';
-import type { Page, Section } from './section.js';
+import type { Chart } from '../chart/frame.js';
+import type { RunComparison } from '../comparison/result.js';
+import type { ResultAt, RunOf } from '../result.js';
+import type { Page, Section } from '../section.js';
 
 /** One kind of result that is rendered as a report: a run of forge, a bundle. */
 export interface ReportKind<R = unknown> {

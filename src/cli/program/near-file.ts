@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, extname, join, parse } from 'node:path';
-import { shellLine } from '../base/process/shell-quote.js';
-import { nearestName } from '../base/text/suggest-name.js';
-import { TrtforgeError } from '../errors.js';
+import { shellLine } from '../../base/process/shell-quote.js';
+import { nearestName } from '../../base/text/suggest-name.js';
+import { TrtforgeError } from '../../errors.js';
 
 /**
  * The error of a file that is not there, with the line that names the file beside it that has almost its name. `own` are the words of program and verb,

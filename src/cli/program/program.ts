@@ -1,21 +1,21 @@
 import { CommanderError, Option, Command as Parser } from 'commander';
-import { throwIfCancelled } from '../base/process/cancel.js';
-import { shellLine } from '../base/process/shell-quote.js';
-import { ExitCode, TrtforgeError } from '../errors.js';
-import type { EventListener } from '../events.js';
-import { explaining } from '../quality/explain/failure.js';
-import { type ArgumentSpec, broughtBy, type Command, type Product, type Verb } from './command.js';
-import { configText, type KnownKeys, loadConfig, onlyInConfig } from './config.js';
+import { throwIfCancelled } from '../../base/process/cancel.js';
+import { shellLine } from '../../base/process/shell-quote.js';
+import { ExitCode, TrtforgeError } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import { explaining } from '../../quality/explain/failure.js';
+import { type ArgumentSpec, broughtBy, type Command, type Product, type Verb } from '../command.js';
+import { configText, type KnownKeys, loadConfig, onlyInConfig } from '../config.js';
+import { globalOptions, longName, type OptionTable } from '../option.js';
+import { type Console, printable, reportError, reportResult, toJson } from '../output.js';
+import { type PlanResult, planResult } from '../plan.js';
+import { assertComplete, resolveOptions } from '../resolve.js';
+import { renderPlan } from '../text.js';
 import { openLogFile } from './log-file.js';
 import { protectingNamedFiles } from './named-files.js';
 import { commandForFile, withNearFile } from './near-file.js';
 import { noticeMissingOnnxRuntime } from './onnxruntime-notice.js';
-import { globalOptions, longName, type OptionTable } from './option.js';
-import { type Console, printable, reportError, reportResult, toJson } from './output.js';
-import { type PlanResult, planResult } from './plan.js';
 import { createProgress } from './progress.js';
-import { assertComplete, resolveOptions } from './resolve.js';
-import { renderPlan } from './text.js';
 
 export interface Program {
   readonly name: string;
@@ -61,10 +61,10 @@ export async function runProgram(
     // Only a flag can be one of another tool.
     const own =
       verb !== undefined && args.some((arg) => arg.startsWith('-'))
-        ? await (await import('./migrate/own-flags.js')).withOwnFlags(args, verb.path, program.products)
+        ? await (await import('../migrate/own-flags.js')).withOwnFlags(args, verb.path, program.products)
         : args;
     if (verb === undefined && mayBeForeign(args[0]))
-      await (await import('./migrate/other-verb.js')).rejectOtherVerb(args, program.products);
+      await (await import('../migrate/other-verb.js')).rejectOtherVerb(args, program.products);
     command = await verb?.load();
     const parser = buildParser({ program, verbs, verb, command, everything, argv, own, signal }, console);
     await parser.tree.parseAsync(argsUpToUnknown(own, verbs), { from: 'user' });

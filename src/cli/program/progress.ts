@@ -1,8 +1,8 @@
-import { formatMs } from '../base/text/quantity.js';
-import { SimilarLines } from '../base/text/similar-lines.js';
-import type { EventListener, WorkEvent } from '../events.js';
-import type { Colors } from './command.js';
-import { type Console, colorsFor, printable, toJson } from './output.js';
+import { formatMs } from '../../base/text/quantity.js';
+import { SimilarLines } from '../../base/text/similar-lines.js';
+import type { EventListener, WorkEvent } from '../../events.js';
+import type { Colors } from '../command.js';
+import { type Console, colorsFor, printable, toJson } from '../output.js';
 import { type OpenPhase, PhaseTree } from './phase-tree.js';
 
 export interface ProgressStyle {

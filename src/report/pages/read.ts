@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readText, statIfThere } from '../base/files/files.js';
-import { parseJson } from '../base/files/json.js';
-import { faultText } from '../base/text/schema-error.js';
-import { TrtforgeError } from '../errors.js';
-import { type Chart, chartFile } from './chart/frame.js';
-import { comparisonPage } from './comparison/page.js';
-import { renderHtml } from './html.js';
+import { readText, statIfThere } from '../../base/files/files.js';
+import { parseJson } from '../../base/files/json.js';
+import { faultText } from '../../base/text/schema-error.js';
+import { TrtforgeError } from '../../errors.js';
+import { type Chart, chartFile } from '../chart/frame.js';
+import { comparisonPage } from '../comparison/page.js';
+import { renderHtml } from '../html.js';
+import { renderMarkdown } from '../markdown.js';
+import type { RenderedReport, ResultAt } from '../result.js';
+import { type Page, present, type Section } from '../section.js';
 import type { ReportKind } from './kind.js';
-import { renderMarkdown } from './markdown.js';
-import type { RenderedReport, ResultAt } from './result.js';
-import { type Page, present, type Section } from './section.js';
 
 /** No report comes near this; reading something bigger as JSON would take the machine's memory. */
 const LARGEST_BYTES = 256 << 20;

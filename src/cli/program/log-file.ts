@@ -1,10 +1,10 @@
 import { openSync, writeSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { makeFolder } from '../base/files/folders.js';
-import { writeFailed } from '../base/files/publish.js';
-import type { FileKind } from '../base/files/user-files.js';
-import type { WorkEvent } from '../events.js';
-import { toJson } from './output.js';
+import { makeFolder } from '../../base/files/folders.js';
+import { writeFailed } from '../../base/files/publish.js';
+import type { FileKind } from '../../base/files/user-files.js';
+import type { WorkEvent } from '../../events.js';
+import { toJson } from '../output.js';
 
 /** What a log begins with makes it one: `{"time": …`. */
 export const LOG_KINDS: readonly FileKind[] = ['JSON (time)'];

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { cacheFolder } from '../base/files/folders.js';
-import { publishFile } from '../base/files/publish.js';
-import { catalogue } from '../errors.js';
-import type { EventListener } from '../events.js';
-import type { Verb } from './command.js';
+import { cacheFolder } from '../../base/files/folders.js';
+import { publishFile } from '../../base/files/publish.js';
+import { catalogue } from '../../errors.js';
+import type { EventListener } from '../../events.js';
+import type { Verb } from '../command.js';
 
 /** The groups whose verbs run models, or lead to one that does. */
 const GROUPS: readonly Verb['group'][] = ['Engines', 'Quality', 'Products'];
@@ -22,8 +22,8 @@ export async function noticeMissingOnnxRuntime(
   const mark = join(cacheFolder(environment), 'onnxruntime-notice');
   if (!GROUPS.includes(group) || hasPackage() || existsSync(mark)) return;
   const [{ findOrtLibraries }, { thisMachine }] = await Promise.all([
-    import('../engines/runtime/onnxruntime/find-library.js'),
-    import('../tensorrt/toolchain/find.js'),
+    import('../../engines/runtime/onnxruntime/find-library.js'),
+    import('../../tensorrt/toolchain/find.js'),
   ]);
   if (findOrtLibraries(thisMachine(environment)).length > 0) return;
   const { remedy } = catalogue.TF_ONNXRUNTIME_MISSING;

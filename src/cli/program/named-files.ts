@@ -1,8 +1,13 @@
-import { statIfThere } from '../base/files/files.js';
-import { assertNotInput, assertSameKind, type FileKind, protectingInputs } from '../base/files/user-files.js';
-import type { Command } from './command.js';
+import { statIfThere } from '../../base/files/files.js';
+import {
+  assertNotInput,
+  assertSameKind,
+  type FileKind,
+  protectingInputs,
+} from '../../base/files/user-files.js';
+import type { Command } from '../command.js';
+import { longName, writesTo } from '../option.js';
 import { LOG_KINDS } from './log-file.js';
-import { longName, writesTo } from './option.js';
 
 /** One text of the command line, or of what stands in for it, that may name a file. */
 interface Named {
