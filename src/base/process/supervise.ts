@@ -116,7 +116,7 @@ export function remedyForDeath(signal: NodeJS.Signals | null, lastLines: readonl
   if (signal === 'SIGKILL')
     return "SIGKILL comes from outside: usually the kernel's out-of-memory killer (see dmesg), or a user who ended the process. Free memory, or use smaller shapes and fewer profiles.";
   if (lastLines.length === 0)
-    return "It printed nothing before. Run it again with --verbose: the library's lines show how far it came.";
+    return "It printed nothing before. On the command line, `--verbose` prints the library's lines, which show how far it came.";
   return catalogue.TF_CHILD_DIED.remedy;
 }
 

@@ -10,7 +10,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, type WorkContext } from '../../../events.js';
 import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
-import { shapesOption } from '../../../formats/tensor/shape-text.js';
+import { shapeText } from '../../../formats/tensor/shape-text.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, tensorFrom } from '../../../formats/tensor/values.js';
 import type { Pace } from '../../../tensorrt/trtexec/request.js';
@@ -322,7 +322,6 @@ function notRun(error: unknown, given: string, inputs: readonly Binding[], feeds
     const declared = inputs.find((input) => input.name === name)?.shape;
     return shape.some((_, axis) => typeof declared?.[axis] !== 'number');
   });
-  const values = '--inputs NAME=@FILE.npy';
   return new TrtforgeError(
     error.code,
     `ONNX Runtime cannot run ${given} with ${fed.map(({ name, shape }) => `${name} [${shape.join(', ')}]`).join(', ')}: ${error.message}`,
@@ -331,8 +330,8 @@ function notRun(error: unknown, given: string, inputs: readonly Binding[], feeds
       remedy: error.message.includes(NOT_BUILT)
         ? error.remedy
         : open.length === 0
-          ? `Pass values that the model takes: ${values}.`
-          : `Pass other shapes than ${shapesOption(open)}, or tensors that the model takes: ${values}.`,
+          ? 'Pass values that the model takes: NAME=@FILE.npy.'
+          : `Pass other shapes than ${open.map(({ name, shape }) => shapeText(name, shape)).join(', ')}, or tensors that the model takes: NAME=@FILE.npy.`,
       details: { inputs: fed },
     },
   );
