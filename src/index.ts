@@ -463,7 +463,7 @@ export type { ExplainMeans } from './quality/explain/log-reading.js';
 export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/gate-result.js';
-export type { CheckMode } from './quality/known-answer/check-mode.js';
+export type { CheckMode } from './quality/known-answer/at-load.js';
 export type { CompareModelsContext } from './quality/models/compare-models.js';
 export type { ModelComparison } from './quality/models/result.js';
 export type { AskedCheck } from './quality/verify/checks.js';

@@ -1,6 +1,6 @@
 import { contextOptions } from '../base/options/context.js';
 import * as is from '../base/options/kinds.js';
-import { type OptionsOf, optional } from '../base/options/option.js';
+import { allBut, type OptionsOf, optional } from '../base/options/option.js';
 import { buildOptions, type PlanBuilder } from '../engines/builder/build.js';
 import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
 import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
@@ -15,11 +15,9 @@ export type SkippablePhase = (typeof skippablePhases)[number];
 
 export type ComparisonOptions = OptionsOf<typeof judgingOptions>;
 
-const { output: _, ...engineBuildOptions } = buildOptions;
-
 /** The options of forge; all but the model has a default. */
 export const forgeOptions = {
-  ...engineBuildOptions,
+  ...allBut(buildOptions, 'output'),
   ...onlyLoadOptions,
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
   runRoot: optional(is.text, {

@@ -95,6 +95,10 @@ export function needed<L, W>(kind: Kind<L, W>, typed?: Typed<L>) {
 
 export const namesOf = <G extends object>(group: G) => Object.keys(group) as (keyof G & string)[];
 
+/** The options of a group without those named. */
+export const allBut = <G extends object, K extends keyof G & string>(group: G, ...names: K[]) =>
+  Object.fromEntries(Object.entries(group).filter(([name]) => !names.includes(name as K))) as Omit<G, K>;
+
 /** The options of a group among others, to be passed on. */
 export const valuesOf = <G extends DeclaredGroup, V extends Partial<Record<keyof G, unknown>>>(
   group: G,

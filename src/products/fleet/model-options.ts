@@ -1,5 +1,6 @@
 import { isAbsolute, join } from 'node:path';
 import { isBelow } from '../../base/files/folders.js';
+import { allBut } from '../../base/options/option.js';
 import { longName, type OptionSpec, type OptionTable } from '../../cli/option.js';
 import { buildOptions, buildRequest } from '../../cli/options/build.js';
 import { comparisonOptions } from '../../cli/options/comparison.js';
@@ -28,11 +29,12 @@ export interface ModelReaders {
   readonly afterFailure?: AfterFailure | undefined;
 }
 
-/** The target, the library and the GPU are those of the task. */
-const { target: _, toolchain: __, device: ___, ...modelOptions } = buildOptions;
-
 /** The options that decide an engine, and its verification samples. Keys of a model are options of `build`: only this file reads their tables. */
-const fleetOptions = { ...modelOptions, inputs: comparisonOptions.inputs } satisfies OptionTable;
+const fleetOptions = {
+  // The target, the library and the GPU are those of the task.
+  ...allBut(buildOptions, 'target', 'toolchain', 'device'),
+  inputs: comparisonOptions.inputs,
+} satisfies OptionTable;
 
 export const modelKeys = Object.values(fleetOptions).map(longName);
 

@@ -27,7 +27,7 @@ export interface OpenRequest extends OptionsOf<typeof loadOptions> {
   readonly device: number;
 }
 
-export interface OpenedEngine {
+export interface BenchedEngine {
   readonly facts: NativeEngineFacts;
   readonly inputs: readonly EngineBinding[];
   /** `TensorRT 10.6.0.26` */
@@ -65,7 +65,7 @@ export interface RawLayers {
 export interface Measurer {
   gpu(device: number): Promise<GpuFound>;
   /** Once, after `gpu`. */
-  open(request: OpenRequest): Promise<OpenedEngine>;
+  open(request: OpenRequest): Promise<BenchedEngine>;
   measure(request: MeasureRequest): Promise<Measured>;
   layers(request: LayerRequest): Promise<RawLayers>;
   close(): Promise<void>;
@@ -95,7 +95,7 @@ export const measureInChild: StartMeasurer = ({ emit, signal, environment, doing
   const ask = (call: MeasurerCall) => child.request(call, signal);
   return {
     gpu: (request) => ask({ call: 'gpu', request }) as Promise<GpuFound>,
-    open: (request) => ask({ call: 'open', request }) as Promise<OpenedEngine>,
+    open: (request) => ask({ call: 'open', request }) as Promise<BenchedEngine>,
     measure: (request) => ask({ call: 'measure', request }) as Promise<Measured>,
     layers: (request) => ask({ call: 'layers', request }) as Promise<RawLayers>,
     close: () => child.close(),

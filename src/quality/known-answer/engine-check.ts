@@ -17,15 +17,15 @@ import type { VerifyPrecision } from '../verify/result.js';
 import { writeAnswer } from './answer.js';
 import { measured, precisionOf } from './at-build.js';
 import { CandidateEngines } from './candidate-engines.js';
-import type { Observed } from './check-loaded.js';
-import { rememberCheck } from './checked.js';
 import { judgeAnswer } from './judge.js';
 import { type CheckOptions, observeEngine } from './observe.js';
+import type { Observed } from './observe-loaded.js';
+import { rememberCheck } from './past-checks.js';
 import { type Proof, proofOf, recordLine, resultOf } from './proof.js';
 import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
-/** The request of `engineCheck`. */
+/** The request of `checkEngine`. */
 export interface EngineCheckRequest extends Omit<CheckOptions, keyof OpenContext> {
   readonly engine: string;
   /** The FP32 model: to record an answer from, or to build the engine again. */
@@ -42,7 +42,7 @@ export interface EngineCheckRequest extends Omit<CheckOptions, keyof OpenContext
  * Lets an engine prove itself on this GPU: see `runChecks`. Throws TF_USAGE, TF_GPU_UNAVAILABLE where it does not run (a recorded answer is written all the same, and
  * not checked), and what loading, reading the model and building throw.
  */
-export async function engineCheck(
+export async function checkEngine(
   request: EngineCheckRequest,
   context: OpenContext = {},
 ): Promise<EngineCheck> {

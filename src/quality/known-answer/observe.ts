@@ -5,7 +5,7 @@ import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
 import { ignoreEvents } from '../../events.js';
 import type { KnownAnswer } from './answer.js';
-import type { Observed } from './check-loaded.js';
+import type { Observed } from './observe-loaded.js';
 import type { Proof } from './proof.js';
 
 export interface CheckOptions extends OptionsOf<typeof loadOptions>, OpenContext {

@@ -3,6 +3,7 @@ import { openFile } from '../../../base/files/byte-source.js';
 import { canonicalJson, sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { statIfThere } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
+import { allBut, valuesOf } from '../../../base/options/option.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { isUnreadable } from '../../../engines/run/image-inputs.js';
 import type { OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
@@ -24,6 +25,7 @@ import {
   evaluateDetector,
 } from '../detection/evaluate-detector.js';
 import type { Findings } from '../findings.js';
+import { detectionOptions, imageRunOptions } from '../options.js';
 import { preparationOf, preparations } from '../run/candidate.js';
 import type { ImageFile } from '../run/images.js';
 import type { ComparedTaskId, Variant } from '../run/variant.js';
@@ -196,14 +198,14 @@ function settingsOf(request: TaskRequest, choices: readonly string[]): Settings 
   return { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
 }
 
-/** The settings that decide figures or times besides the model, the back end and the data. */
-const decisive = ({ preprocess, imgsz, maxImages, allowMissing, ...rest }: Settings) => {
-  const { conf, iou, maxDet, preNmsTopk, agnosticNms, multiLabel, warmupRuns, skipLatency } = rest;
-  return {
-    ...{ preprocess, imgsz, maxImages, allowMissing, conf, iou },
-    ...{ maxDet, preNmsTopk, agnosticNms, multiLabel, warmupRuns, skipLatency },
-  };
-};
+/** Files count by their content. */
+const decisiveOptions = { ...imageRunOptions, ...allBut(detectionOptions, 'labels', 'imageIds') };
+
+/** Settings that decide figures or times besides the model, the back end and the data. */
+const decisive = (settings: Settings) => ({
+  preprocess: settings.preprocess,
+  ...valuesOf(decisiveOptions, settings),
+});
 
 /**
  * Places of files are not part of it, their content is. A sample may lack its file, as many as the evaluation allows. `unreadable` takes samples that are no

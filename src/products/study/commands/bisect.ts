@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
+import { allBut } from '../../../base/options/option.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { advanced, choice, inConfig, type OptionValues, option, text } from '../../../cli/option.js';
@@ -24,7 +25,7 @@ import type { BisectRequest } from '../bisect/request.js';
 import type { BisectResult } from '../bisect/result.js';
 
 /** The options of the candidate's conversion; the types of its inputs and outputs are read from it. */
-const { ioTypes: _, pluginTypes, ...conversion } = typedConversionOptions('conversion: ');
+const conversion = typedConversionOptions('conversion: ');
 
 const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt';
 
@@ -79,12 +80,12 @@ const commandOptions = {
   batch: buildOptions.batch,
   dims: buildOptions.dims,
   builderConfig: buildOptions.builderConfig,
-  ...advanced(conversion),
+  ...advanced(allBut(conversion, 'ioTypes', 'pluginTypes')),
   ...configOnly({
     toolchain: buildOptions.toolchain,
     device: buildOptions.device,
     plugins: buildOptions.plugins,
-    pluginTypes,
+    pluginTypes: conversion.pluginTypes,
     ...storeOptions,
   }),
 };
