@@ -6,7 +6,7 @@ import { resolveBuild } from '../engines/builder/resolve-build.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { targetText } from '../engines/identity/target.js';
 import { profileEnds } from '../engines/profiles/profile.js';
-import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
+import { assertStreamed, checkWeightBudget } from '../engines/runtime/tensorrt/weight-budget.js';
 import { factsOfModel } from '../formats/onnx/facts-of-model.js';
 import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
@@ -42,7 +42,9 @@ export const resolvePhase = ({ options, environment, visible, root }: Run): Forg
     const { logFolder = root.logs } = options;
     const prepared = await resolveBuild({ ...options, logFolder }, { emit, signal, environment });
     const { recipe, target } = prepared.identity;
-    requireStreaming(options.model, recipe.flags, options.weightBudget);
+    checkWeightBudget(options);
+    const streams = recipe.flags.includes('weight-streaming');
+    assertStreamed(`The engine of ${options.model} is`, streams, options);
     const identity = identityDigest(prepared.identity).slice(0, 12);
     return {
       found: { prepared },

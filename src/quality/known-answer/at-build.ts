@@ -7,6 +7,7 @@ import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import { openSession } from '../../engines/runtime/open-session.js';
+import { trusted } from '../../engines/runtime/tensorrt/toolchain-for-plan.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents, inPhase } from '../../events.js';
@@ -75,7 +76,7 @@ async function madeAnswer(
     const gpus = onDevice(visibleGpus(), build.device ?? 0);
     if (whyNotRun(gpus, target.computeCapabilities) === null) {
       const { device, toolchain, pluginPaths: plugins } = build;
-      const loading = { device, toolchain, plugins, allowHostCode: true, environment, signal, limit };
+      const loading = { device, toolchain, plugins, ...trusted, environment, signal, limit };
       const { answer: own, observed } = await measured(answer, planPath, loading);
       const judged = own.cases.flatMap((each, at) => judgeCase(each, observed?.found[at] ?? []));
       const wrong = observed && judged.find(({ outcome }) => outcome === 'fail');

@@ -68,7 +68,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
   const { emit = ignoreEvents, signal, plugins = [], allowHostCode = false } = options;
   const doing = `loading ${planPath}`;
   throwIfCancelled(signal, doing);
-  checkWeightBudget(options.weightBudget);
+  checkWeightBudget(options);
   const environment = options.environment ?? process.env;
   using plan = await readPlanOnDisk(planPath, {
     requirePassport: options.requirePassport ?? true,

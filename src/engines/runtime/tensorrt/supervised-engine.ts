@@ -9,7 +9,7 @@ import { mapOf } from '../session-inputs.js';
 import type { EngineBinding, SessionFacts } from './engine-interface.js';
 import type { EngineChildOptions, EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
 import { type Exchange, filesOf, openExchange, TensorReceiver, TensorSender } from './tensor-exchange.js';
-import { toolchainForPlan } from './toolchain-for-plan.js';
+import { toolchainForPlan, trusted } from './toolchain-for-plan.js';
 
 const CHILD = new URL('../../../../dist/engines/runtime/tensorrt/engine-child.js', import.meta.url);
 
@@ -71,7 +71,7 @@ export async function environmentFor(
 ): Promise<NodeJS.ProcessEnv> {
   try {
     const plan = { path: planPath, header: readPlanHeader(planPath), passport: null };
-    const found = await toolchainForPlan(plan, { toolchain, allowHostCode: true, environment });
+    const found = await toolchainForPlan(plan, { toolchain, ...trusted, environment });
     return withLibraries(found, environment);
   } catch {
     return environment;
