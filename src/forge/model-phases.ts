@@ -33,14 +33,14 @@ export const inspectPhase = ({ options }: Run): ForgePhase => ({
 });
 
 /** Decides GPU, toolchain, target, profiles and identity before any minute is spent on a request that cannot be met. */
-export const resolvePhase = ({ options, environment, visible, root }: Run): ForgePhase => ({
+export const resolvePhase = ({ options, visible, root }: Run): ForgePhase => ({
   name: 'resolve',
   decides: true,
   skip: () => (options.skip?.includes('build') ? '--skip build' : null),
-  run: async (_, { emit, signal }) => {
+  run: async (_, context) => {
     assertGpuPresent(visible, options.device, 'Building and running an engine needs an NVIDIA GPU');
     const { logFolder = root.logs } = options;
-    const prepared = await resolveBuild({ ...options, logFolder }, { emit, signal, environment });
+    const prepared = await resolveBuild({ ...options, logFolder }, context);
     const { recipe, target } = prepared.identity;
     checkWeightBudget(options);
     const streams = recipe.flags.includes('weight-streaming');
@@ -80,7 +80,7 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
 export const verifyPhase = ({ options, afterFailure }: Run): ForgePhase => ({
   name: 'verify',
   skip: ({ conversion }) => whyNotVerified(options, conversion !== undefined),
-  run: async ({ conversion, prepared }, { emit, signal }) => {
+  run: async ({ conversion, prepared }, context) => {
     if (conversion === undefined) throw new Error('The verify phase runs only after the convert phase.');
     const verification = await verifyModel(
       {
@@ -94,7 +94,7 @@ export const verifyPhase = ({ options, afterFailure }: Run): ForgePhase => ({
         conversion: options.conversion ?? {},
         errorMap: true,
       },
-      { emit, signal, afterFailure },
+      { ...context, afterFailure },
     );
     return { found: { verification }, detail: outcomeText(verification) };
   },

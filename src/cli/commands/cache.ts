@@ -42,10 +42,11 @@ export const ls = defineCommand({
 export const verify = defineCommand({
   options: { ...placeOptions, ...trustOptions },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheVerifySchema,
-  run: async (_inputs, options, { environment, emit, signal }) => {
+  run: async (_inputs, options, context) => {
+    const { environment } = context;
     const { verifyCache } = await import('../../engines/store/cache-verify.js');
     const trust = trustOf(options, environment);
-    return withPlace(options, environment, trust, (store) => verifyCache(store, { trust, emit, signal }));
+    return withPlace(options, environment, trust, (store) => verifyCache(store, { ...context, trust }));
   },
   render: (result: CacheVerification, { line, colors }) => {
     for (const { name, problem } of [...result.engines, ...result.foreign]) {

@@ -150,9 +150,8 @@ export const install = defineCommand({
         wheel,
       },
       {
+        ...context,
         wheels: pipWheelSource(context.environment),
-        emit: context.emit,
-        signal: context.signal,
       },
     );
     return {

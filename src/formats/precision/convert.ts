@@ -55,8 +55,6 @@ export const convertOptions = {
 
 export interface ConvertOptions extends OptionsOf<typeof convertOptions> {}
 
-export type ConvertContext = WorkContext;
-
 /**
  * Turns an FP32 ONNX model into a strongly typed one of another format: what TensorRT 11 and TensorRT-RTX build as it is written, node by node.
  * A calibration is run first. Weights are streamed, so memory does not grow with the model. The types of the result are checked before a byte is written.
@@ -67,7 +65,7 @@ export async function convertModel(
   inputPath: string,
   outputPath: string,
   options: ConvertOptions,
-  context: ConvertContext = {},
+  context: WorkContext = {},
 ): Promise<ConversionResult> {
   return protectingInputs([inputPath], () => convert(inputPath, outputPath, options, context));
 }
@@ -77,7 +75,7 @@ export const roundWeights = (
   inputPath: string,
   outputPath: string,
   precision: FormatId,
-  context: ConvertContext = {},
+  context: WorkContext = {},
 ): Promise<ConversionResult> =>
   convert(inputPath, outputPath, { precision, rest: 'fp32', weightsOnly: true }, context);
 
@@ -85,7 +83,7 @@ async function convert(
   inputPath: string,
   outputPath: string,
   options: ConvertOptions & WeightsOnly,
-  context: ConvertContext,
+  context: WorkContext,
 ): Promise<ConversionResult> {
   const warned: string[] = [];
   const emit: EventListener = (event) => {
@@ -170,7 +168,7 @@ async function convert(
 async function convertsSome(
   path: string,
   options: ResolvedConversion,
-  context: ConvertContext,
+  context: WorkContext,
 ): Promise<boolean> {
   return editModel(path, async (model) => {
     normalise(model.proto, options.pluginTypes);

@@ -1,6 +1,5 @@
-import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
-import type { EventListener } from '../../events.js';
+import type { EventListener, WorkContext } from '../../events.js';
 import type { BundleMeta } from '../../formats/contract/model-meta.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import type { ChainCheckRequest } from './bundle-request.js';
@@ -24,7 +23,7 @@ export function chainOf(
     components,
   }: { readonly meta: BundleMeta | undefined; readonly components: readonly ComponentRun[] },
   check: ChainCheckRequest,
-  context: OpenContext,
+  context: WorkContext,
 ): Chain {
   const notDecoded = (why: string): Chain => ({
     run: undefined,

@@ -3,7 +3,7 @@
 export type { WorkContext } from '../../events.js';
 export type { Preprocessing } from '../../formats/images/preprocess.js';
 export type { Recogniser } from '../../quality/tasks/recogniser.js';
-export type { Sample, TaskContext } from '../../quality/tasks/task.js';
+export type { Sample } from '../../quality/tasks/task.js';
 export type { ClassificationResult } from './classification/classification-result.js';
 export { type ClassifierRequest, evaluateClassifier } from './classification/evaluate-classifier.js';
 export { type CocoRequest, evaluateCoco } from './coco/coco.js';

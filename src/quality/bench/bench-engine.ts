@@ -67,7 +67,7 @@ export async function withEngine<T>(
   checkRequest(request);
   const environment = await environmentFor(engine, request, context.environment);
   const doing = `measuring ${engine}`;
-  const measurer = start({ emit: context.emit, signal: context.signal, environment, doing });
+  const measurer = start({ ...context, environment, doing });
   let lease: GpuLease | undefined;
   try {
     const found = await measurer.gpu(device);

@@ -7,11 +7,10 @@ import { readPassport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
-import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
-import { ignoreEvents } from '../../events.js';
+import { ignoreEvents, type WorkContext } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import { writeAnswer } from './answer.js';
@@ -26,7 +25,7 @@ import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
 /** What `engineCheck` is asked. */
-export interface EngineCheckRequest extends Omit<CheckOptions, keyof OpenContext> {
+export interface EngineCheckRequest extends Omit<CheckOptions, keyof WorkContext> {
   readonly engine: string;
   /** The FP32 model: to record an answer from, or to build the engine again. */
   readonly against?: string;
@@ -44,7 +43,7 @@ export interface EngineCheckRequest extends Omit<CheckOptions, keyof OpenContext
  */
 export async function engineCheck(
   request: EngineCheckRequest,
-  context: OpenContext = {},
+  context: WorkContext = {},
 ): Promise<EngineCheck> {
   const { engine, against, record = false, rebuild = false } = request;
   if (!isEngineFile(engine))

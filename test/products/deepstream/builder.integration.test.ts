@@ -26,7 +26,7 @@ beforeAll(async () => {
 function builderFor(name: string, precision: 'as-is' | 'fp16' = 'as-is', fails = false) {
   const counting = countingBuilder();
   const build: PlanBuilder = async (request, files, context) => {
-    context.emit({ type: 'log', source: 'library', severity: 'warning', message: 'two\nlines' });
+    context.emit?.({ type: 'log', source: 'library', severity: 'warning', message: 'two\nlines' });
     if (fails) throw new TrtforgeError('TF_BUILD_FAILED', 'no kernel');
     return counting.build(request, files, context);
   };

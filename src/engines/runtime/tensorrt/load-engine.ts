@@ -28,7 +28,6 @@ export interface LoadOptions
   readonly device?: number;
   /** Default true. */
   readonly requirePassport?: boolean;
-  readonly environment?: NodeJS.ProcessEnv;
   /** A second implementation, for tests. */
   readonly addon?: EngineAddon;
 }

@@ -13,10 +13,6 @@ import { toolchainForPlan, trusted } from './toolchain-for-plan.js';
 
 const CHILD = new URL('../../../../dist/engines/runtime/tensorrt/engine-child.js', import.meta.url);
 
-export interface SupervisedEngineOptions extends EngineChildOptions, WorkContext {
-  readonly environment?: NodeJS.ProcessEnv;
-}
-
 /** Timed in the process that runs the engine. */
 interface EngineRuns extends RepeatedRun {
   readonly cudaGraphFallbacks: readonly string[];
@@ -40,7 +36,12 @@ export interface SupervisedEngine extends Session {
 /** Loads an engine in a child process. Throws what `openEngineSession` throws, and TF_CHILD_DIED. */
 export async function openSupervisedEngine(
   planPath: string,
-  { emit = ignoreEvents, signal, environment = process.env, ...options }: SupervisedEngineOptions = {},
+  {
+    emit = ignoreEvents,
+    signal,
+    environment = process.env,
+    ...options
+  }: EngineChildOptions & WorkContext = {},
 ): Promise<SupervisedEngine> {
   const exchange = openExchange();
   const child = startSupervised(CHILD, {

@@ -3,9 +3,9 @@ import { sha256 } from '../../../base/files/digest.js';
 import { LARGEST_DOCUMENT, listFolder, readText } from '../../../base/files/files.js';
 import { assertWithin } from '../../../base/options/check.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
+import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
-import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
+import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { type LabelRequest, readLabelsBeside } from '../labels.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
@@ -51,7 +51,7 @@ export function decideClassifier(request: ClassifierRequest): DecidedClassifier 
  */
 export async function evaluateClassifier(
   request: ClassifierRequest,
-  { emit = ignoreEvents, signal }: TaskContext = {},
+  { emit = ignoreEvents, signal }: WorkContext = {},
 ): Promise<ClassificationResult> {
   assertWithin({ ...imageRunOptions, ...detectionOptions }, request);
   const { names, images: found, findings } = decideClassifier(request);

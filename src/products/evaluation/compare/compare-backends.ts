@@ -2,9 +2,8 @@ import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { assertWithin } from '../../../base/options/check.js';
-import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
+import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
@@ -31,7 +30,7 @@ export interface CompareBackEndsRequest extends Omit<TaskRequest, keyof ModelCho
   readonly store?: string | undefined;
 }
 
-export interface CompareContext extends OpenContext {
+export interface CompareContext extends WorkContext {
   /** What opens bundles of speech models. */
   readonly recognisers?: readonly Recogniser[];
   /** For the result. */

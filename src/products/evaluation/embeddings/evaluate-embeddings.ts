@@ -5,9 +5,9 @@ import { assertWithin } from '../../../base/options/check.js';
 import { meanOf } from '../../../base/statistics.js';
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
+import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
-import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
+import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { embeddingOptions, imageRunOptions } from '../options.js';
 import { withCandidate } from '../run/candidate.js';
@@ -36,7 +36,7 @@ const UNIT = 0.01;
  */
 export async function evaluateEmbeddings(
   request: EmbeddingsRequest,
-  { emit = ignoreEvents, signal }: TaskContext = {},
+  { emit = ignoreEvents, signal }: WorkContext = {},
 ): Promise<EmbeddingsResult> {
   assertWithin({ ...imageRunOptions, ...embeddingOptions }, request);
   const images = embeddedImages(request);

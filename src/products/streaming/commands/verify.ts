@@ -27,9 +27,7 @@ export const command = defineCommand({
   options: { ...referenceOptions, ...engineOptions, check: checkedSessionOptions.check },
   schema: async () => (await import('../verify/result.js')).parityResultSchema,
   run: async ([candidate = ''], options, context) => {
-    const { emit, signal, environment } = context;
-    const loading = { ...valuesOf(engineOptions, options), ...valuesOf(placeOptions, options) };
-    await checkBeforeUse(candidate, options.check, { ...loading, emit, signal, environment });
+    await checkBeforeUse(candidate, options.check, { ...options, ...context });
     return runReference(candidate, options, context, await broughtBy(context.products, 'tasks'));
   },
   render: renderReference,
@@ -64,11 +62,11 @@ function requested(candidate: string, options: ReferenceOptions & OptionValues<t
 async function runReference(
   candidate: string,
   options: ReferenceOptions & OptionValues<typeof engineOptions>,
-  { emit, signal, environment, commandLine }: CommandContext,
+  context: CommandContext,
   taskKinds: readonly TaskKind[],
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
   const { request, others } = requested(candidate, options);
-  const ran = await verifyAgainstReference(request, { emit, signal, environment, taskKinds });
+  const ran = await verifyAgainstReference(request, { ...context, taskKinds });
   const found = besideRuns(runNumbers(ran), others);
   const reasons = found.filter(({ severity }) => severity !== 'note').map(({ sentence }) => sentence);
   const result: ParityResult = {
@@ -76,7 +74,7 @@ async function runReference(
     explanations: [...found, ...ran.explanations],
     reasons: [...ran.reasons, ...reasons],
     warnings: [...ran.warnings, ...(others.length > 0 && found.length === 0 ? [NOTHING_FOLLOWS] : [])],
-    repeat: commandLine,
+    repeat: context.commandLine,
   };
   if (options.summaryJson !== undefined)
     publishFile(options.summaryJson, legacySummaryText(legacySummary(result)));

@@ -146,7 +146,7 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
         join(cacheFolder(context.environment), 'bench_logs', logName(request.engine, call)),
       doing,
     },
-    { emit: watch.emit, signal: context.signal },
+    { ...context, emit: watch.emit },
   ).finally(() => watch.end());
   requireSuccess(trtexec, doing, 'TF_TRTEXEC_FAILED');
   requireUnderstood(benchMisreadings(asked, trtexec.log), trtexec);
