@@ -91,13 +91,14 @@ async function convert(
       warned.push(event.message);
     context.emit?.(event);
   };
-  const { calibration, precision, signal } = { ...options, ...context };
+  const work = { ...context, emit };
+  const { calibration, precision } = options;
   const asked = resolveConversion(precision, options);
   // Where pairs are placed the model runs again for ranges, so the other activations are observed on request only.
   const isObserved = asked.quantization === undefined || options.dataMax !== undefined;
   const observed =
     isObserved && calibration !== undefined
-      ? await inPhase('calibrate', emit, () => calibration.observe(inputPath, { emit, signal }))
+      ? await inPhase('calibrate', emit, () => calibration.observe(inputPath, work))
       : undefined;
   let started = performance.now();
   return editModel(inputPath, async (model) => {
@@ -110,10 +111,13 @@ async function convert(
     const calibrate = calibration?.calibrate;
     const quantized =
       asked.quantization &&
-      (await quantizeModel(model, inputPath, asked, calibrate && timed(calibrate, (ms) => (started += ms)), {
-        emit,
-        signal,
-      }));
+      (await quantizeModel(
+        model,
+        inputPath,
+        asked,
+        calibrate && timed(calibrate, (ms) => (started += ms)),
+        work,
+      ));
     const dequantized = dequantizeCodes(model);
     const ranges = quantized === undefined ? observed : new Map([...(observed ?? []), ...quantized.ranges]);
     const resolved = { ...asked, ranges };
@@ -134,7 +138,7 @@ async function convert(
         {
           replacements: new Map([...streams, ...dequantized.replacements]),
           externalData: options.externalData,
-          signal,
+          signal: context.signal,
         },
         emit,
       ),

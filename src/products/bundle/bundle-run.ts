@@ -195,7 +195,7 @@ export class BundleRun {
         skip: () => (chain.run === undefined ? chain.notChecked.join(' ') : null),
         run: async (_, context) => {
           try {
-            const checks = await chain.run!(context.emit);
+            const checks = await chain.run!(context);
             const detail = checks.map(({ candidate, outcome }) => `${candidate}: ${outcome}`).join(', ');
             return { found: { checks }, detail };
           } catch (error) {

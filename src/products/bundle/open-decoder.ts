@@ -44,8 +44,8 @@ export async function openDecoder(
   const { tokenLogits, blankId, durations } = facts;
   const digest = sha256(
     canonicalJson({
-      predictor: await digestModelFile(predictor.onnx, { signal: context.signal }),
-      joint: await digestModelFile(joint.onnx, { signal: context.signal }),
+      predictor: await digestModelFile(predictor.onnx, context),
+      joint: await digestModelFile(joint.onnx, context),
       tokenLogits,
       blankId,
       durations,

@@ -17,4 +17,5 @@ export { type RecordRequest, recordReference } from './record/record.js';
 export type { RecordResult } from './record/result.js';
 export type { ParityRequest } from './verify/plan.js';
 export type { ParityResult } from './verify/result.js';
-export { type ParityFileContext, verifyAgainstReference } from './verify/verify.js';
+export type { ParityContext } from './verify/run-parity.js';
+export { verifyAgainstReference } from './verify/verify.js';

@@ -1,8 +1,6 @@
 import { publishFile } from '../../../base/files/publish.js';
-import { valuesOf } from '../../../base/options/option.js';
 import { broughtBy, type CommandContext, defineCommand } from '../../../cli/command.js';
 import type { OptionValues } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { readContract } from '../../../formats/contract/file.js';
@@ -39,19 +37,11 @@ const NOTHING_FOLLOWS =
 /** The request, and the other runs that are passed beside. Throws TF_USAGE, and what reading contract and runs throws. */
 function requested(candidate: string, options: ReferenceOptions & OptionValues<typeof engineOptions>) {
   assertApplicable(candidate, options);
-  const { mode, threads, precision, rule, decoder, swap, taskOutput, minAgreement } = options;
-  const { dump, dumpLimit, sensitivity } = options;
   const request = {
+    ...options,
     candidate,
-    reference: options.reference,
-    mode,
     contract: options.contract === undefined ? null : readContract(options.contract),
-    atol: options.atol,
-    rtol: options.rtol,
     batches: options.batches.flat(),
-    ...valuesOf(placeOptions, options),
-    ...{ threads, precision, rule, decoder, swap, taskOutput, minAgreement, dump, dumpLimit, sensitivity },
-    ...valuesOf(engineOptions, options),
     policy: options.drift?.policy,
     limit: options.chunks,
   };
