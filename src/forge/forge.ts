@@ -4,7 +4,7 @@ import { keepingFiles, openFile } from '../base/files/byte-source.js';
 import { protectingInputs } from '../base/files/user-files.js';
 import { targetText } from '../engines/identity/target.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
-import { ignoreEvents, inPhase } from '../events.js';
+import { ignoreEvents, inPhase, workOf } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
 import { packageVersion } from '../version.js';
 import { benchPhase, buildPhase, verifyEnginePhase } from './engine-phases.js';
@@ -80,12 +80,17 @@ export function runOf(options: ForgeOptions, context: ForgeSeams): Run {
 
 async function forgeModel(options: ForgeOptions, context: ForgeSeams): Promise<ForgeResult> {
   const run = runOf(options, context);
-  const { emit = ignoreEvents, signal } = context;
+  const { emit = ignoreEvents } = context;
   const startedAt = new Date().toISOString();
   const started = performance.now();
   const clock = () => performance.now() - started;
   const log = openRunLog(run.root, stampedLine(clock), emit);
-  const phases = new PhaseRun<Forged>({ emit, signal, model: options.model }, log.write, clock, log.begin);
+  const phases = new PhaseRun<Forged>(
+    { ...workOf(context), model: options.model },
+    log.write,
+    clock,
+    log.begin,
+  );
   try {
     const { decide, make, check } = forgePhases(run);
     await phases.advance([...decide, ...make, ...check]);

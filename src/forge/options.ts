@@ -3,10 +3,10 @@ import * as is from '../base/options/kinds.js';
 import { allBut, type OptionsOf, optional } from '../base/options/option.js';
 import { buildOptions, type PlanBuilder } from '../engines/builder/build.js';
 import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
-import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import { judgingOptions } from '../quality/verify/request.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
 import type { RunRootSections } from '../report/pages/kind.js';
+import { onlyLoadOptions } from '../tensorrt/trtexec/request.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, the comparisons, the measurement. */

@@ -60,7 +60,7 @@ export async function runSizes(
     throwIfCancelled(signal, `running the sizes of ${build.modelPath}`);
     const skipped = found.skipped.map(({ sizes, reason }) => `${sizes} (${reason})`).join('; ');
     const message = `Sizes that were not run before the build: ${skipped}.`;
-    if (skipped !== '') emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    if (skipped !== '') emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
     return found;
   });
 }

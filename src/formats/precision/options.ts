@@ -2,7 +2,7 @@ import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { pattern, splitAtCommas } from '../../base/options/readers.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { preparationOptions } from '../images/preprocess.js';
 import type { Calibrate } from './calibrate/ranges.js';
 import type { CalibrationFacts } from './conversion.js';
@@ -35,10 +35,7 @@ export interface ValueRange {
 }
 
 /** Runs a model on samples of its inputs and returns the ranges of its activations by name. */
-export type ObserveRanges = (
-  model: string,
-  context: { readonly emit: EventListener; readonly signal?: AbortSignal },
-) => Promise<ReadonlyMap<string, ValueRange>>;
+export type ObserveRanges = (model: string, context: WorkContext) => Promise<ReadonlyMap<string, ValueRange>>;
 
 /** An input as a model declares it. */
 interface DeclaredInput {

@@ -8,7 +8,7 @@ import { hasRandomNode } from '../../engines/runtime/onnxruntime/prepared-model.
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { editModel } from '../../formats/onnx/model.js';
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
@@ -48,9 +48,7 @@ export interface AnswerRequest {
   readonly threads?: number;
 }
 
-export interface AnswerContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
+export interface AnswerContext extends WorkContext {
   /** Aborted when no more time is left: what is recorded by then counts, and with nothing that is TF_CANCELLED. */
   readonly limit?: AbortSignal;
   /** Default: every back end there is. */
@@ -78,10 +76,10 @@ export async function recordAnswer(
   context: AnswerContext = {},
 ): Promise<KnownAnswer> {
   const { reference, threads } = request;
-  const { emit, limit } = context;
+  const { limit } = context;
   const signals = [context.signal, limit].flatMap((each) => each ?? []);
   const signal = signals.length === 0 ? undefined : AbortSignal.any(signals);
-  await using session = await openSession(reference, { threads }, { emit, signal }, context.backEnds);
+  await using session = await openSession(reference, { threads }, { ...context, signal }, context.backEnds);
   const run = (inputs: NamedTensors) => session.run(inTypesOf(session.inputs, inputs), { signal });
   const recorder = new Recorder(request, session, run, limit);
   await editModel(reference, async (model) => {

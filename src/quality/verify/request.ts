@@ -7,7 +7,6 @@ import { drawOptions } from '../../engines/run/run-request.js';
 import { type BackEnd, openOptions, placeOptions } from '../../engines/runtime/back-end.js';
 import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
-import type { WorkContext } from '../../events.js';
 import {
   type ConversionOptions,
   conversionOptions,
@@ -172,8 +171,6 @@ export const compareOptions = {
 
 /** The request of `compareOutputs`. */
 export interface CompareRequest extends OptionsOf<typeof compareOptions> {}
-
-export type CompareContext = WorkContext;
 
 /** Reads `a=b`; the first equals sign separates. */
 function parsePair(pair: string): readonly [string, string] {

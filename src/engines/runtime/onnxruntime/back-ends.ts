@@ -24,12 +24,9 @@ function backEnd(provider: OrtProvider, name: string, honours: readonly (keyof O
     takes: 'model',
     provider,
     honours: new Set(honours),
-    open: async (path, options, { emit, signal, environment }): Promise<OpenedModel> => {
-      const { threads, device, providerOptions, onnxRuntime, allowFallback } = options;
-      const { rounding, facts, peakBytes, ...session } = await openOrtSession(path, {
-        ...{ provider, threads, device, providerOptions, onnxRuntime, allowFallback },
-        ...{ emit, signal, environment },
-      });
+    open: async (path, options, work): Promise<OpenedModel> => {
+      const opening = { ...options, ...work, provider };
+      const { rounding, facts, peakBytes, ...session } = await openOrtSession(path, opening);
       return {
         ...session,
         kind: 'model',
@@ -42,7 +39,7 @@ function backEnd(provider: OrtProvider, name: string, honours: readonly (keyof O
             cudaGraphFallbacks: null,
             weightBudgetBytes: null,
             peakHostBytes: peakBytes(),
-            gpuBytes: provider === 'cpu' ? null : gpuBytesInUse(device),
+            gpuBytes: provider === 'cpu' ? null : gpuBytesInUse(options.device),
             warnings: placementWarnings(onnxRuntime.placement),
             onnxRuntime,
           };

@@ -4,10 +4,9 @@ import { checkDevice } from '../../../addon/chosen-gpu.js';
 import { addonPath } from '../../../addon/load.js';
 import { loadOnnxRuntime, type Setting } from '../../../addon/onnx-runtime.js';
 import { canonicalJson, sha256 } from '../../../base/files/digest.js';
-import { cacheFolder } from '../../../base/files/folders.js';
 import { withLoaderPath } from '../../../base/process/command.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
 import { shapeText } from '../../../formats/tensor/shape-text.js';
@@ -30,12 +29,12 @@ import type { Rounding } from './rounded-model.js';
 /** The provider names the engines of its cache by the graph alone: those of two models, or of other options, would serve each other. */
 async function cachePrefix(
   model: string,
-  { provider, providerOptions = {}, environment, emit = ignoreEvents, signal }: OrtSessionOptions,
+  { provider, providerOptions = {}, ...work }: OrtSessionOptions,
   tf32: boolean,
 ): Promise<readonly Setting[]> {
   const { trt_engine_cache_enable: enabled, trt_engine_cache_prefix: prefix } = providerOptions;
   if (provider !== 'tensorrt' || !isOn(enabled) || prefix !== undefined) return [];
-  const { digest } = await readModelContent(model, { emit, signal, cacheFolder: cacheFolder(environment) });
+  const { digest } = await readModelContent(model, work);
   const { trt_engine_cache_path: _, ...deciding } = providerOptions;
   return [['trt_engine_cache_prefix', sha256(canonicalJson({ digest, deciding, tf32 })).slice(0, 16)]];
 }
@@ -50,8 +49,6 @@ export interface OrtSessionOptions extends OrtPlace, WorkContext {
   readonly weightsFolder?: string;
   /** Threads within one operator; default one a processor core. */
   readonly threads?: number;
-  /** Default: this process's. */
-  readonly environment?: NodeJS.ProcessEnv;
 }
 
 /**

@@ -5,9 +5,9 @@ import { publishFile } from '../../../base/files/publish.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { assertWithin } from '../../../base/options/check.js';
 import { machineFacts } from '../../../engines/identity/machine.js';
-import type { BackEnd, OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
+import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
+import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
@@ -34,7 +34,7 @@ export interface CompareBackEndsRequest extends Omit<TaskRequest, keyof ModelCho
   readonly store?: string | undefined;
 }
 
-export interface CompareContext extends OpenContext {
+export interface CompareContext extends WorkContext {
   /** The openers of bundles of speech models. */
   readonly recognisers?: readonly Recogniser[];
   /** For the result. */

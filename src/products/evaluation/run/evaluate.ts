@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { meanOf, quantile } from '../../../base/statistics.js';
 import type { OpenedSession } from '../../../engines/runtime/back-end.js';
-import { ignoreEvents } from '../../../events.js';
+import { ignoreEvents, type WorkContext } from '../../../events.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import type { Sample, TaskContext } from '../../../quality/tasks/task.js';
+import type { Sample } from '../../../quality/tasks/task.js';
 
 /** Of runs alone, milliseconds from host memory to host memory; null where every time was skipped. `throughput_fps` is 1000 / mean_ms. */
 export const latencySchema = z
@@ -35,7 +35,7 @@ export interface Scorer<S extends Sample, R> {
   result(): R;
 }
 
-export interface EvaluateOptions<S extends Sample> extends TaskContext {
+export interface EvaluateOptions<S extends Sample> extends WorkContext {
   readonly samples: AsyncIterable<S> | Iterable<S>;
   /** Number of samples, where it is known, for progress. */
   readonly total?: number | undefined;

@@ -71,7 +71,7 @@ export async function decideBisect(requested: BisectRequest, context: BisectCont
   // Nothing is built that could not be judged; a back end of the caller's may run engines elsewhere.
   if (engines !== null && requested.check === undefined && context.backEnds === undefined)
     chosenGpu(visibleGpus(), engines.place.device ?? 0, 'Running an engine needs an NVIDIA GPU');
-  const digest = await digestModelFile(requested.reference, { signal: context.signal });
+  const digest = await digestModelFile(requested.reference, context);
   const conversion = conversionOf(requested, engines, digest);
   const data = requested.data && { ...requested.data, profiles: engines?.recipe.profiles };
   const request =

@@ -57,9 +57,9 @@ export async function suspectsOf(
   { threads }: Pick<BisectRequest, 'threads'>,
   context: BisectContext,
 ): Promise<readonly Suspect[]> {
-  const { emit, signal } = context;
+  const { signal } = context;
   const open = ({ path, weightsFolder }: ObservedFile) =>
-    openOrtSession(path, { threads, weightsFolder, givenModel: model, emit, signal });
+    openOrtSession(path, { threads, weightsFolder, givenModel: model, ...context });
   const inputs =
     reference === null ? [] : Array.from({ length: samples }, (_, sample) => reference.plan.tensors(sample));
   const ranges: ReadonlyMap<string, ValueRange> =

@@ -108,20 +108,19 @@ export const command = defineCommand({
   schema: async () => (await import('../bisect/result.js')).bisectResultSchema,
   run: async ([candidate = ''], options, context): Promise<BisectResult & { exitCode: ExitCode }> => {
     const { output } = options;
-    const { emit, signal, environment, commandLine } = context;
-    const found = await inPhase('bisect', emit, () =>
-      bisectModel(requestOf(candidate, options), { emit, signal, environment, commandLine }),
+    const found = await inPhase('bisect', context.emit, () =>
+      bisectModel(requestOf(candidate, options), context),
     );
-    const result: BisectResult = { ...found, repeat: commandLine };
+    const result: BisectResult = { ...found, repeat: context.commandLine };
     for (const format of ['json', 'markdown', 'html'] as const) {
       const { name, content } = renderReport({ kind: bisectReport, result }, format);
       publishFile(join(output, name), content);
     }
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
-  plan: async ([candidate = ''], options, { emit, signal, environment }) => {
+  plan: async ([candidate = ''], options, context) => {
     const request = requestOf(candidate, options);
-    const { engines, precision, budget } = await decideBisect(request, { emit, signal, environment });
+    const { engines, precision, budget } = await decideBisect(request, context);
     const { reference, recording, check, output } = request;
     return {
       steps: [
