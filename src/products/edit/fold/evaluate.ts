@@ -6,7 +6,7 @@ import { openSession } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { valueInfo } from '../../../formats/onnx/builder.js';
-import { isOnnxDomain, usedNames } from '../../../formats/onnx/graph.js';
+import { isOnnxDomain, nodesReached, usedNames } from '../../../formats/onnx/graph.js';
 import { inOrder } from '../../../formats/onnx/node-order.js';
 import { GraphProtoSchema, type NodeProto } from '../../../formats/onnx/onnx_pb.js';
 import { isNumber } from '../../../formats/onnx/shapes/size.js';
@@ -17,25 +17,24 @@ import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { isArrayDtype } from '../../../formats/tensor/values.js';
 import { dtypeIs, type Round } from './round.js';
 
-/** What a folded value may have more than the weights that it is made of: a ConstantOfShape or a Tile stays that would grow the file. */
-export const MOST_GROWTH = 1 << 20;
+/** What a folded value may have more than the weights that it is made of: a ConstantOfShape or a Tile stays that would grow the file by more. */
+const MOST_GROWTH = 512 << 20;
 
-/** Weights of so many bytes are computed at once: all of them are in memory then. */
+/** Weights of so many bytes, with what is computed of them, are in memory at once. */
 const BATCH_BYTES = 256 << 20;
 
 /** Codes of quantized weights stay codes, and the engine dequantizes them. */
 const kept: ReadonlySet<string> = new Set(['DequantizeLinear']);
 
-/** A node that constants decide, with the nodes before it, and its values. */
+/** A node that constants decide, with its values. */
 interface Constant {
   readonly node: NodeProto;
-  readonly nodes: ReadonlySet<NodeProto>;
   readonly values: readonly {
     readonly name: string;
     readonly dtype: Dtype;
     readonly shape: readonly number[];
   }[];
-  /** Of the weights that it is made of. */
+  /** Of what it reads and makes. */
   readonly bytes: number;
 }
 
@@ -74,7 +73,7 @@ function constantsOf(round: Round, stuck: ReadonlySet<string>): readonly Constan
   const { graph } = round.editing;
   const sparse = new Set(graph.sparseInitializer.map(({ values }) => values?.name ?? ''));
   const found = new Map<NodeProto, Constant>();
-  const makers = new Map<string, Constant>();
+  const makers = new Set<string>();
   for (const node of inOrder(graph.node).nodes) {
     const reads = usedNames(node).filter((name) => name !== '');
     const names = node.output.filter((name) => name !== '');
@@ -83,19 +82,19 @@ function constantsOf(round: Round, stuck: ReadonlySet<string>): readonly Constan
     );
     if (!isConstant || !canCompute(node) || names.some((name) => stuck.has(name) || round.outputs.has(name)))
       continue;
-    const before = reads.flatMap((name) => makers.get(name) ?? []);
-    const stored = reads.reduce((sum, name) => sum + (makers.has(name) ? 0 : (bytesOf(round, name) ?? 0)), 0);
-    const bytes = before.reduce((sum, each) => sum + each.bytes, stored);
-    const values = names.flatMap((name) => {
-      const size = bytesOf(round, name);
-      if (size === undefined || size > bytes + MOST_GROWTH) return [];
-      return [{ name, dtype: round.types.get(name) as Dtype, shape: round.shape(name) as readonly number[] }];
-    });
-    if (values.length < names.length) continue;
-    const nodes = new Set([node, ...before.flatMap((each) => [...each.nodes])]);
-    const constant = { node, nodes, values, bytes };
+    const sizeOf = (all: readonly string[]) =>
+      all.reduce((sum, name) => sum + (bytesOf(round, name) ?? 0), 0);
+    const [read, made] = [sizeOf(reads), sizeOf(names)];
+    const isKnown = names.every((name) => bytesOf(round, name) !== undefined);
+    if (!isKnown || made > read + MOST_GROWTH) continue;
+    const values = names.map((name) => ({
+      name,
+      dtype: round.types.get(name) as Dtype,
+      shape: round.shape(name) as readonly number[],
+    }));
+    const constant = { node, values, bytes: read + made };
     found.set(node, constant);
-    for (const name of names) makers.set(name, constant);
+    for (const name of names) makers.add(name);
   }
   return [...found.values()].filter(({ node }) => round.after(node).some((reader) => !found.has(reader)));
 }
@@ -119,13 +118,16 @@ function canCompute({ opType, domain, attribute }: NodeProto): boolean {
 
 /** Runs the nodes as a model of their own. */
 async function valuesOf(
-  { editing }: Round,
+  { editing, before }: Round,
   constants: readonly Constant[],
   { emit, signal }: WorkContext,
 ): Promise<NamedTensors> {
   const { model, graph, work, streams } = editing;
   const path = join(work, 'constants.onnx');
-  const wanted = new Set(constants.flatMap(({ nodes }) => [...nodes]));
+  const wanted = nodesReached(
+    constants.map((constant) => constant.node),
+    before,
+  );
   const node = graph.node.filter((each) => wanted.has(each));
   const read = new Set(node.flatMap(usedNames));
   const initializer = graph.initializer.filter(({ name }) => read.has(name));
