@@ -1,8 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import { onnxRuntimePlain } from '../../../engines/runtime/onnxruntime/back-ends.js';
-import { openSession } from '../../../engines/runtime/open-session.js';
+import { onnxRuntimePlain, openSession } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { valueInfo } from '../../../formats/onnx/builder.js';

@@ -13,8 +13,8 @@ import {
 import { isNumber } from '../../../formats/onnx/shapes/size.js';
 import { drawsNumbers } from '../../../formats/precision/operator-traits.js';
 import { type IntegerDtype, integerTensor, isIntegerDtype } from '../../../formats/tensor/values.js';
+import { dropDead } from '../dead.js';
 import { type Done, type Editing, redirect } from '../editing.js';
-import { dropDead } from '../steps/graph.js';
 import { evaluate } from './evaluate.js';
 import { dtypeIs, Round } from './round.js';
 import { type Rewrite, rules } from './rules.js';

@@ -3,9 +3,9 @@ import { flag, longName, option } from '../../../cli/option.js';
 import { integer } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
+import { dropDead } from '../dead.js';
 import type { Done, Editing } from '../editing.js';
 import { fold } from '../fold/fold.js';
-import { dropDead, inline, setIr, setOpset } from './graph.js';
 import {
   type AskedCut,
   type AskedType,
@@ -16,6 +16,7 @@ import {
   renameValue,
 } from './interface.js';
 import { type AskedSize, renameSize, setSize } from './sizes.js';
+import { inline, setIr, setOpset } from './versions.js';
 
 /** What outputs of the edited model are beside the original's: bit by bit, or to the last rounding of FP32. */
 export type Promised = 'bits' | 'rounding';
