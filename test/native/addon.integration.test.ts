@@ -156,7 +156,7 @@ describeWith('toolchain', 'the addon over tensorrt-rtx', (libraries) => {
     expect(() => job.cancel()).not.toThrow();
   });
 
-  test('a plan is loaded where there is a GPU, and rejected by name where there is none', async () => {
+  test('a plan is loaded where there is a GPU, and rejected by name elsewhere', async () => {
     const job = loadAddon().build(request(staticModel(folder)), () => {});
     await job.done;
     const outcome = await loadAddon()

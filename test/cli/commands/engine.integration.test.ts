@@ -148,7 +148,7 @@ describe('trtforge engine layers and diff', () => {
     expect(await resultOf('layers', path, '--from', recent)).toMatchObject({ file: path, planBytes: 64 });
   });
 
-  it('holds a file of layers against the engine it is given for, and says where nothing tells', async () => {
+  it('checks a file of layers against the engine it is passed for, and reports where nothing decides', async () => {
     const path = join(folder, 'small.engine');
     const plan = samplePlan();
     writeFileSync(path, plan);

@@ -189,7 +189,7 @@ sys.stdin.readline()
 `;
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
-describe('what was found sound before', () => {
+describe('what was verified before', () => {
   test.skipIf(!hasPython)(
     'does not vouch for a plan that is written through a mapping where signatures are required',
     async () => {

@@ -133,7 +133,7 @@ describe('a policy file', () => {
     ],
     ['a key given twice', `${check}checks: []\n`, /line 4.*unique/],
     ['no YAML', 'checks: [\n', /, line 3:/],
-  ])('is refused for %s', (_, lines, message) => {
+  ])('is rejected for %s', (_, lines, message) => {
     const error = fault(lines);
     expect(error.code).toBe('TF_GATE_POLICY_INVALID');
     expect(error.message).toMatch(message);

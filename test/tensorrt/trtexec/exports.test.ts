@@ -52,7 +52,7 @@ describe('exportTimes', () => {
     ['empty', '', /middle/],
     ['a query without a field', '[\n  { "startEnqMs" : 1 }\n]\n', /no endEnqMs/],
     ['a time that is none', times.toString().replace(/"computeMs" : [\d.]+/, '"computeMs" : nan'), /finite/],
-  ])('%s is refused', (_, content, why) => {
+  ])('%s is rejected', (_, content, why) => {
     const error = refusal(() => readExportedTimes(written('bad.json', content)));
     expect(error.code).toBe('TF_TRTEXEC_EXPORT_INVALID');
     expect(error.message).toMatch(why);

@@ -131,7 +131,7 @@ describe('a lease', () => {
     ['a folder', (path) => mkdirSync(path)],
     ['a FIFO', (path) => void spawnSync(MKFIFO, [path])],
     ['a device without end', (path) => symlinkSync('/dev/zero', path)],
-  ])('that is %s is nobody’s', (_what, make) => {
+  ])('that is %s belongs to no reader', (_what, make) => {
     const folder = newFolder();
     make(join(folder, 'a.lease'));
     const leases = new LeaseFolder(folder);
