@@ -21,7 +21,7 @@ describe('one of the visible GPUs', () => {
     );
   });
 
-  test('is looked for with what to do instead, where somebody knows', () => {
+  test('is looked for with what to do instead, where that is known', () => {
     expect(() => chosenGpu(noGpus, 0, running, 'Run it elsewhere.')).toThrow(
       expect.objectContaining({ remedy: 'Run it elsewhere.' }),
     );

@@ -167,7 +167,7 @@ test('compare and compare layers allow what the options allow', async () => {
   expect((await run(...drawn, '5')).seed).toBe(5);
 });
 
-test('convert advise takes the options of a conversion, and judges by what was held out', async () => {
+test('convert advise takes the options of a conversion, and judges by the samples held out', async () => {
   const line = [
     'convert',
     'advise',

@@ -77,7 +77,7 @@ describe('loading the addon', () => {
     expect(failure(() => loadAddon(path))).toMatchObject({ code: 'TF_NATIVE_NOT_BUILT' });
   });
 
-  test.skipIf(process.platform !== 'linux')('GPUs are listed, or the reason why there are none', () => {
+  test.skipIf(process.platform !== 'linux')('GPUs are listed, or the reason for an empty list', () => {
     const { gpus, reason } = loadAddon().gpus();
     expect(gpus.length === 0).toBe(reason !== null);
     expect((reason ?? '').split('libcuda.so.1').length).toBeLessThan(3);

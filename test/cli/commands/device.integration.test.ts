@@ -244,7 +244,7 @@ describe('the GPU that was chosen', () => {
     expect((await trtforge([...check, '--device', '1'])).status).toBe(0);
   });
 
-  test('is not heard where nothing runs on one', async () => {
+  test('has no effect where nothing runs on a GPU', async () => {
     const onCpu = /^--device has no effect on .*, which ONNX Runtime on the CPU runs\.$/;
     for (const [words, why] of [
       [['verify', model, '--against', model], onCpu],

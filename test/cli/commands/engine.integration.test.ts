@@ -185,7 +185,7 @@ describe('trtforge engine layers and diff', () => {
     }
   });
 
-  it('damaged files of layers, of either dialect or our own, are shown and compared or refused', async () => {
+  it('damaged files of layers, of either dialect or our own, are shown and compared or rejected', async () => {
     const { Layers, Bindings } = JSON.parse(readFileSync(recent, 'utf8')) as Record<string, unknown[]>;
     const tensors = [
       { Name: 'data', IOMode: 'Input', DataType: 'Half', Dimensions: [-1, 3, 224, 224], ProfileInfo: [] },

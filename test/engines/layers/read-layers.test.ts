@@ -226,7 +226,7 @@ describe('formats', () => {
 describe('any bytes', () => {
   const real = readFileSync(fixture('8.6-resnet50-fp16')).subarray(0, 40_000);
 
-  it('are layers or a refusal', () => {
+  it('are layers or rejected', () => {
     const source = Buffer.from(`${real.subarray(0, real.lastIndexOf('},{'))}}]}`);
     expect(readLayers(source.toString()).layers.length).toBeGreaterThan(20);
     fc.assert(
@@ -248,7 +248,7 @@ describe('any bytes', () => {
     );
   });
 
-  it('of any JSON are layers or a refusal', () => {
+  it('of any JSON are layers or rejected', () => {
     const key = fc.constantFrom(
       'Name',
       'Inputs',

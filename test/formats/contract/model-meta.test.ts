@@ -94,7 +94,7 @@ describe('the meta file of a bundle', () => {
     expect(refusal(() => readMeta(folder)).code).toBe('TF_FILE_UNREADABLE');
   });
 
-  test('damaged in any way is read or refused', () => {
+  test('damaged in any way is read or rejected', () => {
     const streaming = { chunk_size: [41, 48], shift_size: [17, 24], pre_encode_cache_size: 9 };
     const whole = JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), streaming });
     for (const bytes of mutations(Buffer.from(whole), 300, 5)) {

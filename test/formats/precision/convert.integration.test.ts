@@ -297,7 +297,7 @@ describe.each(['fp16', 'bf16'] as const)('converted to %s is well typed', (preci
     expect(keptBy('/constructor')).toBe('unknown-operator');
   });
 
-  it("somebody's own LayerNormalization at an opset before ONNX had one", async () => {
+  it("a user's own LayerNormalization at an opset before ONNX had one", async () => {
     const g = layers(1);
     g.initializer('half', { dtype: 'float16', shape: [64], bytes: new Uint8Array(128) });
     g.node('LayerNormalization', { name: 'norm', inputs: ['half', 'h0'], outputs: ['y'] });

@@ -123,7 +123,7 @@ describe('writing', () => {
 
 describe('damaged files', () => {
   it.each(['float32.npy', 'float32-fortran.npy', 'version-3.npy', 'objects.npy', 'bfloat16.npy'])(
-    '%s: every mutation is read or refused with our error',
+    '%s: every mutation is read or rejected with our error',
     (file) => {
       let refused = 0;
       for (const bytes of mutations(fixtureBytes(file), 3000)) {

@@ -37,7 +37,7 @@ describe.each(['stored.npz', 'deflated.npz'])('reading %s', (file) => {
     opened.close();
   });
 
-  it('every mutation is read or refused with our error', () => {
+  it('every mutation is read or rejected with our error', () => {
     let refused = 0;
     for (const bytes of mutations(fixtureBytes(file), 4000)) {
       try {

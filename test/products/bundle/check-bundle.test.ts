@@ -259,7 +259,7 @@ describe('a bundle', () => {
     );
   });
 
-  test('is not refused for names in free text that no tensor has', () => {
+  test('is not rejected for names in free text that no tensor has', () => {
     const { mismatches, warnings } = checkBundle(
       meta({ tensor_layout_contract: { encoder_output: 'outputs: [B, D, T]' } }),
       bundle(),

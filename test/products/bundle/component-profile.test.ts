@@ -193,7 +193,7 @@ describe('a profiles file', () => {
     expect(parseProfilesFile('', 'p.yaml')).toMatchObject({ components: null, symbols: new Map() });
   });
 
-  test('of any text is read or refused', () => {
+  test('of any text is read or rejected', () => {
     const word = fc.constantFrom(
       'symbols',
       'components',

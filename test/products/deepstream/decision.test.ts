@@ -238,7 +238,7 @@ describe('the answer', () => {
     expect(answerFor(30, engines)).toEqual({ fps: 30, peakGpuStreams: 300, maxBatch: 128, streams: 128 });
   });
 
-  test('is none without a measurement', () => {
+  test('is absent without a measurement', () => {
     expect(answerFor(30, [engine(64, null)])).toBeNull();
   });
 });

@@ -145,7 +145,7 @@ describe('a log of trtexec', () => {
   });
 });
 
-test('damaged logs are read or refused, never worse', () => {
+test('damaged logs are read or rejected, never worse', () => {
   const originals = [
     readFileSync(written('own.log', 8, 1000)),
     readFileSync(join(recordedLogs, '10.6-bench_seed_b1.log')).subarray(0, 30_000),

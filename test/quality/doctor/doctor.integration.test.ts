@@ -315,7 +315,7 @@ describe('GPU and driver', () => {
 });
 
 describe('probes that fail', () => {
-  it('are named, and the others are heard', async () => {
+  it('are named, and the others count', async () => {
     const { findings } = await examine(
       probesOf(facts({ onnxRuntime: undefined, machine: undefined })),
       never,
@@ -431,7 +431,7 @@ describe('the remote store of the environment', () => {
     expect(await remoteOf('none')).toBeNull();
   });
 
-  it('is none where nothing names one', async () => {
+  it('is absent where nothing names one', async () => {
     expect(await lookAtRemote({ AWS_ENDPOINT_URL_S3: url }, never)).toBeNull();
   });
 });

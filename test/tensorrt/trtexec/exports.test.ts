@@ -135,7 +135,7 @@ describe('damaged exports', () => {
     ['times', readExportedTimes, times.subarray(0, 30_000)],
     ['profile', readExportedProfile, readFileSync(join(recordedRuns, '10.6-profile_b32.json'))],
     ['output', readExportedOutput, readFileSync(join(recordedRuns, '10.6-output_b1.json'))],
-  ] as const)('%s: every mutation is read or refused', (name, read, original) => {
+  ] as const)('%s: every mutation is read or rejected', (name, read, original) => {
     for (const bytes of mutations(original, 300, 7)) {
       const path = written(`mutated-${name}`, bytes);
       try {

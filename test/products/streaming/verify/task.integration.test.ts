@@ -161,7 +161,7 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
     expect(judged(task)).toMatchObject({ different: 0, emitted: { equal: true } });
   });
 
-  it('cannot decide about chunks that the candidate refused', async () => {
+  it('cannot decide about chunks that the candidate rejected', async () => {
     const narrow = join(folder, 'narrow', 'encoder_streaming.onnx');
     await streamingEncoder('narrow');
     changeModel(narrow, ({ graph }) => {

@@ -331,7 +331,7 @@ describe('a budget for streamed weights', () => {
     );
   });
 
-  test.each([-1, -2, Number.NaN, 1.5, 2 ** 60])('%s bytes are none', async (bytes) => {
+  test.each([-1, -2, Number.NaN, 1.5, 2 ** 60])('a budget of %s bytes is rejected', async (bytes) => {
     expect((await failure(benchStreamed(bytes))).code).toBe('TF_SIZE_INVALID');
   });
 });

@@ -293,7 +293,7 @@ describe('logs as they come', () => {
     expect(log.performance).toMatchObject({ throughputQps: 1326.22, h2d: null, gpuCompute: null });
   });
 
-  test('only the lines that somebody grepped', () => {
+  test('only the lines that grep left', () => {
     const grepped = linesOf(name).filter((line) => /Throughput|GPU Compute Time:/.test(line));
     expect(readTrtexecLog(grepped).performance).toMatchObject({
       throughputQps: 1326.22,
