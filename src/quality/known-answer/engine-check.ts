@@ -32,7 +32,7 @@ export interface EngineCheckRequest extends Omit<CheckOptions, keyof OpenContext
   readonly against?: string;
   /** Run `against` and write what it gives beside the plan, for an engine whose passport has no answer. */
   readonly record?: boolean;
-  /** What the limits of a recorded answer are for; default: what the passport states. */
+  /** The precision that the limits of a recorded answer are for; default: the passport's. */
   readonly precision?: VerifyPrecision;
   /** Build the engine again from `against`, as its passport states it, and compare. */
   readonly rebuild?: boolean;

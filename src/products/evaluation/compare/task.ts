@@ -44,9 +44,9 @@ export interface TaskRequest
       'model' | 'instances' | 'imagesDir' | 'preprocess' | 'imgsz' | 'output' | 'variant' | 'open'
     >,
     Omit<ScorerRequest, 'bundle'> {
-  /** What is compared: for speech the meta file that belongs to folders of engines. */
+  /** The model to compare: for speech the meta file that belongs to folders of engines. */
   readonly model: string;
-  /** What `model` is compared with: `FILE` or `NAME=FILE`. */
+  /** The files that `model` is compared with: `FILE` or `NAME=FILE`. */
   readonly candidates?: readonly string[];
 }
 
@@ -58,7 +58,7 @@ interface VariantFolder {
 /** One way to score a model on data. */
 export interface ComparedTask {
   readonly id: ComparedTaskId;
-  /** How images are prepared; null for speech. */
+  /** The preparation of images; null for speech. */
   readonly preprocess: string | null;
   /** Width and height of images where the model leaves them open. */
   readonly imgsz: number;
