@@ -120,14 +120,14 @@ describe('phases', () => {
     expect(phases.map(({ status }) => status)).toEqual(['failed', 'not-reached']);
   });
 
-  test('what a library says reaches the log of its phase and the listener', async () => {
+  test('what a library logs reaches the log of its phase and the listener', async () => {
     const { logged, events } = await run([first]);
     const line = { type: 'log', source: 'library', severity: 'warning', message: 'careful' };
     expect(logged).toContainEqual(['first', line]);
     expect(events).toContainEqual(line);
   });
 
-  test('that fails says which known issues its lines show, and one that passes which it hides', async () => {
+  test('that fails reports the known issues that its lines show, and one that passes which it hides', async () => {
     const line = 'Requested amount of GPU memory (1024 bytes) could not be allocated.';
     const says = (ending: () => Promise<never>): Phase<Found> => ({
       ...second,

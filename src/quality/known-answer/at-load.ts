@@ -34,7 +34,7 @@ export const checkedSessionOptions = {
     group: 'Engine loading',
     advanced: true,
     describe:
-      'engines with a known answer: refuse one that gives another, or warn of it; once for each GPU, driver and library',
+      'engines with a known answer: reject one with another answer, or warn of it; once for each GPU, driver and library',
     default: 'off',
   }),
   ...contextOptions,

@@ -386,7 +386,8 @@ function fitted(answer: KnownAnswer): KnownAnswer {
   const summed = answer.cases.findLastIndex(({ outputs }) =>
     outputs.some(({ slices }) => slices?.sums.length),
   );
-  const less = places > 16 ? coarser : summed >= 0 ? sizesOnly : places > 4 ? coarser : undefined;
+  const hasSums = places <= 16 && summed >= 0;
+  const less = hasSums ? sizesOnly : places > 4 ? coarser : undefined;
   if (less !== undefined) {
     const cases = answer.cases.map((each, at) =>
       less === sizesOnly && at !== summed ? each : { ...each, outputs: each.outputs.map((one) => less(one)) },

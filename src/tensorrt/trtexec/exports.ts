@@ -182,13 +182,7 @@ function tensorOf(name: string, dimensions: string, list: string, path: string):
 }
 
 const printedValue = (text: string): number =>
-  /^-?inf$/i.test(text)
-    ? text.startsWith('-')
-      ? -Infinity
-      : Infinity
-    : text === ''
-      ? Number.NaN
-      : Number(text);
+  text === '' ? Number.NaN : Number(text.replace(/^(-?)inf$/i, '$1Infinity'));
 
 const invalid = (path: string, why: string) =>
   new TrtforgeError('TF_TRTEXEC_EXPORT_INVALID', `${path} is not an export of trtexec: ${why}.`);

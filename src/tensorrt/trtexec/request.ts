@@ -119,12 +119,12 @@ export const paceOptions = {
     default: 3,
     make: (seconds: number) => seconds * 1000,
   }),
-  /** At least so many timed runs of each stream, however long they take. */
+  /** At least this many timed runs of each stream, however long they take. */
   iterations: needed(is.whole(1, 10_000_000), {
     flags: '--iterations <n>',
     ...measuring,
     advanced: true,
-    describe: 'at least so many inferences, however long they take',
+    describe: 'at least this many inferences, however long they take',
     default: 10,
   }),
   /** Pause between runs. */

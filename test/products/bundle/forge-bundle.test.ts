@@ -88,7 +88,7 @@ describe('a bundle through forge', () => {
     expect(written('report.md')).toContain('**What to do:**');
   });
 
-  test('says of each component what its builder’s lines show although it passed, and nothing of harmless ones', async () => {
+  test('reports of each component what its builder’s lines show although it passed, and nothing of harmless ones', async () => {
     const { build } = recordingBuilder();
     const says = (model: string) =>
       model.includes('joint')

@@ -51,7 +51,7 @@ function builderFor(name: string, precision: 'as-is' | 'fp16' = 'as-is', fails =
 }
 
 describe('engines built by the library', () => {
-  test('min = 1, opt = max, in the layout’s place, with a log that says whose it is', async () => {
+  test('min = 1, opt = max, in the layout’s place, with a log that names its source', async () => {
     const { builder, paths, logs } = builderFor('first');
     const engine = await builder.build(8);
     expect(engine).toMatchObject({
@@ -81,7 +81,7 @@ describe('engines built by the library', () => {
     expect(await builder.find(8)).toBeNull();
   });
 
-  test('one that the store has is not built, and no log tells of a build that was not', async () => {
+  test('one that the store has is not built, and no log has a build that did not happen', async () => {
     await builderFor('one').builder.build(32);
     const { builder, logs, count } = builderFor('other');
     await builder.build(32);

@@ -117,7 +117,7 @@ describe('measuring with trtforge’s own bench', () => {
   });
 });
 
-test('trtexec is told where its log goes', async () => {
+test('trtexec gets the place of its log', async () => {
   const { meter, asked } = meterOver('trtexec');
   await meter.measure(engine, 8, '/logs/trtexec_b8.log');
   expect(asked[0]?.context.trtexecLog).toBe('/logs/trtexec_b8.log');

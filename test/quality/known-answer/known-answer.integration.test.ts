@@ -259,7 +259,7 @@ describe('an output of boxes in pixels beside scores', () => {
     expect({ outcome, left }).toEqual({ outcome: 'pass', left: [expect.stringContaining('output0')] });
   });
 
-  it('is refused by a session, with the position', async () => {
+  it('is rejected by a session, with the position', async () => {
     writePassport(detector);
     rmSync(join(folder, 'cache'), { recursive: true, force: true });
     const addon = detectorEngine(detectorFaults['scores that are 0']);
@@ -298,7 +298,7 @@ describe('a session that is opened with a check', () => {
   };
   const forget = () => rmSync(join(folder, 'cache'), { recursive: true, force: true });
 
-  it('refuses an engine with a wrong answer, by output, place, values and the line that searches the cause', async () => {
+  it('rejects an engine with a wrong answer, by output, place, values and the line that searches the cause', async () => {
     forget();
     await expect(open('other weights', 'refuse').opened).rejects.toMatchObject({
       code: 'TF_ENGINE_WRONG_ANSWER',
@@ -353,7 +353,7 @@ describe('a session that is opened with a check', () => {
     expect(existsSync(join(folder, 'cache'))).toBe(false);
   });
 
-  it('does not refuse what has no answer, and says so', async () => {
+  it('does not reject what has no answer, and reports it', async () => {
     forget();
     writePassport(undefined);
     const events: WorkEvent[] = [];

@@ -125,6 +125,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
         : appended,
     );
     const narrow = resolved.narrow || flags.length > 0;
+    const allowed = narrow ? 'mixed' : tf32 ? 'tf32' : 'fp32';
     const { isFloat8 } = prepared;
     const config = isFloat8 ? [...withoutRewriting, ...resolved.config] : resolved.config;
     const outputs = prepared.outputs.map(({ name }) => name);
@@ -154,7 +155,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
       given,
       prepared: {
         ...prepared,
-        arithmetic: arithmetic !== 'fp32' ? arithmetic : narrow ? 'mixed' : tf32 ? 'tf32' : 'fp32',
+        arithmetic: arithmetic === 'fp32' ? allowed : arithmetic,
       },
       backend: ortBackend(opened.version, options, { tf32: tf32 === true, tensorrt: opened.tensorrt }),
       facts: {

@@ -4,7 +4,7 @@ import type { ByteRange } from './objects.js';
 /** Large enough that signing and round trips vanish, small enough that a cut connection costs little. S3 wants at least 5 MiB. */
 const PART_BYTES = 16 << 20;
 export const PARTS_AT_ONCE = 4;
-/** S3 takes at most so many parts; larger files get larger parts. */
+/** S3 takes at most this many parts; larger files get larger parts. */
 const MOST_PARTS = 10_000;
 
 /** The ranges a file of `bytes` is moved in: equal parts, the last shorter. */

@@ -62,7 +62,7 @@ export interface ModelShapes {
 
 /** Functions that call each other deeper than this are taken for a cycle, which ONNX forbids. */
 const MOST_CALLS = 32;
-/** Functions and loops multiply: past so many nodes the rest stays unknown. */
+/** Functions and loops multiply: past this many nodes the rest stays unknown. */
 const MOST_STEPS = 50_000;
 /** No runtime takes tensors of more axes, and a chain of Gather doubles them with every node. */
 const MOST_AXES = 64;

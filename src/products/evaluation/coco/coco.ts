@@ -19,7 +19,7 @@ export interface CocoRequest {
   readonly detections: string;
   /** A file with the ids of the images to score, one a line; default all of the instances. */
   readonly imageIds?: string | undefined;
-  /** Up to so many images that the ids or the detections name and the instances lack are left out; default none. */
+  /** Up to this many images that the ids or the detections name and the instances lack are left out; default none. */
   readonly allowMissing?: number | undefined;
 }
 

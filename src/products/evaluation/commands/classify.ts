@@ -29,7 +29,7 @@ export const command = defineCommand({
     }),
     allowMissing: {
       ...allowMissing,
-      describe: 'so many images may have no file, or one that cannot be read; they are left out',
+      describe: 'this many images may have no file, or one that cannot be read; they are left out',
     },
     preprocess,
   },

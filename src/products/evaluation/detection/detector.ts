@@ -234,7 +234,7 @@ export interface SuppressionOptions {
   readonly overlap: number;
   /** Boxes of different classes suppress one another, too. */
   readonly classAgnostic: boolean;
-  /** Only so many candidates of the highest score are looked at. */
+  /** Only this many candidates of the highest score are looked at. */
   readonly topK: number;
   readonly maxDetections: number;
 }

@@ -18,7 +18,7 @@ export interface EvaluateDetectorRequest extends DetectorRequest {
   readonly imageIds?: string | undefined;
   /** So many images of the lowest ids. */
   readonly maxImages?: number | undefined;
-  /** Up to so many images may be missing or unreadable; default none. */
+  /** Up to this many images may be missing or unreadable; default none. */
   readonly allowMissing?: number | undefined;
   /** Folder for metrics.json and detections.json. */
   readonly output?: string | undefined;

@@ -102,7 +102,7 @@ export async function evaluate<S extends Sample, R>(
   };
 }
 
-/** Of runs that took so many milliseconds each. */
+/** Of runs that took this many milliseconds each. */
 export function latencyOf(times: readonly number[]): Latency {
   if (times.length === 0) return null;
   const sorted = Float64Array.from(times).sort();

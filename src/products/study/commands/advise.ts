@@ -66,7 +66,7 @@ const commandOptions = {
   images: text({ ...imagesFolder }),
   maxImages: option({
     flags: '--max-images <n>',
-    describe: 'score only so many images, those of the lowest ids or names (default: all)',
+    describe: 'score only this many images, those of the lowest ids or names (default: all)',
     parse: integer(1),
   }),
   labels: text({

@@ -61,7 +61,7 @@ const commandOptions = {
   }),
   budget: option({
     flags: '--budget <count>',
-    describe: 'try at most so many candidates (default: 40)',
+    describe: 'try at most this many candidates (default: 40)',
     parse: integer(1, 100_000),
   }),
   precision: choice({
