@@ -161,7 +161,7 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
       );
       return samples.length === 0 ? undefined : calibrationOf({ ...own, data: samples });
     },
-    observe: async (model, { emit, signal }) => {
+    observe: async (model, { emit, signal, pluginTypes }) => {
       ran = 0;
       kept();
       // A cache has the ranges of what is quantized only.
@@ -172,9 +172,9 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
         counted(signal),
       ]);
       const total = totalOf(sources());
-      return onSample(observeRanges(model, samples, open, { emit, signal, total }));
+      return onSample(observeRanges(model, samples, open, { emit, signal, total, pluginTypes }));
     },
-    calibrate: async (model, tensors, { emit, signal, dtype, channels }) => {
+    calibrate: async (model, tensors, { emit, signal, dtype, channels, pluginTypes }) => {
       ran = 0;
       const used: ChosenMethod = dtype === null ? MAX : chosen;
       const run = async (by: ChosenMethod, listener: EventListener) => {
@@ -184,7 +184,15 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
           counted(signal),
         ]);
         const total = totalOf(sources());
-        const context = { method: by, dtype: dtype ?? undefined, channels, emit: listener, signal, total };
+        const context = {
+          method: by,
+          dtype: dtype ?? undefined,
+          channels,
+          emit: listener,
+          signal,
+          total,
+          pluginTypes,
+        };
         const sampleName = () => origin;
         return onSample(calibrateTensors(model, tensors, samples, open, { ...context, sampleName }));
       };

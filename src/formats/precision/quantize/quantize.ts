@@ -80,7 +80,10 @@ export async function quantizeModel(
     names.length === 0 || calibrate === undefined
       ? new Map()
       : await inPhase('calibrate', emit, () =>
-          calibrate(path, names, { emit, signal, channels, dtype: format.activations ? dtype : null }),
+          calibrate(path, names, {
+            ...{ emit, signal, channels, pluginTypes: options.pluginTypes },
+            dtype: format.activations ? dtype : null,
+          }),
         );
   const storedScale = storedScales(rest);
   const weights = await inPhase('scales', emit, () =>
