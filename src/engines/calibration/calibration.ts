@@ -161,7 +161,7 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
       );
       return samples.length === 0 ? undefined : calibrationOf({ ...own, data: samples });
     },
-    observe: async (model, work) => {
+    observe: async (model, { pluginTypes, ...work }) => {
       ran = 0;
       kept();
       // A cache has the ranges of what is quantized only.
@@ -172,7 +172,7 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
         counted(work.signal),
       ]);
       const total = totalOf(sources());
-      return onSample(observeRanges(model, samples, open, { ...work, total }));
+      return onSample(observeRanges(model, samples, open, { ...work, total, pluginTypes }));
     },
     calibrate: async (model, tensors, { dtype, channels, ...work }) => {
       ran = 0;

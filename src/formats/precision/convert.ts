@@ -98,7 +98,9 @@ async function convert(
   const isObserved = asked.quantization === undefined || options.dataMax !== undefined;
   const observed =
     isObserved && calibration !== undefined
-      ? await inPhase('calibrate', emit, () => calibration.observe(inputPath, work))
+      ? await inPhase('calibrate', emit, () =>
+          calibration.observe(inputPath, { ...work, pluginTypes: options.pluginTypes }),
+        )
       : undefined;
   let started = performance.now();
   return editModel(inputPath, async (model) => {

@@ -95,7 +95,7 @@ export function calibrateTensors<S extends ObservingSession>(
         );
       });
     },
-    signal,
+    context,
   );
 }
 

@@ -78,7 +78,12 @@ export async function quantizeModel(
     names.length === 0 || calibrate === undefined
       ? new Map()
       : await inPhase('calibrate', work.emit, () =>
-          calibrate(path, names, { ...work, channels, dtype: format.activations ? dtype : null }),
+          calibrate(path, names, {
+            ...work,
+            channels,
+            pluginTypes: options.pluginTypes,
+            dtype: format.activations ? dtype : null,
+          }),
         );
   const storedScale = storedScales(rest);
   const weights = await inPhase('scales', work.emit, () =>
