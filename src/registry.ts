@@ -1,4 +1,4 @@
-import { afterFailureOfProducts } from './cli/command.js';
+import { afterFailureOfProducts, healerOfProducts } from './cli/command.js';
 import { core } from './cli/commands/core.js';
 import { bundle } from './products/bundle/product.js';
 import { deepstream } from './products/deepstream/product.js';
@@ -13,3 +13,6 @@ export const products = [core, study, bundle, streaming, deepstream, evaluation,
 
 /** What goes on after a failed comparison, for the library. */
 export const afterFailure = afterFailureOfProducts(products);
+
+/** What searches with `heal`, for the library. */
+export const healer = healerOfProducts(products);

@@ -44,8 +44,13 @@ export const decidingVerification = ({
     : (engineVerification ?? verification);
 
 /** The command lines that go on from what a run found. */
-export const nextOf = (result: Parameters<typeof decidingVerification>[0]): readonly string[] => {
-  const line = decidingVerification(result)?.next?.bisect ?? null;
+export const nextOf = (
+  result: Parameters<typeof decidingVerification>[0] & Pick<ForgeResult, 'repeat' | 'heal'>,
+): readonly string[] => {
+  const { repeat, heal } = result;
+  const next = decidingVerification(result)?.next;
+  const isOpen = heal !== null && heal.outcome !== 'none' && !heal.isSmallest;
+  const line = isOpen ? repeat : next && repeat !== null ? `${repeat} --heal` : (next?.bisect ?? null);
   return line === null ? [] : [line];
 };
 

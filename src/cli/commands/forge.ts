@@ -25,6 +25,7 @@ import {
   afterFailureOfProducts,
   type CommandContext,
   defineCommand,
+  healerOfProducts,
   sectionsOfProducts,
   type TextOutput,
 } from '../command.js';
@@ -48,6 +49,7 @@ export const forgeOptions = {
     parse: parsePhases,
     repeat: true,
   }),
+  heal: requestOptions.heal,
   ...comparisonOptions,
   ...advanced({
     seed: comparisonOptions.seed,
@@ -79,6 +81,7 @@ const forgeRequest = (
       builder: options.builder,
       runRoot: options.runRoot,
       skip: options.skip.flat(),
+      heal: options.heal,
       verify: comparisonOptionsOf(options),
       ...valuesOf(onlyLoadOptions, options),
       verbose: context.verbose ?? false,
@@ -100,7 +103,8 @@ export const command = defineCommand({
     const { request, profileFrom } = await forgeRequest(model, options, context);
     const sections = await sectionsOfProducts(context.products);
     const afterFailure = afterFailureOfProducts(context.products);
-    return forge(request, { ...context, profileFrom, sections, afterFailure });
+    const healer = healerOfProducts(context.products);
+    return forge(request, { ...context, profileFrom, sections, afterFailure, healer });
   }),
   plan: async ([model = ''], options, context) => {
     const { request, profileFrom } = await forgeRequest(model, options, context);
