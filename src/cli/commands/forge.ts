@@ -19,6 +19,7 @@ import {
   missLines,
   nextOf,
   outcomeWord,
+  priceTable,
   speedSentence,
 } from '../../report/sentences.js';
 import {
@@ -37,7 +38,7 @@ import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.j
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { type Plan, step } from '../plan.js';
-import { messageLines, renderWarnings } from '../text.js';
+import { messageLines, renderWarnings, table } from '../text.js';
 
 export const forgeOptions = {
   runRoot: requestOptions.runRoot,
@@ -153,6 +154,11 @@ function render(result: ForgeResult, output: TextOutput): void {
   if (error !== null) line(`  ${colors.dim('→')} ${error.remedy}`);
   for (const next of nextOf(result)) line(`${colors.dim('Next:')} ${next}`);
   line();
+  if (result.heal !== null) {
+    const { columns, rows } = priceTable(result.heal);
+    for (const row of table(columns, rows)) line(row);
+    line();
+  }
   if (verification !== null) line(verifyHeadline(verification));
   if (result.engineVerification !== null) line(`The engine: ${verifyHeadline(result.engineVerification)}`);
   if (conversion !== null) line(conversionSentence(conversion));
