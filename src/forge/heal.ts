@@ -1,17 +1,19 @@
 import { join } from 'node:path';
+import { FEWEST_SAMPLES } from '../engines/calibration/sample-part.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
-import { nodeLabel } from '../formats/onnx/graph.js';
+import { nodeLabel } from '../formats/onnx/dtype-inference.js';
 import { editModel } from '../formats/onnx/model.js';
 import { inferShapes } from '../formats/onnx/shapes/infer.js';
 import { isNumber } from '../formats/onnx/shapes/size.js';
 import type { ConversionResult } from '../formats/precision/conversion.js';
 import { normalise } from '../formats/precision/normalise.js';
 import { verifyHeadline } from '../quality/verify/headline.js';
-import type { VerifyContext, VerifyRequest } from '../quality/verify/request.js';
+import type { SampleData, VerifyContext, VerifyRequest } from '../quality/verify/request.js';
+import type { VerifyResult } from '../quality/verify/result.js';
 import type { Heal } from '../report/result.js';
 import { computedNodes, decidingVerification } from '../report/sentences.js';
 import { engineRequest, whyEngineIdle } from './engine-phases.js';
-import { builtShapes, judgingData, typedModelRequest } from './model-phases.js';
+import { judgingData, typedModelRequest } from './model-phases.js';
 import type { Healing, HealRequest } from './options.js';
 import type { PhaseRun } from './phase.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
@@ -42,14 +44,14 @@ export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: Phas
   if (healing === undefined) return null;
   const { outcome, isSmallest, raised, tf32, tried, seen, headline, reasons, conversion } = healing;
   if (outcome === 'found') {
-    const data = judgingData(run.options);
+    const { verdict: data } = divided(judgingData(run.options), deciding);
     const again: Run = {
       ...run,
       options: {
         ...run.options,
         conversion,
         ...(tf32 ? {} : { settings: { ...settings!, flags: [...(settings?.flags ?? []), 'no-tf32'] } }),
-        verify: { ...verify, seed: (verify?.seed ?? 0) + 1, data: data && { ...data, part: 'held-out' } },
+        verify: { ...verify, seed: (verify?.seed ?? 0) + 1, data },
       },
       root: {
         ...run.root,
@@ -88,6 +90,14 @@ const judged = ({ verification, engineVerification }: Partial<Forged>) =>
     engineVerification: engineVerification ?? null,
   });
 
+/** The samples that the search may see, and those of the verdict. Of few that are held out of the ranges none is left for a search: it sees those that made the ranges. */
+function divided(data: SampleData | undefined, failed: VerifyResult | null) {
+  if (data === undefined) return { search: undefined, verdict: undefined };
+  const isFew = data.part === 'held-out' && (failed?.samplesFrom?.available ?? 0) < FEWEST_SAMPLES;
+  if (isFew) return { search: { ...data, part: 'calibration' }, verdict: data } as const;
+  return { search: { ...data, share: 'search' }, verdict: { ...data, share: 'verdict' } } as const;
+}
+
 /** Searches by the comparison that failed, on the samples that are not held out for the verdict. What cannot be searched is not healed. */
 async function searched(
   run: Run,
@@ -97,7 +107,7 @@ async function searched(
   const { conversion = {} } = run.options;
   const isOfEngine = judged(found) === found.engineVerification;
   const { data, ...request } = isOfEngine ? engineRequest(run, found) : typedModelRequest(run, found);
-  const failed: VerifyRequest = { ...request, data: data && { ...data, part: 'calibration' } };
+  const failed: VerifyRequest = { ...request, data: divided(data, judged(found)).search };
   const precision = found.conversion?.precision ?? null;
   try {
     const request = { failed, precision, conversion, folder, limitMs };
@@ -124,18 +134,19 @@ async function priceOf(what: Price['what'], run: Run, found: Partial<Forged>): P
   };
 }
 
-/** Share of the FLOPs, at the sizes that the engine is built for, of nodes that have not the lowest precision. */
+/** Share of the FLOPs, at the sizes that were verified first, of nodes that have not the lowest precision. */
 async function higherShare(
   { options: { model } }: Run,
-  { prepared }: Partial<Forged>,
+  found: Partial<Forged>,
   { quantization, kept }: ConversionResult,
 ): Promise<number | null> {
+  const sizes = new Map(judged(found)?.inputs.map(({ name, shape }) => [name, shape]));
   const lowest = quantization?.nodes.flatMap(({ node, quantized }) => (quantized ? [node] : []));
   const named = new Set(lowest ?? kept.map(({ node }) => node));
   return editModel(model, async (opened) => {
     normalise(opened.proto);
     let [total, own] = [0, 0];
-    for (const [node, { flops }] of inferShapes(opened, builtShapes(prepared)).nodes) {
+    for (const [node, { flops }] of inferShapes(opened, sizes).nodes) {
       if (!isNumber(flops)) continue;
       total += flops;
       if (named.has(nodeLabel(node))) own += flops;

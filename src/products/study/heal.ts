@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
+import { plural } from '../../base/text/quantity.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
@@ -49,7 +50,8 @@ export const heal: Healer = async (request, context) => {
       codes === undefined || isEngineFile(failed.candidate)
         ? await healNodes(setting, context)
         : await healCodes(setting, codes, context);
-    return { ...found, conversion: { ...found.conversion, calibration: own } };
+    // It may pass without any code.
+    return { ...found, conversion: { ...found.conversion, calibration: own, allowUnconverted: true } };
   } finally {
     pending.remove();
   }
@@ -79,6 +81,11 @@ async function healNodes(setting: Setting, context: VerifyContext): Promise<Heal
 
 const NOT_SEEN = 'It does not fail on the samples that the search may see.';
 
+/** What the search may use of the limits: other samples use more of them. */
+const WITHIN = 0.8;
+/** A failure by another reason than a limit. */
+const BEYOND = 2;
+
 /** The most that keeps its codes. Where it fails without any as well, nodes need FP32. */
 async function healCodes(
   setting: Setting,
@@ -99,9 +106,12 @@ async function healCodes(
   const units = await unitsOf(model, format.id, conversion, sizes);
   const fp32 = await openFp32Judge(model, await judgedTensors(model), samples, { work, threads, context });
   const scorer: Scorer = {
-    ...{ task: 'verify', name: 'within tolerance', unit: '', higherIsBetter: true },
+    ...{ task: 'verify', name: 'share of the limits', unit: '', higherIsBetter: false },
     digest: async () => sha256(canonicalJson([failed.atol ?? [], failed.rtol ?? []])),
-    score: async (candidate) => Number((await judge({ model: candidate, engine: null })).outcome === 'pass'),
+    score: async (candidate) => {
+      const { outcome, used } = await judge({ model: candidate, engine: null });
+      return outcome === 'pass' ? used : Math.max(BEYOND, Math.min(used, Number.MAX_VALUE));
+    },
   };
   const asked = { model, precision: format.id, options: conversion };
   const question = await questionOf(asked, samples, await scorer.digest());
@@ -111,7 +121,7 @@ async function healCodes(
   const healed = (outcome: Healing['outcome'], chosen: readonly Unit[], isSmallest: boolean): Healing => {
     const change = choices.change(chosen);
     const all = units.units.length;
-    const most = isSmallest ? 'at most' : 'so far';
+
     return {
       outcome,
       isSmallest,
@@ -122,20 +132,20 @@ async function healCodes(
       seen: reference.samples,
       headline:
         outcome === 'found'
-          ? `It passes with ${most} ${chosen.length} of ${all} units in ${format.label}.`
+          ? `It passes with ${chosen.length} of ${plural(all, 'unit')} in ${format.label}.`
           : TIME_ENDED,
       reasons: [],
     };
   };
   try {
-    const search = new BudgetSearch(units, choices, { kind: 'metric', drop: 0.5 }, within);
+    const search = new BudgetSearch(units, choices, { kind: 'metric', drop: WITHIN }, within);
     return healed('found', (await search.run(format.activations)).units, true);
   } catch (error) {
     throwIfCancelled(context.signal, 'searching');
     if (error instanceof TrtforgeError && error.code === 'TF_BUDGET_UNREACHABLE')
       return healNodes(setting, context);
     if (!limit.aborted) throw error;
-    const passing = choices.all.filter(({ role, metric }) => role === 'set' && metric === 1);
+    const passing = choices.all.filter(({ role, metric }) => role === 'set' && metric! <= WITHIN);
     const [best] = passing.sort((a, b) => b.units.length - a.units.length);
     const chosen = units.units.filter(({ name }) => best?.units.includes(name));
     return healed(best === undefined ? 'ended' : 'found', chosen, false);

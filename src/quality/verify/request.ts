@@ -24,6 +24,8 @@ export const sampleOptions = {
   ...judgingSampleOptions,
   /** Of the engine that runs them: samples that fit in none are left out. Default: all fit. */
   profiles: optional(is.list<Profile>()),
+  /** Of those: what a search may see, which is all that made ranges too, or the rest, for the verdict on what it finds. */
+  share: optional(is.words('search', 'verdict')),
 };
 
 export interface SampleData extends OptionsOf<typeof sampleOptions> {}

@@ -132,13 +132,17 @@ export const knownSamples = (samples: readonly NamedTensors[], origin: string): 
   headRoom: [],
 });
 
-const sourcesOf = (
-  { files, part, preprocess, imgsz }: SampleData,
+function sourcesOf(
+  { files, part, share, preprocess, imgsz }: SampleData,
   counted?: (samples: number) => void,
-): readonly SampleSource[] => {
-  const sources = readSamples(namedOf(files), { preprocess, imgsz });
-  return part === undefined ? sources : [partOf(sources, part, counted)];
-};
+): readonly SampleSource[] {
+  const all = readSamples(namedOf(files), { preprocess, imgsz });
+  const own = part === undefined ? all : [partOf(all, part, share === undefined ? counted : undefined)];
+  if (share === undefined) return own;
+  if (share === 'verdict') return [partOf(own, 'held-out', counted)];
+  // What may be cut off comes last.
+  return [partOf(own, 'calibration', counted), ...(part === 'held-out' ? [partOf(all, 'calibration')] : [])];
+}
 
 const namedOf = (files: readonly string[]) => files.filter((file) => file !== 'random');
 
