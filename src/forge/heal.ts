@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { FEWEST_SAMPLES } from '../engines/calibration/sample-part.js';
+import { FEWEST_SAMPLES, type SamplePart } from '../engines/calibration/sample-part.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
 import { nodeLabel } from '../formats/onnx/dtype-inference.js';
 import { editModel } from '../formats/onnx/model.js';
@@ -8,13 +8,14 @@ import { isNumber } from '../formats/onnx/shapes/size.js';
 import type { ConversionResult } from '../formats/precision/conversion.js';
 import { normalise } from '../formats/precision/normalise.js';
 import { verifyHeadline } from '../quality/verify/headline.js';
-import type { SampleData, VerifyContext, VerifyRequest } from '../quality/verify/request.js';
+import type { SampleInfo } from '../quality/verify/judged.js';
+import type { SampleData, VerifyContext } from '../quality/verify/request.js';
 import type { VerifyResult } from '../quality/verify/result.js';
 import type { Heal } from '../report/result.js';
 import { computedNodes, decidingVerification } from '../report/sentences.js';
 import { engineRequest, whyEngineIdle } from './engine-phases.js';
 import { judgingData, typedModelRequest } from './model-phases.js';
-import type { Healing, HealRequest } from './options.js';
+import type { ComparisonOptions, ForgeOptions, Healing, HealRequest } from './options.js';
 import type { PhaseRun } from './phase.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
 
@@ -22,67 +23,64 @@ type PhasesOf = (run: Run) => Readonly<Record<'decide' | 'make' | 'check', reado
 
 /**
  * After a failed comparison searches the smallest part in a higher precision, and goes through the phases again with it: what is found is verified on samples that the search has
- * not seen, another part of the user's or another seed. What failed stays where nothing is found, or what is found cannot be built. null where nothing failed.
+ * not seen, another share of the user's or another seed. Where that fails, or the search sees no failure, the next search sees those. null where nothing failed.
  */
 export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: PhasesOf): Promise<Heal | null> {
-  const { heal: limitMs, verify, settings } = run.options;
+  const { heal: limitMs } = run.options;
   const failed = phases.found;
   const deciding = judged(failed);
   if (limitMs === undefined || run.healer === undefined || phases.error !== null) return null;
   if (deciding?.verdicts.numeric !== 'fail') return null;
   const folder = join(run.root.path, 'heal');
+  const until = performance.now() + limitMs;
   let healing: Healing | undefined;
-  const search: ForgePhase = {
-    name: 'heal',
-    skip: () => null,
-    run: async (soFar, { emit, signal }) => {
-      healing = await searched(run, { ...soFar, limitMs, folder }, { emit, signal });
-      return { found: {}, detail: healing.headline };
-    },
-  };
-  await phases.advance([search]);
-  if (healing === undefined) return null;
-  const { outcome, isSmallest, raised, tf32, tried, seen, headline, reasons, conversion } = healing;
-  if (outcome === 'found') {
-    const { verdict: data } = divided(judgingData(run.options), deciding);
-    const again: Run = {
-      ...run,
-      options: {
-        ...run.options,
-        conversion,
-        ...(tf32 ? {} : { settings: { ...settings!, flags: [...(settings?.flags ?? []), 'no-tf32'] } }),
-        verify: { ...verify, seed: (verify?.seed ?? 0) + 1, data },
-      },
-      root: {
-        ...run.root,
-        typedModel: (model, precision) => run.root.typedModel(model, `${precision}.healed`),
-      },
+  for (const [index, judging] of attempts(run.options, deciding).entries()) {
+    const name = index === 0 ? 'heal' : `heal ${index + 1}`;
+    const search = async (...[, context]: Parameters<ForgePhase['run']>) => {
+      const left = {
+        limitMs: Math.max(1, Math.round(until - performance.now())),
+        folder: join(folder, name),
+      };
+      const found = await searched(run, failed, judging.search, left, context);
+      // What an earlier one has found stays the result.
+      if (healing === undefined || found.outcome !== 'none') healing = found;
+      return { found: {}, detail: found.headline };
     };
-    const { decide, make, check } = phasesOf(again);
+    await phases.advance([{ name, skip: () => null, run: search }]);
+    if (phases.error !== null || healing?.outcome === 'ended') break;
+    if (healing?.outcome !== 'found') continue;
+    const { decide, make, check } = phasesOf(healedRun(run, healing, judging.verdict));
     phases.found = { inspection: failed.inspection };
     await phases.advance([...decide.slice(1), ...make, ...check].map((phase) => named(phase, 'healed')));
     if (phases.error !== null) phases.found = failed;
+    if (phases.error !== null || judged(phases.found)?.outcome !== 'fail') break;
   }
-  const before = new Set(seen.flatMap(({ kind, origin }) => (kind === 'edge' ? [] : [origin])));
-  const own = judged(phases.found)?.samplesFrom?.samples.filter(({ kind }) => kind !== 'edge') ?? [];
+  if (healing === undefined) return null;
+  const { conversion: _, raised, seen, reasons, ...more } = healing;
+  const isReal = ({ kind }: SampleInfo) => kind !== 'edge';
+  const before = new Set(seen.filter(isReal).map(({ origin }) => origin));
+  const own = judged(phases.found)?.samplesFrom?.samples.filter(isReal) ?? [];
   const prices = [await priceOf('failed', run, failed)];
-  if (outcome === 'found')
+  if (healing.outcome === 'found')
     prices.push(await priceOf('healed', run, phases.found), await fp32Price(run, phasesOf, phases));
   return {
-    ...{
-      outcome,
-      headline,
-      reasons: [...reasons],
-      failed: verifyHeadline(deciding),
-      isSmallest,
-      tried,
-      limitMs,
-      folder,
-    },
-    ...{ nodes: [...raised.nodes], to: raised.to, tf32, prices },
+    ...{ ...more, reasons: [...reasons], failed: verifyHeadline(deciding), limitMs, folder },
+    ...{ ...raised, nodes: [...raised.nodes], prices },
     isUnseen: own.length > 0 && own.every(({ origin }) => !before.has(origin)),
   };
 }
+
+/** The same run with what a search found. */
+const healedRun = (run: Run, { conversion, tf32 }: Healing, verify: Judging): Run => {
+  const { options, root } = run;
+  const { settings } = options;
+  const noTf32 = { settings: { ...settings!, flags: [...(settings?.flags ?? []), 'no-tf32'] } };
+  return {
+    ...run,
+    options: { ...options, conversion, ...(tf32 ? {} : noTf32), verify: { ...options.verify, ...verify } },
+    root: { ...root, typedModel: (model, precision) => root.typedModel(model, `${precision}.healed`) },
+  };
+};
 
 const judged = ({ verification, engineVerification }: Partial<Forged>) =>
   decidingVerification({
@@ -90,34 +88,52 @@ const judged = ({ verification, engineVerification }: Partial<Forged>) =>
     engineVerification: engineVerification ?? null,
   });
 
-/** The samples that the search may see, and those of the verdict. Of few that are held out of the ranges none is left for a search: it sees those that made the ranges. */
-function divided(data: SampleData | undefined, failed: VerifyResult | null) {
-  if (data === undefined) return { search: undefined, verdict: undefined };
-  const isFew = data.part === 'held-out' && (failed?.samplesFrom?.available ?? 0) < FEWEST_SAMPLES;
-  if (isFew) return { search: { ...data, part: 'calibration' }, verdict: data } as const;
-  return { search: { ...data, share: 'search' }, verdict: { ...data, share: 'verdict' } } as const;
+/** By which samples candidates, or a result, are judged. */
+type Judging = Pick<ComparisonOptions, 'seed' | 'data'>;
+
+/** What each search sees, and what judges its result: what the one before was judged by. Of few samples beside those of the ranges all judge, and the search sees the latter. */
+function attempts({ verify, ...options }: ForgeOptions, { samplesFrom }: VerifyResult) {
+  const { seed = 0 } = verify ?? {};
+  const data = judgingData({ verify, ...options });
+  const isHeldOut = data?.part === 'held-out';
+  const shared = (...shares: readonly SamplePart[][]) => data && { ...data, shares };
+  const pair = (search: SampleData | undefined, verdict: SampleData | undefined, at = 0) => ({
+    search: { seed: seed + at, data: search },
+    verdict: { seed: seed + at + 1, data: verdict },
+  });
+  if (isHeldOut && (samplesFrom?.available ?? 0) < FEWEST_SAMPLES)
+    return [pair(shared(['calibration']), data)];
+  const of: SamplePart[] = isHeldOut ? ['held-out'] : [];
+  const made: SamplePart[][] = isHeldOut ? [['calibration']] : [];
+  const [one, other]: SamplePart[][] = [
+    [...of, 'calibration'],
+    [...of, 'held-out'],
+  ];
+  return [pair(shared(one!, ...made), shared(other!)), pair(shared(other!, ...made), shared(one!), 1)];
 }
 
-/** Searches by the comparison that failed, on the samples that are not held out for the verdict. What cannot be searched is not healed. */
+/** Searches by the comparison that failed. What cannot be searched is not healed. */
 async function searched(
   run: Run,
-  { limitMs, folder, ...found }: Partial<Forged> & Pick<HealRequest, 'limitMs' | 'folder'>,
+  found: Partial<Forged>,
+  judging: Judging,
+  place: Pick<HealRequest, 'limitMs' | 'folder'>,
   context: VerifyContext,
 ): Promise<Healing> {
   const { conversion = {} } = run.options;
   const isOfEngine = judged(found) === found.engineVerification;
   const { data, ...request } = isOfEngine ? engineRequest(run, found) : typedModelRequest(run, found);
-  const failed: VerifyRequest = { ...request, data: divided(data, judged(found)).search };
+  const failed = { ...request, ...judging, data: judging.data && { ...data, ...judging.data } };
   const precision = found.conversion?.precision ?? null;
   try {
-    const request = { failed, precision, conversion, folder, limitMs };
-    return await run.healer!(request, { ...context, environment: run.environment });
+    const asked = { failed, precision, conversion, ...place };
+    return await run.healer!(asked, { ...context, environment: run.environment });
   } catch (error) {
     const isOfModel = error instanceof TrtforgeError && error.exitCode === ExitCode.badInput;
     if (!isOfModel || error.code === 'TF_CANCELLED') throw error;
-    const none = { isSmallest: false, raised: { nodes: [], to: 'fp32' }, tf32: true, tried: 0, seen: [] };
-    const reasons = error.remedy === '' ? [] : [error.remedy];
-    return { ...none, outcome: 'none', conversion, headline: error.message, reasons };
+    const raised = { nodes: [], to: 'fp32', option: 'keep-nodes' } as const;
+    const none = { isSmallest: false, raised, tf32: true, tried: 0, seen: [] };
+    return { ...none, outcome: 'none', conversion, headline: error.message, reasons: [error.remedy] };
   }
 }
 

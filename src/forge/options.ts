@@ -10,6 +10,7 @@ import type { SampleInfo } from '../quality/verify/judged.js';
 import { judgingOptions, type VerifyContext, type VerifyRequest } from '../quality/verify/request.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
 import type { RunRootSections } from '../report/pages/kind.js';
+import type { Heal } from '../report/result.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, the comparisons, the measurement. */
@@ -63,8 +64,8 @@ export interface Healing {
   readonly outcome: 'found' | 'ended' | 'none';
   /** Whether the search came to its end. */
   readonly isSmallest: boolean;
-  /** Nodes by name, and what they are in. */
-  readonly raised: { readonly nodes: readonly string[]; readonly to: string };
+  /** Nodes by name, what they are in, and the option of a conversion that names them. */
+  readonly raised: Pick<Heal, 'to' | 'option'> & { readonly nodes: readonly string[] };
   /** The conversion of what passes. */
   readonly conversion: ConversionOptions;
   /** False: it passes without TF32. */

@@ -64,6 +64,8 @@ const healSchema = z.object({
   /** What the search raised, by name, to which precision. */
   nodes: z.array(z.string()),
   to: z.string(),
+  /** The option that names them, as patterns. */
+  option: z.enum(['keep-nodes', 'high-precision-nodes']),
   /** False: the engine is built without TF32. */
   tf32: z.boolean(),
   /** Whether the search came to its end within its time. */

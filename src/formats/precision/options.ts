@@ -60,8 +60,8 @@ export const judgingSampleOptions = {
     repeat: true,
   }),
   ...preparationOptions,
-  /** The samples that the ranges were not made of, or the others; default all. */
-  part: optional(is.words('held-out', 'calibration')),
+  /** The samples that the ranges were not made of; default all. */
+  part: optional(is.words('held-out')),
 };
 
 export interface JudgingSamples extends OptionsOf<typeof judgingSampleOptions> {}

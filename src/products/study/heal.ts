@@ -62,15 +62,16 @@ async function healNodes(setting: Setting, context: VerifyContext): Promise<Heal
   const asked = { ...failed, precision: precision ?? undefined, conversion, output: folder };
   const decided = await decideBisect({ ...asked, budget: Number.MAX_SAFE_INTEGER }, context);
   const place = { output: folder, work };
-  const { finding, trials, judge } = await searchFailure({ ...decided, until }, place, context);
+  const found = await searchFailure({ ...decided, until }, place, context);
+  const { finding, trials, judge } = found;
   const { outcome, cause, change, units } = finding;
   const isFound = outcome === 'pass' && cause !== 'none' && cause !== 'fusion';
   const isLate = cause !== 'none' && performance.now() >= until;
   return {
     outcome: isFound ? 'found' : isLate ? 'ended' : 'none',
     isSmallest: isFound && !(isLate && !finding.isMinimal),
-    raised: { nodes: units.map(({ name }) => name), to: 'fp32' },
-    conversion: changedOptions(conversion, change),
+    raised: { nodes: units.map(({ name }) => name), to: 'fp32', option: 'keep-nodes' },
+    conversion: changedOptions(found.conversion.options, change),
     tf32: change.tf32 ?? true,
     tried: trials.all.length,
     seen: judge.reference?.samples ?? [],
@@ -125,7 +126,11 @@ async function healCodes(
     return {
       outcome,
       isSmallest,
-      raised: { nodes: [...(change.unquantized ?? [])], to: conversion.rest ?? defaultFormat.id },
+      raised: {
+        nodes: [...(change.unquantized ?? [])],
+        to: conversion.rest ?? defaultFormat.id,
+        option: 'high-precision-nodes',
+      },
       conversion: changedOptions(conversion, change),
       tf32: true,
       tried: choices.all.length,
@@ -139,7 +144,9 @@ async function healCodes(
   };
   try {
     const search = new BudgetSearch(units, choices, { kind: 'metric', drop: WITHIN }, within);
-    return healed('found', (await search.run(format.activations)).units, true);
+    const { units: chosen } = await search.run(format.activations);
+    const isUnseen = chosen.length === units.units.length;
+    return { ...healed('found', chosen, true), ...(isUnseen && { outcome: 'none', headline: NOT_SEEN }) };
   } catch (error) {
     throwIfCancelled(context.signal, 'searching');
     if (error instanceof TrtforgeError && error.code === 'TF_BUDGET_UNREACHABLE')

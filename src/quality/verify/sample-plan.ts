@@ -3,7 +3,7 @@ import { throwIfCancelled } from '../../base/process/cancel.js';
 import { plural } from '../../base/text/quantity.js';
 import { typedSample } from '../../engines/calibration/prepared-samples.js';
 import { readSamples } from '../../engines/calibration/read-samples.js';
-import { FEWEST_SAMPLES, partOf } from '../../engines/calibration/sample-part.js';
+import { FEWEST_SAMPLES, partOf, type SamplePart } from '../../engines/calibration/sample-part.js';
 import type { CalibrationSample, SampleSource } from '../../engines/calibration/sample-source.js';
 import { passportPath } from '../../engines/identity/engine-name.js';
 import { readPassport } from '../../engines/identity/passport.js';
@@ -133,15 +133,13 @@ export const knownSamples = (samples: readonly NamedTensors[], origin: string): 
 });
 
 function sourcesOf(
-  { files, part, share, preprocess, imgsz }: SampleData,
+  { files, part, shares = part && [[part]], preprocess, imgsz }: SampleData,
   counted?: (samples: number) => void,
 ): readonly SampleSource[] {
   const all = readSamples(namedOf(files), { preprocess, imgsz });
-  const own = part === undefined ? all : [partOf(all, part, share === undefined ? counted : undefined)];
-  if (share === undefined) return own;
-  if (share === 'verdict') return [partOf(own, 'held-out', counted)];
-  // What may be cut off comes last.
-  return [partOf(own, 'calibration', counted), ...(part === 'held-out' ? [partOf(all, 'calibration')] : [])];
+  const partsOf = (parts: readonly SamplePart[]) =>
+    parts.reduce<readonly SampleSource[]>((sources, each) => [partOf(sources, each, counted)], all);
+  return shares?.flatMap(partsOf) ?? all;
 }
 
 const namedOf = (files: readonly string[]) => files.filter((file) => file !== 'random');
