@@ -23,7 +23,7 @@ export type ComparisonOptions = OptionsOf<typeof judgingOptions>;
 
 const { output: _, ...engineBuildOptions } = buildOptions;
 
-/** What a user wants forged; all but the model has a default. */
+/** The options of forge; all but the model has a default. */
 export const forgeOptions = {
   ...engineBuildOptions,
   ...onlyLoadOptions,
@@ -40,7 +40,7 @@ export const forgeOptions = {
     describe:
       'after a failed comparison build the engine with the fewest nodes in a higher precision that pass, searched for this long: 90s, 10m (without a value: 5m)',
   }),
-  /** How the typed model is compared with the original. */
+  /** The comparison of the typed model with the original. */
   verify: optional(is.object<ComparisonOptions>(judgingOptions)),
 };
 
@@ -98,9 +98,9 @@ export interface ForgeSeams extends ForgeContext {
   readonly build?: PlanBuilder;
   /** Default: the machine this runs on. */
   readonly machine?: Machine;
-  /** What the report shows of other results in the run root; default nothing. */
+  /** The report's sections on other results in the run root; default none. */
   readonly sections?: RunRootSections;
-  /** What searches after a failed comparison; default nothing. */
+  /** The search after a failed comparison; default none. */
   readonly afterFailure?: AfterFailure;
   /** What searches with `heal`; default nothing. */
   readonly healer?: Healer;
