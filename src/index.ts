@@ -98,9 +98,9 @@ const opening = async () => (await import('./engines/runtime/back-end.js')).open
 export const forge = lazy(
   async () => {
     const { forge, unlessCancelled } = await import('./forge/forge.js');
-    const { afterFailure } = await import('./registry.js');
+    const { afterFailure, healer } = await import('./registry.js');
     return async (options: ForgeOptions, context?: ForgeContext): ReturnType<typeof forge> => {
-      const result = await forge(options, { ...context, afterFailure });
+      const result = await forge(options, { ...context, afterFailure, healer });
       const { error } = unlessCancelled(result, result.error, context?.signal);
       const { inLibraryWords } = await import('./base/options/library-words.js');
       const [message = '', remedy = ''] = [error?.message, error?.remedy].map((text) =>

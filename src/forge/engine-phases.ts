@@ -16,6 +16,7 @@ import { workOf } from '../events.js';
 import { benchEngine } from '../quality/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../quality/bench/request.js';
 import { answerMaker } from '../quality/known-answer/at-build.js';
+import type { VerifyRequest } from '../quality/verify/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import type { ForgedEngine } from '../report/result.js';
 import { onlyLoadOptions } from '../tensorrt/trtexec/request.js';
@@ -124,28 +125,31 @@ function obtainedBy(obtained: ForgedEngine): PhaseOutcome<Forged> {
 export const verifyEnginePhase = (run: Run): ForgePhase => ({
   name: 'verify engine',
   skip: (soFar) => whyNoRun(run, soFar, 'verify'),
-  run: async ({ prepared, obtained, conversion }, context) => {
-    if (obtained === undefined) throw new Error('The engine is verified only after the build phase.');
-    const data = judgingData(run.options);
-    const engineVerification = await verifyModel(
-      {
-        shapes: builtShapes(prepared),
-        profiles: prepared?.identity.recipe.profiles,
-        ...run.options.verify,
-        data: data && { ...data, profiles: prepared?.identity.recipe.profiles },
-        reference: run.options.model,
-        candidate: obtained.engine,
-        device: run.options.device,
-        ...loadingOf(run, prepared),
-        precision: conversion?.precision,
-        conversion: run.options.conversion,
-        errorMap: true,
-      },
-      { ...context, afterFailure: run.afterFailure },
-    );
+  run: async (soFar, context) => {
+    const { afterFailure } = run;
+    const engineVerification = await verifyModel(engineRequest(run, soFar), { ...context, afterFailure });
     return { found: { engineVerification }, detail: outcomeText(engineVerification) };
   },
 });
+
+/** The comparison of the engine. */
+export function engineRequest(run: Run, { prepared, obtained, conversion }: Partial<Forged>): VerifyRequest {
+  if (obtained === undefined) throw new Error('The engine is verified only after the build phase.');
+  const data = judgingData(run.options);
+  return {
+    shapes: builtShapes(prepared),
+    profiles: prepared?.identity.recipe.profiles,
+    ...run.options.verify,
+    data: data && { ...data, profiles: prepared?.identity.recipe.profiles },
+    reference: run.options.model,
+    candidate: obtained.engine,
+    device: run.options.device,
+    ...loadingOf(run, prepared),
+    precision: conversion?.precision,
+    conversion: run.options.conversion,
+    errorMap: true,
+  };
+}
 
 /** Measures the engine at the optimum of its first profile, GPU time only, as a CUDA graph: the speed of the hardware. */
 export const benchPhase = (run: Run): ForgePhase => ({

@@ -10,7 +10,7 @@ import { assertStreamed, checkWeightBudget } from '../engines/runtime/tensorrt/w
 import { factsOfModel } from '../formats/onnx/facts-of-model.js';
 import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
-import type { SampleData } from '../quality/verify/request.js';
+import type { SampleData, VerifyRequest } from '../quality/verify/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import { conversionSentence } from '../report/sentences.js';
 import type { ForgeOptions } from './options.js';
@@ -77,28 +77,34 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
 });
 
 /** Compares the typed model with the original, at the shapes that the engine is optimized for and at the ends of its ranges. An output outside tolerance ends no phase: it is a finding. */
-export const verifyPhase = ({ options, afterFailure }: Run): ForgePhase => ({
+export const verifyPhase = (run: Run): ForgePhase => ({
   name: 'verify',
-  skip: ({ conversion }) => whyNotVerified(options, conversion !== undefined),
-  run: async ({ conversion, prepared }, context) => {
-    if (conversion === undefined) throw new Error('The verify phase runs only after the convert phase.');
-    const verification = await verifyModel(
-      {
-        shapes: builtShapes(prepared),
-        profiles: prepared?.identity.recipe.profiles,
-        ...options.verify,
-        data: judgingData(options),
-        reference: options.model,
-        candidate: conversion.output,
-        precision: conversion.precision,
-        conversion: options.conversion ?? {},
-        errorMap: true,
-      },
-      { ...context, afterFailure },
-    );
+  skip: ({ conversion }) => whyNotVerified(run.options, conversion !== undefined),
+  run: async (soFar, context) => {
+    const { afterFailure } = run;
+    const verification = await verifyModel(typedModelRequest(run, soFar), { ...context, afterFailure });
     return { found: { verification }, detail: outcomeText(verification) };
   },
 });
+
+/** The comparison of the typed model. */
+export function typedModelRequest(
+  { options }: Run,
+  { conversion, prepared }: Partial<Forged>,
+): VerifyRequest {
+  if (conversion === undefined) throw new Error('The verify phase runs only after the convert phase.');
+  return {
+    shapes: builtShapes(prepared),
+    profiles: prepared?.identity.recipe.profiles,
+    ...options.verify,
+    data: judgingData(options),
+    reference: options.model,
+    candidate: conversion.output,
+    precision: conversion.precision,
+    conversion: options.conversion ?? {},
+    errorMap: true,
+  };
+}
 
 /** Why the typed model would not be compared; null where it would. */
 export function whyNotVerified({ skip }: Pick<ForgeOptions, 'skip'>, isConverted: boolean): string | null {

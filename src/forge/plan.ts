@@ -55,6 +55,7 @@ export async function planForge(options: ForgeOptions, context: ForgeSeams): Pro
       { name: 'verify', skipped: whyNotVerified(options, convert === null) },
       { name: 'verify engine', skipped: whyEngineIdle(run, prepared, 'verify') },
       { name: 'bench', skipped: whyEngineIdle(run, prepared, 'bench') },
+      ...(options.heal === undefined ? [] : [{ name: 'heal', skipped: 'unless a comparison fails' }]),
       { name: 'report', skipped: null },
     ],
   };

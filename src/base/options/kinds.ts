@@ -70,6 +70,21 @@ export const whole = (from: number, to = Number.MAX_SAFE_INTEGER) => ranged({ wh
 export const decimal = (from = -Number.MAX_VALUE, to = Number.MAX_VALUE) =>
   ranged({ whole: false, from, to });
 
+const inMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Milliseconds, which the command line states as `90s`, `5m` or `2h`; where it states none, by default so many. */
+export const duration = (usual: number): Kind<number, number | undefined> => ({
+  ...ranged({ whole: true, from: 1, to: 7 * 24 * inMs.h! }),
+  parse: (written) => {
+    if (written === 'true') return usual;
+    if (written === 'false') return undefined;
+    const [, amount, unit = ''] = /^(\d{1,6}(?:\.\d+)?)([smh])$/.exec(written.trim()) ?? [];
+    const ms = Math.round(Number(amount) * (inMs[unit] ?? Number.NaN));
+    if (ms > 0) return ms;
+    throw new TrtforgeError('TF_USAGE', `"${written}" is not a time such as 90s, 5m or 2h.`);
+  },
+});
+
 export const flag: Kind<boolean> = like('true or false', (value) => typeof value === 'boolean');
 
 /** One of a few words. */

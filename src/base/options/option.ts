@@ -108,7 +108,8 @@ export const valuesOf = <G extends DeclaredGroup, V extends Partial<Record<keyof
     Object.keys(group).flatMap((name) => (Object.hasOwn(values, name) ? [[name, values[name]]] : [])),
   ) as Pick<V, keyof G & keyof V>;
 
-export const takesValue = (spec: Pick<OptionSpec<unknown>, 'flags'>): boolean => spec.flags.includes('<');
+/** `--heal [limit]` has one of its own where none is passed, which its reader gets as `true`. */
+export const takesValue = (spec: Pick<OptionSpec<unknown>, 'flags'>): boolean => /[<[]/.test(spec.flags);
 
 /** The value of an option where nobody passed it, as --print-config shows it. */
 export const defaultOf = (spec: OptionSpec<unknown>): unknown =>

@@ -5,7 +5,7 @@ import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase, type WorkContext } from '../../events.js';
 import { assertWellTyped, inferDtypes, opsetsOf } from '../onnx/dtype-inference.js';
-import { nodeLabel, visitGraphs } from '../onnx/graph.js';
+import { nodeLabel, nodeName, visitGraphs } from '../onnx/graph.js';
 import { lowerIrVersion } from '../onnx/ir-version.js';
 import { CRASHES_ONNXRUNTIME, crashingProducts } from '../onnx/lint/operators.js';
 import { editModel, type OnnxModel, viewModel } from '../onnx/model.js';
@@ -352,7 +352,7 @@ function warningsOf(
 ): string[] {
   const warnings: string[] = [];
   if (plan.opsetObstacle !== undefined) warnings.push(plan.opsetObstacle);
-  const names = plan.flow.operations.map(({ node }) => node.name);
+  const names = plan.flow.operations.map(({ node }) => nodeName(node));
   const named = [
     ...keepNodes.map((pattern) => ['--keep-nodes', pattern] as const),
     ...unquantizedNodes.map((pattern) => ['--high-precision-nodes', pattern] as const),

@@ -179,7 +179,7 @@ export class ComponentRun {
   /** The result of forge over the component, as it is read again. */
   result(): ForgeResult {
     const totalMs = this.forge.phases.reduce((sum, { ms }) => sum + (ms ?? 0), 0);
-    const times = { startedAt: this.#startedAt, totalMs, isReported: false };
+    const times = { startedAt: this.#startedAt, totalMs, isReported: false, heal: null };
     return forgeResultSchema.parse(resultOf(this.#run, this.forge, times));
   }
 

@@ -2,6 +2,7 @@ import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { splitAtCommas, splitNames } from '../../base/options/readers.js';
+import type { SamplePart } from '../../engines/calibration/sample-part.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import { drawOptions } from '../../engines/run/run-request.js';
 import { type BackEnd, openOptions, placeOptions } from '../../engines/runtime/back-end.js';
@@ -23,6 +24,8 @@ export const sampleOptions = {
   ...judgingSampleOptions,
   /** Of the engine that runs them: samples that fit in none are left out. Default: all fit. */
   profiles: optional(is.list<Profile>()),
+  /** In place of one part the parts of parts that judge, in their order. */
+  shares: optional(is.list<readonly SamplePart[]>()),
 };
 
 export interface SampleData extends OptionsOf<typeof sampleOptions> {}

@@ -1,4 +1,5 @@
 import { behaviour, seenOn } from '../../../behaviour/facts.js';
+import { nodeName } from '../../onnx/graph.js';
 import { attributeOf } from '../../onnx/node-types.js';
 import { isFloat32, type Operation, operatorName, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
@@ -45,7 +46,7 @@ export const placementRules: readonly PlacementRule[] = [
     reason:
       'Requested, by a regular expression that the node name matches; the node becomes what --high-precision states.',
     decide: ({ node }, { options }) => {
-      const pattern = options.unquantizedNodes.find((regex) => regex.test(node.name));
+      const pattern = options.unquantizedNodes.find((regex) => regex.test(nodeName(node)));
       return pattern && `its name matches ${pattern}`;
     },
   },

@@ -24,7 +24,7 @@ import { convertLine } from '../lines.js';
 import { withNodeNames } from '../model-nodes.js';
 import { Candidates, candidateTrials } from './candidates.js';
 import { checkFacts } from './check-line.js';
-import { type Judge, openJudge } from './judge.js';
+import { type Judge, type Judgement, openJudge } from './judge.js';
 import { type Finding, searchLevels, unsearched } from './levels.js';
 import { float32Products, type Suspected } from './parts.js';
 import { type Failing, type Reduction, reduceFailure } from './reduce.js';
@@ -59,6 +59,8 @@ interface DecidedBisect {
   readonly precision: FormatId | null;
   readonly options: ConversionOptions;
   readonly budget: number;
+  /** No candidate is tried after this, by `performance.now()`; default: none is too late. */
+  readonly until?: number;
 }
 
 /**
@@ -83,7 +85,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   const startedAt = new Date().toISOString();
   const started = performance.now();
   const decided = await decideBisect(requested, context);
-  const { request, engines, digest, precision, options, budget } = decided;
+  const { request, engines, precision, budget } = decided;
   const { reference, candidate, output } = requested;
   sweepPending(output);
   removeResults(output);
@@ -91,34 +93,14 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   const work = pending.folder;
   let kept: Candidates['searched']['trials'] | undefined;
   try {
-    await engines?.obtain();
-    const tolerance: FormatId | 'fp32' = precision ?? 'fp32';
-    const named = await withNodeNames(reference, join(output, 'named.onnx'), context.signal);
-    const opened = await openJudge(request, tolerance, context);
-    const typed = join(work, 'typed.onnx');
-    const passed: Conversion = { model: named, precision, options };
-    if (engines !== null) await writeChange(passed, {}, typed, context.signal);
-    const failing = { model: isEngineFile(candidate) ? typed : candidate, engine: engines?.engine ?? null };
-    const { judge, first } = await judgedWidely(opened, failing);
-    // Of an engine the passport states it.
-    const conversion = engines === null ? { ...passed, options: typedAs(first, options) } : passed;
-    if (engines === null) await writeChange(conversion, {}, typed, context.signal);
-    const trials = candidateTrials(output, questionOf(request, digest, conversion, engines));
-    kept = trials;
-    const earlier = trials.all.length;
-    const candidates = new Candidates(
-      { conversion, judge, trials, engines, failing: first, work, budget },
+    const tolerance = precision ?? 'fp32';
+    const { judge, first, trials, earlier, conversion, typed, finding } = await searchFailure(
+      decided,
+      { output, work },
       context,
+      (trials) => (kept = trials),
     );
-    const suspects = (format: FormatId) => () =>
-      suspectsOf(named, format, conversion.options, judge, request, context);
-    const finding =
-      first.outcome === 'fail'
-        ? await searchLevels(candidates, {
-            units: precision === null ? null : suspects(precision),
-            tensors: () => innerTensors(typed),
-          })
-        : unsearched(candidate, first.outcome, first.reasons);
+    const named = conversion.model;
     const hasModel = finding.outcome === 'pass' && finding.cause !== 'none';
     const workaround = hasModel ? join(output, 'workaround.onnx') : null;
     if (workaround !== null) await writeChange(conversion, finding.change, workaround, context.signal);
@@ -172,6 +154,59 @@ async function judgedWidely(judge: Judge, failing: Parameters<Judge['judge']>[0]
   const first = await judge.judge(failing);
   const wider = first.outcome === 'pass' ? await judge.wider?.() : null;
   return wider ? { judge: wider, first: await wider.judge(failing) } : { judge, first };
+}
+
+/** What a search came to, and what judged. */
+interface SearchedFailure {
+  readonly judge: Judge;
+  /** The candidate that the search began with. */
+  readonly first: Judgement;
+  readonly trials: Candidates['searched']['trials'];
+  /** How many of them an earlier run made. */
+  readonly earlier: number;
+  readonly conversion: Conversion;
+  /** The model that the conversion makes. */
+  readonly typed: string;
+  readonly finding: Finding;
+}
+
+/** The search itself; what it tries is kept in `output`, and `began` gets that before the first trial. `work` is a folder for candidates. */
+export async function searchFailure(
+  { request, engines, digest, precision, options, budget, until }: DecidedBisect,
+  { output, work }: { readonly output: string; readonly work: string },
+  context: BisectContext,
+  began: (trials: SearchedFailure['trials']) => void = () => {},
+): Promise<SearchedFailure> {
+  const { reference, candidate } = request;
+  await engines?.obtain();
+  const named = await withNodeNames(reference, join(output, 'named.onnx'), context.signal);
+  const opened = await openJudge(request, precision ?? 'fp32', context);
+  const typed = join(work, 'typed.onnx');
+  const passed: Conversion = { model: named, precision, options };
+  if (engines !== null) await writeChange(passed, {}, typed, context.signal);
+  const failing = { model: isEngineFile(candidate) ? typed : candidate, engine: engines?.engine ?? null };
+  const { judge, first } = await judgedWidely(opened, failing);
+  // Of an engine the passport states it.
+  const conversion = engines === null ? { ...passed, options: typedAs(first, options) } : passed;
+  if (engines === null) await writeChange(conversion, {}, typed, context.signal);
+  const trials = candidateTrials(output, questionOf(request, digest, conversion, engines));
+  began(trials);
+  const earlier = trials.all.length;
+  const candidates = new Candidates(
+    { conversion, judge, trials, engines, failing: first, work, budget, until },
+    context,
+  );
+  const finding =
+    first.outcome === 'fail'
+      ? await searchLevels(candidates, {
+          units:
+            precision === null
+              ? null
+              : () => suspectsOf(named, precision, conversion.options, judge, request, context),
+          tensors: () => innerTensors(typed),
+        })
+      : unsearched(candidate, first.outcome, first.reasons);
+  return { judge, first, trials, earlier, conversion, typed, finding };
 }
 
 /** A cancellation with what is kept, and what goes on from there. */
