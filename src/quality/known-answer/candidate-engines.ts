@@ -34,7 +34,7 @@ export type CandidateBuild = Omit<
 >;
 
 /** What names an engine and how its kind is built. */
-export interface EnginesRequest
+interface EnginesRequest
   extends Pick<VerifyRequest, 'reference' | 'candidate' | 'conversion' | 'device' | 'toolchain' | 'plugins'> {
   /** Where the engine of a candidate that is a model is written. */
   readonly output: string;

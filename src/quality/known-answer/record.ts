@@ -38,7 +38,7 @@ import {
 import { runSteps, statesAmong } from './states.js';
 
 /** What is recorded of. */
-export interface AnswerRequest {
+interface AnswerRequest {
   /** The FP32 model. */
   readonly reference: string;
   /** What the limits are for. */

@@ -17,7 +17,7 @@ import { LengthsReader } from '../check/recorded-lengths.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
 import { type PlannedChunk, planChunks, StreamInputs } from './inputs.js';
 
-export interface RecordStreamRequest {
+interface RecordStreamRequest {
   readonly contract: Contract;
   /** Frames of the first chunk and of the later ones; the last stands for all that follow. */
   readonly sizes: readonly number[];

@@ -26,7 +26,7 @@ import type { ChunkRunner } from './candidate.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
 import { fedBackPairs, type StreamPlan } from './plan.js';
 
-export interface StreamOptions extends WorkContext {
+interface StreamOptions extends WorkContext {
   /** Scores the outputs, outside the times. */
   readonly task?: Task | null;
 }
