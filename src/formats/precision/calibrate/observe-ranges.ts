@@ -1,5 +1,5 @@
 import { closing } from '../../../base/files/byte-source.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import { float32Values } from '../../tensor/values.js';
 import type { ValueRange } from '../options.js';
@@ -27,7 +27,7 @@ export function observeRanges<S extends RunningSession>(
   modelPath: string,
   samples: SamplesFor<S>,
   openSession: (model: ObservedFile) => Promise<S>,
-  { emit = ignoreEvents, signal, total }: ObserveContext = {},
+  { emit, signal, total }: ObserveContext = {},
 ): Promise<ReadonlyMap<string, ValueRange>> {
   return withObservedModel(
     modelPath,
@@ -40,7 +40,7 @@ export function observeRanges<S extends RunningSession>(
         for await (const sample of samples(session)) {
           const outputs = await session.run(sample, { signal });
           widen(ranges, outputs.get(EXTREMES));
-          emit({ type: 'progress', phase: 'calibrate', done: ++done, total });
+          emit?.({ type: 'progress', phase: 'calibrate', done: ++done, total });
         }
         return new Map(names.map((name, index) => [name, ranges[index] ?? { min: 0, max: 0 }]));
       });

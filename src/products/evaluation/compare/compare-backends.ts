@@ -3,7 +3,7 @@ import { publishFile } from '../../../base/files/publish.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { assertWithin } from '../../../base/options/check.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
@@ -53,11 +53,10 @@ export async function compareBackEnds(
 
 /** Reads models, data and what the run root has. Throws what `compareBackEnds` throws but TF_CANCELLED. */
 async function decideComparison(request: CompareBackEndsRequest, context: CompareContext) {
-  const { emit = ignoreEvents } = context;
   const chosen = [...new Set(request.backEnds)].map(backEndNamed);
   const task = taskFor(request, context.recognisers ?? []);
-  const models = await inPhase('read models', emit, () => comparedModels(request, context));
-  const dataDigest = await inPhase('read data', emit, () => task.digest(context));
+  const models = await inPhase('read models', context.emit, () => comparedModels(request, context));
+  const dataDigest = await inPhase('read data', context.emit, () => task.digest(context));
   const { planned, warnings } = plan(task, dataDigest, models, chosen, request.open);
   const root = request.output ?? newRunRoot(request.model, new Date());
   const before = new Map(readRunRoot(root).recorded.map((each) => [each.variant.name, each]));
@@ -74,14 +73,13 @@ async function decideComparison(request: CompareBackEndsRequest, context: Compar
 }
 
 async function compare(request: CompareBackEndsRequest, context: CompareContext): Promise<Comparison> {
-  const { emit = ignoreEvents } = context;
   const { task, root, variants, warnings } = await decideComparison(request, context);
   const ran = new Set<string>();
   const converted: ConvertedFiles = new Map();
   for (const each of variants) {
     const { variant, isKept } = each;
     if (isKept) {
-      emit({ type: 'phase-skipped', phase: variant.name, reason: 'its figures are there already' });
+      context.emit?.({ type: 'phase-skipped', phase: variant.name, reason: 'its figures are there already' });
       continue;
     }
     ran.add(variant.name);
@@ -131,7 +129,7 @@ async function runVariant(
   request: CompareBackEndsRequest,
   context: CompareContext,
 ): Promise<void> {
-  const { emit = ignoreEvents, signal } = context;
+  const { emit, signal } = context;
   try {
     const { open, store } = request;
     const place = { root, converted, imgsz: task.imgsz, open, store };
@@ -145,7 +143,7 @@ async function runVariant(
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED' || signal?.aborted === true)
       throw error;
     recordNotRun(root, variant, errorOf(error));
-    emit({
+    emit?.({
       type: 'log',
       source: 'trtforge',
       severity: 'warning',
