@@ -1,6 +1,6 @@
 import { contextOptions } from '../base/options/context.js';
 import * as is from '../base/options/kinds.js';
-import { type OptionsOf, optional } from '../base/options/option.js';
+import { allBut, type OptionsOf, optional } from '../base/options/option.js';
 import { buildOptions, type PlanBuilder } from '../engines/builder/build.js';
 import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
 import { judgingOptions } from '../quality/verify/request.js';
@@ -15,11 +15,9 @@ export type SkippablePhase = (typeof skippablePhases)[number];
 
 export type ComparisonOptions = OptionsOf<typeof judgingOptions>;
 
-const { output: _, ...engineBuildOptions } = buildOptions;
-
-/** What a user wants forged; all but the model has a default. */
+/** The options of forge; all but the model has a default. */
 export const forgeOptions = {
-  ...engineBuildOptions,
+  ...allBut(buildOptions, 'output'),
   ...onlyLoadOptions,
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
   runRoot: optional(is.text, {
@@ -28,7 +26,7 @@ export const forgeOptions = {
     writes: true,
   }),
   skip: optional(is.list<SkippablePhase>()),
-  /** How the typed model is compared with the original. */
+  /** The comparison of the typed model with the original. */
   verify: optional(is.object<ComparisonOptions>(judgingOptions)),
 };
 
@@ -51,8 +49,8 @@ export interface ForgeSeams extends ForgeContext {
   readonly build?: PlanBuilder;
   /** Default: the machine this runs on. */
   readonly machine?: Machine;
-  /** What the report shows of other results in the run root; default nothing. */
+  /** The report's sections on other results in the run root; default none. */
   readonly sections?: RunRootSections;
-  /** What searches after a failed comparison; default nothing. */
+  /** The search after a failed comparison; default none. */
   readonly afterFailure?: AfterFailure;
 }

@@ -9,7 +9,7 @@ import { TrtforgeError } from '../../errors.js';
 import { broughtBy, defineCommand, type Product } from '../command.js';
 import { text } from '../option.js';
 import { step } from '../plan.js';
-import { enginesArgument, trustOf } from './cache-store.js';
+import { enginesArgument, openStoreThere, trustOf } from './cache-store.js';
 
 export const importCommand = defineCommand({
   arguments: [{ name: 'SOURCES', describe: 'files, folders or s3://bucket/prefix', many: true }],
@@ -73,7 +73,7 @@ export const exportCommand = defineCommand({
     const { environment, products } = context;
     const { exportEngines } = await import('../../engines/exports/export-engines.js');
     const exporter = await exporterFor(to, options.as, products);
-    const store = openLocalStore(options.store, environment, openTrust({}, environment));
+    const store = openStoreThere(options.store, context, openTrust({}, environment));
     return exportEngines(store, to, names, { ...context, exporter });
   },
   render: (result: CacheExport, { line, colors }) => {

@@ -40,9 +40,7 @@ export const sign = defineCommand({
     const { environment } = context;
     const signingKey = signingKeyOf(options.signKey, environment);
     const { signEngines } = await import('../../engines/store/sign-engines.js');
-    return withPlace(options, environment, undefined, (store) =>
-      signEngines(store, names, signingKey, context),
-    );
+    return withPlace(options, context, undefined, (store) => signEngines(store, names, signingKey, context));
   },
   render: (result: CacheSigning, { line }) => {
     for (const { name } of result.signed) line(name);

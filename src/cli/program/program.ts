@@ -182,7 +182,7 @@ function buildParser(chosen: Chosen, console: Console) {
   return { tree, exitCode: () => exitCode };
 }
 
-/** What a command itself takes. */
+/** Adds a command's arguments and options. */
 function addOwn(parser: Parser, command: Command, { verb, everything }: Chosen): void {
   for (const argument of command.arguments ?? []) parser.argument(argumentUsage(argument), argument.describe);
   addOptions(parser, command.options, everything);
@@ -214,7 +214,7 @@ const argumentUsage = ({ name, optional, many }: ArgumentSpec): string => {
 
 function addOptions(parser: Parser, table: OptionTable, everything: boolean): void {
   const append = (value: string, previous: unknown) => [...(Array.isArray(previous) ? previous : []), value];
-  // What belongs to no group comes first.
+  // Options without a group come first.
   const specs = Object.values(table).sort(
     (a, b) => Number(a.group !== undefined) - Number(b.group !== undefined),
   );
@@ -326,7 +326,7 @@ async function execution(
   }
 }
 
-/** What is printed of no command's work, in the frame of a result. */
+/** Output that is no command's work, in the frame of a result. */
 const framedAs = (what: string, command: string | null, fields: Readonly<Record<string, unknown>>) => ({
   schema: `trtforge.${what}/1`,
   ok: true,

@@ -10,7 +10,7 @@ export interface BorderValue {
   readonly shape: readonly Dimension[] | null;
 }
 
-/** What a part of a graph reads from outside (initializers apart), and what of it is read outside. */
+/** The values that a part of a graph reads from outside (initializers apart), and those of it read outside. */
 export function borderOf(
   graph: GraphProto,
   part: ReadonlySet<NodeProto>,

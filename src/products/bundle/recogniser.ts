@@ -30,7 +30,7 @@ export const recogniser: Recogniser = {
   open: openBundle,
 };
 
-/** The same for a program; `features` of `transcribe` are [1, mel bins, frames] in float32. Throws what `recogniser.open` throws. */
+/** Opens a transducer bundle for a program, by its `model_meta.json`; `features` of `transcribe` are [1, mel bins, frames] in float32. Throws what `recogniser.open` throws. */
 export const openRecogniser = (
   meta: string,
   options: RecogniserOptions = {},

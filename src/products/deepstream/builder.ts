@@ -21,7 +21,7 @@ import { type StreamsInputs, shapesAt } from './input.js';
 import { logTime, plain } from './log-text.js';
 import type { StreamsPaths } from './names.js';
 
-/** What is built, but for the profile, the place and the timing cache, which the layout decides. */
+/** The options of a build, except the profile, the place and the timing cache, which the layout decides. */
 export type StreamsBuildOptions = Omit<
   BuildOptions,
   'profiles' | 'output' | 'timingCache' | 'modelName' | 'logFolder'
@@ -33,7 +33,7 @@ interface EngineBuilderOptions {
   readonly paths: StreamsPaths;
   readonly firstMaxBatch: number;
   readonly work: Work;
-  /** What writes plans; default: the builder that is requested. */
+  /** The writer of plans; default: the builder that is requested. */
   readonly build?: PlanBuilder;
 }
 
@@ -71,7 +71,7 @@ export class EngineBuilder implements StreamsBuilder {
         { ...work, emit: listen, build },
       );
       const engine = streamsEngine(path, maxBatch, passport, warnings);
-      // What the store had was built another time, and its log is not here.
+      // An engine from the store was built another time, and its log is not here.
       if (source === 'built') log.finish(engine.buildSeconds);
       else log.clear();
       return engine;

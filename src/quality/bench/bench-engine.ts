@@ -11,10 +11,10 @@ import { type GpuLease, leaseGpu } from './gpu-lease.js';
 import { namedState } from './gpu-state.js';
 import { joinLayers } from './layer-times.js';
 import {
+  type BenchedEngine,
   type GpuFound,
   type Measurer,
   measureInChild,
-  type OpenedEngine,
   type StartMeasurer,
 } from './measurer.js';
 import type { BenchContext, BenchRequest } from './request.js';
@@ -50,7 +50,7 @@ export function benchEngine(
 export interface OpenSubject {
   readonly measurer: Measurer;
   readonly found: GpuFound;
-  readonly opened: OpenedEngine;
+  readonly opened: BenchedEngine;
   readonly leaseWarning: string | null;
 }
 
@@ -152,7 +152,7 @@ function resultOf(
 
 export function subjectOf(
   { engine, plugins = [], ...load }: BenchRequest,
-  { facts, fileBytes, passport }: OpenedEngine,
+  { facts, fileBytes, passport }: BenchedEngine,
 ): BenchSubject {
   const { freeBefore, freeAfter } = facts.gpuMemory;
   return {

@@ -14,9 +14,9 @@ import { inPhase } from '../../events.js';
 import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import type { KnownAnswer } from './answer.js';
-import type { Observed } from './check-loaded.js';
 import { judgeCase } from './judge.js';
 import { type CheckOptions, observeEngine } from './observe.js';
+import type { Observed } from './observe-loaded.js';
 import { proofOf } from './proof.js';
 import { type AnswerContext, recordAnswer, withMeasured } from './record.js';
 import { type Checked, runChecks, sessionRunner } from './run-checks.js';
@@ -96,7 +96,7 @@ async function madeAnswer(
   }
 }
 
-/** What an engine computes in by its recipe: what it was converted to, or what is in its model; products of FP32 are TF32 unless the recipe says otherwise. */
+/** The precision an engine computes in by its recipe: its conversion's or model's; products of FP32 are TF32 unless the recipe states otherwise. */
 export function precisionOf(
   { precision, flags }: { readonly precision: string; readonly flags: readonly string[] },
   ofModel: readonly VerifyPrecision[] = [],

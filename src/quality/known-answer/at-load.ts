@@ -17,12 +17,15 @@ import { isSignatureRequired } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents, type Work, workOf } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
-import { checkLoaded } from './check-loaded.js';
-import { type CheckMode, checkModes } from './check-mode.js';
-import { type CheckedPlace, checkAndRemember, recallCheck, rememberCheck } from './checked.js';
 import type { CheckOptions } from './observe.js';
+import { observeLoaded } from './observe-loaded.js';
+import { type CheckedPlace, checkAndRemember, recallCheck, rememberCheck } from './past-checks.js';
 import { type Proof, proofOf, proofOfPlan, resultOf } from './proof.js';
 import type { EngineCheck } from './result.js';
+
+/** An engine that does not give its known answer is refused, or used with a warning; with `off` it is not checked. */
+const checkModes = ['refuse', 'warn', 'off'] as const;
+export type CheckMode = (typeof checkModes)[number];
 
 export const checkedSessionOptions = {
   /** Default `off`. */
@@ -56,7 +59,7 @@ export async function openCheckedSession(
       const { gpu, addon, toolchain } = engine;
       const place = placeOf(proof, { gpu, toolchain, driver: addon.gpus().driverVersion });
       const work = async () => {
-        const result = resultOf(proof, await checkLoaded(engine, { answer: proof.answer, signal }));
+        const result = resultOf(proof, await observeLoaded(engine, { answer: proof.answer, signal }));
         rememberCheck(result, environment);
         return result;
       };

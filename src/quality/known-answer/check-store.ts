@@ -9,8 +9,8 @@ import { worst } from '../verify/outcome.js';
 import { outcomeSchema } from '../verify/result.js';
 import { hasAnswerBeside } from './answer.js';
 import { placeFinder } from './at-load.js';
-import { type CheckedPlace, checkAndRemember, recallCheck } from './checked.js';
 import type { CheckOptions } from './observe.js';
+import { type CheckedPlace, checkAndRemember, recallCheck } from './past-checks.js';
 import { recordLine } from './proof.js';
 
 export const unansweredSchema = z.object({ name: z.string(), identity: z.string(), record: z.string() });
@@ -104,7 +104,7 @@ async function enginesOf(store: LocalStore, names: readonly string[] = [], signa
     const passport = await store.passport(identity);
     const planPath = store.planPath(identity);
     const name = known ?? identity;
-    // What cannot be read fails where it is checked.
+    // An engine that cannot be read fails where it is checked.
     const hasAnswer =
       passport?.knownAnswer !== undefined || (!store.trust.required && hasAnswerBeside(planPath));
     if (passport === undefined || hasAnswer) candidates.push({ name, identity, planPath });

@@ -14,22 +14,22 @@ import type { VerifyPrecision } from '../verify/result.js';
 import { writeAnswer } from './answer.js';
 import { measured, precisionOf } from './at-build.js';
 import { CandidateEngines } from './candidate-engines.js';
-import type { Observed } from './check-loaded.js';
-import { rememberCheck } from './checked.js';
 import { judgeAnswer } from './judge.js';
 import { type CheckOptions, observeEngine } from './observe.js';
+import type { Observed } from './observe-loaded.js';
+import { rememberCheck } from './past-checks.js';
 import { type Proof, proofOf, recordLine, resultOf } from './proof.js';
 import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
-/** What `engineCheck` is asked. */
+/** The request of `checkEngine`. */
 interface EngineCheckRequest extends Omit<CheckOptions, keyof WorkContext> {
   readonly engine: string;
   /** The FP32 model: to record an answer from, or to build the engine again. */
   readonly against?: string;
   /** Run `against` and write what it gives beside the plan, for an engine whose passport has no answer. */
   readonly record?: boolean;
-  /** What the limits of a recorded answer are for; default: what the passport states. */
+  /** The precision that the limits of a recorded answer are for; default: the passport's. */
   readonly precision?: VerifyPrecision;
   /** Build the engine again from `against`, as its passport states it, and compare. */
   readonly rebuild?: boolean;
@@ -39,7 +39,7 @@ interface EngineCheckRequest extends Omit<CheckOptions, keyof WorkContext> {
  * Lets an engine prove itself on this GPU: see `runChecks`. Throws TF_USAGE, TF_GPU_UNAVAILABLE where it does not run (a recorded answer is written all the same, and
  * not checked), and what loading, reading the model and building throw.
  */
-export async function engineCheck(
+export async function checkEngine(
   request: EngineCheckRequest,
   context: WorkContext = {},
 ): Promise<EngineCheck> {

@@ -35,13 +35,13 @@ export type TrtexecPrecision = keyof typeof trtexecPrecisions;
 
 export type TrtexecPool = 'workspace' | 'tacticSharedMem' | 'dlaSRAM' | 'dlaLocalDRAM' | 'dlaGlobalDRAM';
 
-/** What to build, in no version's words. `null` leaves the library's default alone. */
+/** The build, in no version's terms. `null` leaves the library's default alone. */
 export interface TrtexecBuildRequest {
   readonly onnx: string;
   readonly saveEngine: string;
   /** The graph's types decide. Always so on 11; 8.6 cannot. */
   readonly stronglyTyped: boolean;
-  /** What a weakly typed build may use besides FP32. */
+  /** The precisions that a weakly typed build may use besides FP32. */
   readonly precisions: readonly TrtexecPrecision[];
   readonly switches: readonly TrtexecSwitch[];
   /** One for each optimization profile, by input. */
@@ -81,7 +81,7 @@ export interface TrtexecPlugins {
 
 export const engineLoading = { group: 'Engine loading', advanced: true } as const;
 
-/** What only loading takes: a verb that also builds has plug-ins and toolchain among its options of the build. */
+/** Options of loading alone: a verb that also builds has plug-ins and toolchain among its options of the build. */
 export const onlyLoadOptions = {
   /** Bytes of weights kept on the GPU, for engines built with weight streaming; default all. */
   weightBudget: optional(is.either(is.whole(0), is.words('automatic')), {
@@ -102,7 +102,7 @@ export const onlyLoadOptions = {
 
 const measuring = { group: 'Measuring' } as const;
 
-/** How long and how often to run; names, meaning and defaults as trtexec has them, so that figures compare. */
+/** The duration and number of runs; names, meaning and defaults as trtexec has them, so that figures compare. */
 export const paceOptions = {
   warmUpMs: needed(is.decimal(0, 3_600_000), {
     flags: '--warm-up <ms>',
@@ -139,7 +139,7 @@ export const paceOptions = {
 
 export interface Pace extends OptionsOf<typeof paceOptions> {}
 
-/** How to measure. */
+/** The mode of measuring. */
 export const modeOptions = {
   /** Copies inputs and outputs in every inference. */
   transfers: needed(is.flag, {
@@ -171,7 +171,7 @@ export const modeOptions = {
 /** Every default filled in. */
 export interface ModeRequest extends OptionsOf<typeof modeOptions> {}
 
-/** How to measure an engine, in no version's words; every default filled in, so that all versions measure alike. */
+/** The measurement of an engine, in no version's terms; every default filled in, so that all versions measure alike. */
 export interface TrtexecBenchRequest extends ModeRequest, OptionsOf<typeof onlyLoadOptions> {
   readonly loadEngine: string;
   /** Inputs whose shape the engine leaves open. */

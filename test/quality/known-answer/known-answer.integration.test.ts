@@ -22,8 +22,8 @@ import {
   writeAnswer,
 } from '../../../src/quality/known-answer/answer.js';
 import { openCheckedSession } from '../../../src/quality/known-answer/at-load.js';
-import { checkLoaded } from '../../../src/quality/known-answer/check-loaded.js';
-import { recallCheck, rememberCheck } from '../../../src/quality/known-answer/checked.js';
+import { observeLoaded } from '../../../src/quality/known-answer/observe-loaded.js';
+import { recallCheck, rememberCheck } from '../../../src/quality/known-answer/past-checks.js';
 import { proofOfPlan, resultOf } from '../../../src/quality/known-answer/proof.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { samplePassport, samplePlan, sampleToolchain, writeSample } from '../../support/sample-engine.js';
@@ -63,7 +63,7 @@ async function checked(fault: EngineFault | null) {
   const engine = await loadEngine(planPath, { addon: layerEngine(fault), toolchain: sampleToolchain });
   try {
     const proof = proofOfPlan(engine.plan, false);
-    return resultOf(proof, await checkLoaded(engine, proof));
+    return resultOf(proof, await observeLoaded(engine, proof));
   } finally {
     await engine.close();
   }
@@ -164,7 +164,7 @@ describe('an engine that proves itself', () => {
     const addon = layerEngine(null);
     const engine = await loadEngine(planPath, { addon, toolchain: sampleToolchain });
     const proof = proofOfPlan(engine.plan, false);
-    const result = resultOf(proof, await checkLoaded(engine, proof));
+    const result = resultOf(proof, await observeLoaded(engine, proof));
     expect(result).toMatchObject({ outcome: 'pass', answer: 'passport', reasons: [], next: null });
     expect(result.checks.map(({ id, outcome }) => [id, outcome])).toEqual([
       ...answer.cases.map(() => ['answer', 'pass']),
@@ -196,7 +196,7 @@ describe('an engine that proves itself', () => {
     const addon = layerEngine(null);
     const engine = await loadEngine(planPath, { addon: lendingOnce(addon), toolchain: sampleToolchain });
     const proof = proofOfPlan(engine.plan, false);
-    const { outcome, checks } = resultOf(proof, await checkLoaded(engine, proof));
+    const { outcome, checks } = resultOf(proof, await observeLoaded(engine, proof));
     expect(outcome).toBe('pass');
     expect(checks.find(({ id }) => id === 'contexts')).toMatchObject({ outcome: null });
     await engine.close();
@@ -226,7 +226,7 @@ describe('an output of boxes in pixels beside scores', () => {
     const engine = await loadEngine(planPath, { addon: detectorEngine(change), toolchain: sampleToolchain });
     try {
       const proof = proofOfPlan(engine.plan, false, answer);
-      return resultOf(proof, await checkLoaded(engine, proof));
+      return resultOf(proof, await observeLoaded(engine, proof));
     } finally {
       await engine.close();
     }

@@ -9,7 +9,7 @@ import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
-import { shapesOption } from '../../../formats/tensor/shape-text.js';
+import { shapeText } from '../../../formats/tensor/shape-text.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, tensorFrom } from '../../../formats/tensor/values.js';
 import type { Pace } from '../../../tensorrt/trtexec/request.js';
@@ -43,7 +43,7 @@ async function cachePrefix(
 const isAddonCompiled = (): boolean => process.platform === 'linux' && existsSync(addonPath);
 
 export interface OrtSessionOptions extends OrtPlace, WorkContext {
-  /** What messages call the model; default: its path. For copies that the user has never seen. */
+  /** The model's name in messages; default: its path. For copies that the user has never seen. */
   readonly givenModel?: string;
   /** Where the model's external data is; default: beside it. */
   readonly weightsFolder?: string;
@@ -70,7 +70,7 @@ export interface OrtSession extends Session, ObservingSession {
   readonly arithmetic: Arithmetic;
   /** Of the process that runs it: `SupervisedSession.peakBytes`. */
   peakBytes(): number | null;
-  /** What ran it, for results. */
+  /** The library that ran it, for results. */
   facts(): Promise<OrtFacts>;
   run(inputs: ByName<Tensor>, options?: ModelRunOptions): Promise<NamedTensors>;
   /** Runs the same inputs again and again and times each run in the process it happens in: tensors cross once, and no time of theirs is in it. */
@@ -285,7 +285,7 @@ const NOT_BUILT = 'TensorRT EP failed to create engine';
 /** The provider states only that an engine was not built; TensorRT's reason is in the log. */
 async function withReason(error: unknown, reasons: readonly string[]): Promise<unknown> {
   if (!isOrtFailure(error) || !error.message.includes(NOT_BUILT)) return error;
-  // What the child wrote before its answer is in the pipe by now.
+  // Output that the child wrote before its answer is in the pipe by now.
   await setImmediate();
   const reason = reasons.at(-1);
   return new TrtforgeError(error.code, reason === undefined ? error.message : `${error.message} ${reason}`, {
@@ -319,7 +319,6 @@ function notRun(error: unknown, given: string, inputs: readonly Binding[], feeds
     const declared = inputs.find((input) => input.name === name)?.shape;
     return shape.some((_, axis) => typeof declared?.[axis] !== 'number');
   });
-  const values = '--inputs NAME=@FILE.npy';
   return new TrtforgeError(
     error.code,
     `ONNX Runtime cannot run ${given} with ${fed.map(({ name, shape }) => `${name} [${shape.join(', ')}]`).join(', ')}: ${error.message}`,
@@ -328,8 +327,8 @@ function notRun(error: unknown, given: string, inputs: readonly Binding[], feeds
       remedy: error.message.includes(NOT_BUILT)
         ? error.remedy
         : open.length === 0
-          ? `Pass values that the model takes: ${values}.`
-          : `Pass other shapes than ${shapesOption(open)}, or tensors that the model takes: ${values}.`,
+          ? 'Pass values that the model takes: NAME=@FILE.npy.'
+          : `Pass other shapes than ${open.map(({ name, shape }) => shapeText(name, shape)).join(', ')}, or tensors that the model takes: NAME=@FILE.npy.`,
       details: { inputs: fed },
     },
   );

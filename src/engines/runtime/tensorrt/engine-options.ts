@@ -3,7 +3,7 @@ import { type OptionsOf, optional } from '../../../base/options/option.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { engineLoading, onlyLoadOptions } from '../../../tensorrt/trtexec/request.js';
 
-/** How engines are loaded, besides the GPU; whatever opens engines has the same. */
+/** Options of loading engines, besides the GPU; everything that opens engines has the same. */
 export const enginesOptions = {
   ...onlyLoadOptions,
   /** Plug-in libraries that the engine needs. */

@@ -3,6 +3,7 @@ import { openFile } from '../../../base/files/byte-source.js';
 import { canonicalJson, sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { statIfThere } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
+import { allBut, valuesOf } from '../../../base/options/option.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { isUnreadable } from '../../../engines/run/image-inputs.js';
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
@@ -24,6 +25,7 @@ import {
   evaluateDetector,
 } from '../detection/evaluate-detector.js';
 import type { Findings } from '../findings.js';
+import { detectionOptions, imageRunOptions } from '../options.js';
 import { preparationOf, preparations } from '../run/candidate.js';
 import type { ImageFile } from '../run/images.js';
 import type { ComparedTaskId, Variant } from '../run/variant.js';
@@ -42,9 +44,9 @@ export interface TaskRequest
       'model' | 'instances' | 'imagesDir' | 'preprocess' | 'imgsz' | 'output' | 'variant' | 'open'
     >,
     Omit<ScorerRequest, 'bundle'> {
-  /** What is compared: for speech the meta file that belongs to folders of engines. */
+  /** The model to compare: for speech the meta file that belongs to folders of engines. */
   readonly model: string;
-  /** What `model` is compared with: `FILE` or `NAME=FILE`. */
+  /** The files that `model` is compared with: `FILE` or `NAME=FILE`. */
   readonly candidates?: readonly string[];
 }
 
@@ -56,7 +58,7 @@ interface VariantFolder {
 /** One way to score a model on data. */
 export interface ComparedTask {
   readonly id: ComparedTaskId;
-  /** How images are prepared; null for speech. */
+  /** The preparation of images; null for speech. */
   readonly preprocess: string | null;
   /** Width and height of images where the model leaves them open. */
   readonly imgsz: number;
@@ -196,14 +198,14 @@ function settingsOf(request: TaskRequest, choices: readonly string[]): Settings 
   return { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
 }
 
-/** What decides figures or times besides the model, the back end and the data. */
-const decisive = ({ preprocess, imgsz, maxImages, allowMissing, ...rest }: Settings) => {
-  const { conf, iou, maxDet, preNmsTopk, agnosticNms, multiLabel, warmupRuns, skipLatency } = rest;
-  return {
-    ...{ preprocess, imgsz, maxImages, allowMissing, conf, iou },
-    ...{ maxDet, preNmsTopk, agnosticNms, multiLabel, warmupRuns, skipLatency },
-  };
-};
+/** Files count by their content. */
+const decisiveOptions = { ...imageRunOptions, ...allBut(detectionOptions, 'labels', 'imageIds') };
+
+/** Settings that decide figures or times besides the model, the back end and the data. */
+const decisive = (settings: Settings) => ({
+  preprocess: settings.preprocess,
+  ...valuesOf(decisiveOptions, settings),
+});
 
 /**
  * Places of files are not part of it, their content is. A sample may lack its file, as many as the evaluation allows. `unreadable` takes samples that are no

@@ -8,7 +8,7 @@ import { ortFactsSchema } from '../../../engines/runtime/onnxruntime/ort-facts.j
 import { openSession } from '../../../engines/runtime/open-session.js';
 import type { WorkContext } from '../../../events.js';
 
-/** What was evaluated, beside every metric. */
+/** The candidate that was evaluated, beside every metric. */
 export const candidateSchema = z.object({
   file: z.string(),
   kind: z.enum(['engine', 'model']),
@@ -18,7 +18,7 @@ export const candidateSchema = z.object({
   identity: z.string().nullable(),
   name: z.string().nullable(),
   precision: z.string().nullable(),
-  /** How its passport states that images of its calibration were prepared. */
+  /** The preparation of its calibration images, as its passport states it. */
   preprocess: z.string().nullable(),
   backEnd: z.string(),
   /** `ONNX Runtime 1.30.0 (CPU)`. */
@@ -34,7 +34,7 @@ export type Candidate = z.infer<typeof candidateSchema>;
 /** The passport beside an engine, where there is one. */
 export const passportOf = (file: string) => (existsSync(passportPath(file)) ? readPassport(file) : null);
 
-/** How images are prepared for these tasks; the first where nothing states it. */
+/** The preparations of images for these tasks; the first where nothing states it. */
 export const preparations = {
   detector: ['yolo', 'rt-detr'],
   classifier: ['imagenet', 'yolo', 'rt-detr', 'arcface'],

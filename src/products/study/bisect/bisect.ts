@@ -80,7 +80,8 @@ export async function decideBisect(requested: BisectRequest, context: BisectCont
 }
 
 async function bisect(requested: BisectRequest, context: BisectContext): Promise<BisectResult> {
-  const [started, startedAt] = [performance.now(), new Date().toISOString()];
+  const startedAt = new Date().toISOString();
+  const started = performance.now();
   const decided = await decideBisect(requested, context);
   const { request, engines, digest, precision, options, budget } = decided;
   const { reference, candidate, output } = requested;
@@ -91,18 +92,14 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   let kept: Candidates['searched']['trials'] | undefined;
   try {
     await engines?.obtain();
-    const tolerance = precision ?? 'fp32';
+    const tolerance: FormatId | 'fp32' = precision ?? 'fp32';
     const named = await withNodeNames(reference, join(output, 'named.onnx'), context.signal);
-    let judge = await openJudge(request, tolerance, context);
+    const opened = await openJudge(request, tolerance, context);
     const typed = join(work, 'typed.onnx');
     const passed: Conversion = { model: named, precision, options };
     if (engines !== null) await writeChange(passed, {}, typed, context.signal);
     const failing = { model: isEngineFile(candidate) ? typed : candidate, engine: engines?.engine ?? null };
-    let first = await judge.judge(failing);
-    // As `verify` does before it passes anything.
-    const wider = first.outcome === 'pass' ? await judge.wider?.() : null;
-    judge = wider ?? judge;
-    if (wider) first = await judge.judge(failing);
+    const { judge, first } = await judgedWidely(opened, failing);
     // Of an engine the passport states it.
     const conversion = engines === null ? { ...passed, options: typedAs(first, options) } : passed;
     if (engines === null) await writeChange(conversion, {}, typed, context.signal);
@@ -113,33 +110,32 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
       { conversion, judge, trials, engines, failing: first, work, budget },
       context,
     );
+    const suspects = (format: FormatId) => () =>
+      suspectsOf(named, format, conversion.options, judge, request, context);
     const finding =
       first.outcome === 'fail'
         ? await searchLevels(candidates, {
-            units:
-              precision === null
-                ? null
-                : () => suspectsOf(named, precision, conversion.options, judge, request, context),
+            units: precision === null ? null : suspects(precision),
             tensors: () => innerTensors(typed),
           })
         : unsearched(candidate, first.outcome, first.reasons);
     const hasModel = finding.outcome === 'pass' && finding.cause !== 'none';
     const workaround = hasModel ? join(output, 'workaround.onnx') : null;
     if (workaround !== null) await writeChange(conversion, finding.change, workaround, context.signal);
+    const { sample } = first;
+    const reducing = { model: named, typed, precision: tolerance, engines, work, sample } as const;
     const { reduced, why }: Reduction =
       workaround === null || !finding.isMinimal
         ? { reduced: null, why: null }
         : await reducedBy(
             judge,
-            {
-              ...{ model: named, typed, precision: tolerance, engines, work },
-              sample: first.sample,
-              ...suspectedBy(finding, typed),
-            },
+            { ...reducing, ...suspectedBy(finding, typed) },
             { passing: workaround, change: finding.change },
             request,
             context,
           );
+    const isCounted = earlier > 0 && first.outcome === 'fail';
+    const notes = [why ?? [], isCounted ? countedSentence(earlier, trials.path) : []].flat();
     return {
       schema: 'trtforge.bisect/1',
       version: packageVersion(),
@@ -152,24 +148,15 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
       backend: first.backend,
       seed: judge.seed,
       samples: judge.samples,
-      ...recordOf({
-        ...finding,
-        reasons: [
-          ...finding.reasons,
-          ...(why === null ? [] : [why]),
-          ...(earlier === 0 || first.outcome !== 'fail' ? [] : [countedSentence(earlier, trials.path)]),
-        ],
-      }),
+      ...recordOf({ ...finding, reasons: [...finding.reasons, ...notes] }),
       candidates: trials.all.map(({ key, model, program, ...trial }) => trial),
       tried: trials.made,
       builds: trials.all.filter(({ ms }) => ms.build !== null).length,
       budget,
       workaround,
-      convert: workaround === null ? null : convertLine(conversion, finding.change, workaround),
+      convert: workaround && convertLine(conversion, finding.change, workaround),
       build:
-        workaround === null || engines === null
-          ? null
-          : engines.line(workaround, join(output, 'workaround.engine'), finding.change),
+        workaround && (engines?.line(workaround, join(output, 'workaround.engine'), finding.change) ?? null),
       reduced,
       repeat: null,
     };
@@ -178,6 +165,13 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   } finally {
     pending.remove();
   }
+}
+
+/** The judgement of the candidate: before it passes, also on more samples, as `verify` judges it. */
+async function judgedWidely(judge: Judge, failing: Parameters<Judge['judge']>[0]) {
+  const first = await judge.judge(failing);
+  const wider = first.outcome === 'pass' ? await judge.wider?.() : null;
+  return wider ? { judge: wider, first: await wider.judge(failing) } : { judge, first };
 }
 
 /** A cancellation with what is kept, and what goes on from there. */
@@ -215,7 +209,7 @@ export const typedAs = (
   options: ConversionOptions,
 ): ConversionOptions => (hasTypedInput(candidate) ? { ...options, ioTypes: 'convert' } : options);
 
-/** How the reference becomes the candidate; null where an engine was built of it as it is. Throws TF_USAGE where nobody knows, and for a model in FP32. */
+/** The conversion from reference to candidate; null for an engine built without one. Throws TF_USAGE where it is unknown, and for a model in FP32. */
 export function conversionOf(
   { reference, candidate, precision, conversion = {} }: BisectRequest,
   engines: CandidateEngines | null,

@@ -89,7 +89,7 @@ function callOf(inputs: readonly EngineBinding[], { profile, batch, shapes }: Sh
 export const assertStreamedByLog = (request: BenchRequest, { engine }: TrtexecLog): void =>
   assertStreamed(`${request.engine} was`, engine.weightBudget !== null, request);
 
-/** What a log reports of streamed weights. How many can be streamed it reports only where no budget was asked for: then all of them stay on the GPU. */
+/** Facts on streamed weights from a log; it reports how many can be streamed only where no budget was requested: then all stay on the GPU. */
 export function weightFacts(
   request: BenchRequest,
   { engine: { weightBudget: set } }: TrtexecLog,

@@ -4,10 +4,9 @@ import type { Contract } from '../../../../src/formats/contract/contract.js';
 import { readContract } from '../../../../src/formats/contract/file.js';
 import type { RecordedBinding } from '../../../../src/formats/reference/reference.js';
 import { compareBindings } from '../../../../src/products/streaming/check/bindings.js';
-import { contractFindings } from '../../../../src/products/streaming/check/check.js';
+import { checkDimensions, contractFindings } from '../../../../src/products/streaming/check/check.js';
 import { checkData } from '../../../../src/products/streaming/check/recorded-data.js';
 import type { RecordedLengths } from '../../../../src/products/streaming/check/recorded-lengths.js';
-import { checkDimensions } from '../../../../src/products/streaming/check/sizes.js';
 import { scheduled, simulateLengths } from '../../../../src/products/streaming/contract/cache-length.js';
 import type { ModelBindings } from '../../../../src/products/streaming/contract/draft.js';
 
