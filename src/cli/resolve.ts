@@ -8,7 +8,7 @@ import type { Command } from './command.js';
 import type { Config } from './config.js';
 import { longName, type OptionSpec, type OptionTable, type OptionValues, takesValue } from './option.js';
 
-interface ResolvedOptions<O extends OptionTable> {
+export interface ResolvedOptions<O extends OptionTable> {
   readonly values: OptionValues<O>;
   /** Option name to what was set or is the default, unparsed: what `--print-config` shows. */
   readonly shown: Readonly<Record<string, unknown>>;
