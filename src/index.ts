@@ -103,8 +103,9 @@ export const forge = lazy(
       const result = await forge(options, { ...context, afterFailure, healer });
       const { error } = unlessCancelled(result, result.error, context?.signal);
       const { inLibraryWords } = await import('./base/options/library-words.js');
+      const { forgeOptions } = await import('./forge/options.js');
       const [message = '', remedy = ''] = [error?.message, error?.remedy].map((text) =>
-        inLibraryWords(text ?? ''),
+        inLibraryWords(text ?? '', [forgeOptions]),
       );
       return { ...result, error: error && { ...error, message, remedy } };
     };

@@ -27,7 +27,7 @@ export interface Kind<T, W = T> {
 
 /** The options of an object, by their names. */
 export type Group = Readonly<
-  Record<string, { readonly kind: Kind<unknown, unknown>; readonly needed?: true }>
+  Record<string, { readonly kind: Kind<unknown, unknown>; readonly needed?: true; readonly flags?: string }>
 >;
 
 /** A kind with one form, which `is` describes in errors. */

@@ -1,5 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import { type Argument, isPlain } from './check.js';
+import type { Group } from './kinds.js';
+import { longName } from './option.js';
 
 type Renames = ReadonlyMap<string, readonly string[]>;
 
@@ -11,20 +13,34 @@ const renames = (lines: string): Renames =>
       .map(([flag = '', ...names]) => [flag, names]),
   );
 
-/** Options that are no flag in camelCase; of several the first that the function takes, none where the command line alone has it. */
+/** Options that are neither declared with their flag nor a flag in camelCase; of several the first that the function takes, none where the command line alone has it. */
 const renamed = renames(
-  'profile profiles, plugin plugins, dim dims, inputs sources data, shapes shapes profiles, against reference, val-range ranges, provider-option providerOptions, cache-dir store, trust-key trustKeys, builder-config settings, map names, with tool, runner-a candidateRunner, runner-b referenceRunner, onnxruntime onnxRuntime, images imagesDir, audio audioDir, on inventory, max-batch limits.firstMaxBatch, max-batch-limit limits.maxBatchLimit, root names.root, backends backEnds, force, json',
+  'profile profiles, plugin plugins, dim dims, inputs sources data, shapes shapes profiles, against reference, provider-option providerOptions, cache-dir store, trust-key trustKeys, builder-config settings, with tool, onnxruntime onnxRuntime, images imagesDir, audio audioDir, on inventory, max-batch limits.firstMaxBatch, max-batch-limit limits.maxBatchLimit, root names.root, backends backEnds, force, json',
 );
+
+/** Declared options by their flags; of an option in other options the way to it, `verify.atol`, unless the function itself has the flag. */
+function renamesIn(groups: readonly Group[], path = ''): Renames {
+  const options = groups.flatMap((group) => Object.entries(group));
+  const inner = options.flatMap(([name, { kind }]) =>
+    kind.forms.flatMap((form) => [...renamesIn(form.options ? [form.options] : [], `${path}${name}.`)]),
+  );
+  const own = options.flatMap(([name, { flags }]) =>
+    flags === undefined ? [] : [[longName({ flags }), [path + name]] as const],
+  );
+  return new Map([...inner, ...own]);
+}
 
 /** Commands, in backticks or to the end of their line: their flags stay. */
 export const COMMANDS = /(`[^`]*`|(?<![\w./-])(?:trtforge [a-z].*|trtexec --\S+))/;
 
 /** A sentence for the command line in words of the library, for a function that takes these arguments: `--keep-nodes /x/` is `keepNodes` /x/. */
 export function inLibraryWords(sentence: string, taken: readonly Argument[] = [], own?: Renames): string {
-  const known = taken.flatMap((argument) => (isPlain(argument) ? [] : Object.keys(argument)));
+  const groups = taken.flatMap((argument) => (isPlain(argument) ? [] : [argument]));
+  const known = groups.flatMap((group) => Object.keys(group));
+  const declared = renamesIn(groups);
   const optionOf = (flag: string) => {
     const alike = flag.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
-    const named = own?.get(flag) ?? renamed.get(flag) ?? [alike];
+    const named = own?.get(flag) ?? declared.get(flag) ?? renamed.get(flag) ?? [alike];
     const name = [...named, alike].find((each) => known.includes(each)) ?? named[0];
     return name === undefined ? `\`--${flag}\` of the command line` : `\`${name}\``;
   };

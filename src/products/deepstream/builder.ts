@@ -27,7 +27,7 @@ export type StreamsBuildOptions = Omit<
   'profiles' | 'output' | 'timingCache' | 'modelName' | 'logFolder'
 >;
 
-export interface EngineBuilderOptions {
+interface EngineBuilderOptions {
   readonly requested: StreamsBuildOptions;
   readonly inputs: StreamsInputs;
   readonly paths: StreamsPaths;

@@ -9,7 +9,7 @@ import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './
 import { type StreamsInputs, shapesAt } from './input.js';
 import { streamsLogText } from './log-text.js';
 
-export interface MeterOptions {
+interface MeterOptions {
   readonly mode: StreamsMode;
   readonly inputs: StreamsInputs;
   readonly loading: Pick<BenchRequest, 'toolchain' | 'device' | 'plugins'>;

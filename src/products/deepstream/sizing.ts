@@ -15,7 +15,7 @@ import type { StreamsPaths } from './names.js';
 import { measureAndRecord, storedMeasurement } from './record.js';
 import type { StreamsEngineResult, StreamsMeasurement } from './result.js';
 
-export interface SizingRequest {
+interface SizingRequest {
   readonly limits: StreamsLimits;
   readonly paths: StreamsPaths;
   /** Believe nothing that lies there. */

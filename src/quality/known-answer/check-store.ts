@@ -39,7 +39,7 @@ export const cacheCheckSchema = z.object({
 export type CacheCheck = z.infer<typeof cacheCheckSchema>;
 type Row = CacheCheck['engines'][number];
 
-export interface StoreCheckOptions extends Pick<CheckOptions, 'device'>, WorkContext {
+interface StoreCheckOptions extends Pick<CheckOptions, 'device'>, WorkContext {
   /** Parts of names or starts of identities; default: all. */
   readonly names?: readonly string[];
 }

@@ -23,7 +23,7 @@ import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
 /** The request of `checkEngine`. */
-export interface EngineCheckRequest extends Omit<CheckOptions, keyof WorkContext> {
+interface EngineCheckRequest extends Omit<CheckOptions, keyof WorkContext> {
   readonly engine: string;
   /** The FP32 model: to record an answer from, or to build the engine again. */
   readonly against?: string;

@@ -6,7 +6,7 @@ import type { KnownAnswer } from './answer.js';
 import { type MadeInput, ofEngine } from './made-inputs.js';
 import { type Checked, EngineRunner, runChecks } from './run-checks.js';
 
-export interface LoadedOptions {
+interface LoadedOptions {
   /** Undefined: an engine that has none is compared with itself alone. */
   readonly answer: KnownAnswer | undefined;
   readonly repeat?: number;

@@ -2,7 +2,7 @@ import { type OptionsOf, valuesOf } from '../../base/options/option.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
-import { ignoreEvents, type WorkContext } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import type { KnownAnswer } from './answer.js';
 import type { Observed } from './observe-loaded.js';
 import type { Proof } from './proof.js';
@@ -28,7 +28,7 @@ const childModule = new URL('../../../dist/quality/known-answer/check-child.js',
  */
 export async function observeEngine(
   { plan, answer }: Proof,
-  { emit = ignoreEvents, signal, environment = process.env, repeat, device = 0, ...options }: CheckOptions,
+  { emit, signal, environment = process.env, repeat, device = 0, ...options }: CheckOptions,
 ): Promise<Observed> {
   const loading = valuesOf(loadOptions, options);
   const planPath = plan.path;

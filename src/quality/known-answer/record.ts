@@ -38,7 +38,7 @@ import {
 import { runSteps, statesAmong } from './states.js';
 
 /** The source of a recorded answer. */
-export interface AnswerRequest {
+interface AnswerRequest {
   /** The FP32 model. */
   readonly reference: string;
   /** The precision that the limits are for. */

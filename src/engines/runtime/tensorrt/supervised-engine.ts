@@ -1,5 +1,5 @@
 import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { withLibraries } from '../../../tensorrt/toolchain/process-environment.js';
 import { readPlanHeader } from '../../plan/header.js';
@@ -36,12 +36,7 @@ export interface SupervisedEngine extends Session {
 /** Loads an engine in a child process. Throws what `openEngineSession` throws, and TF_CHILD_DIED. */
 export async function openSupervisedEngine(
   planPath: string,
-  {
-    emit = ignoreEvents,
-    signal,
-    environment = process.env,
-    ...options
-  }: EngineChildOptions & WorkContext = {},
+  { emit, signal, environment = process.env, ...options }: EngineChildOptions & WorkContext = {},
 ): Promise<SupervisedEngine> {
   const exchange = openExchange();
   const child = startSupervised(CHILD, {

@@ -1,6 +1,6 @@
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import { visitTensors } from '../graph.js';
 import type { OnnxModel } from '../model.js';
@@ -30,7 +30,7 @@ const TURN_BYTES = 256 << 20;
 
 /** Reads every weight once, in constant memory, and reports NaN, infinities, values beyond FP16 and int64 values beyond int32. */
 export async function lintWeights(model: OnnxModel, options: WorkContext = {}): Promise<Finding[]> {
-  const { emit = ignoreEvents, signal } = options;
+  const { emit, signal } = options;
   const findings = new Findings();
   const weights = [...visitTensors(model.proto)].flatMap((place) => {
     const weight = readable(() => model.weight(place.tensor));
@@ -45,7 +45,7 @@ export async function lintWeights(model: OnnxModel, options: WorkContext = {}): 
     untilTurn -= weight.byteLength;
     if (untilTurn > 0) continue;
     untilTurn = TURN_BYTES;
-    emit({ type: 'progress', phase: 'check weights', done, total });
+    emit?.({ type: 'progress', phase: 'check weights', done, total });
     await new Promise((resolve) => setImmediate(resolve));
     throwIfCancelled(signal, 'checking the weights');
   }

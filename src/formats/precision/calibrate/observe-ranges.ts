@@ -1,5 +1,5 @@
 import { closing } from '../../../base/files/byte-source.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import { float32Values } from '../../tensor/values.js';
 import type { ValueRange } from '../options.js';
@@ -30,7 +30,7 @@ export function observeRanges<S extends RunningSession>(
   modelPath: string,
   samples: SamplesFor<S>,
   openSession: (model: ObservedFile) => Promise<S>,
-  { emit = ignoreEvents, total, ...context }: ObserveContext = {},
+  { emit, total, ...context }: ObserveContext = {},
 ): Promise<ReadonlyMap<string, ValueRange>> {
   return withObservedModel(
     modelPath,
@@ -43,7 +43,7 @@ export function observeRanges<S extends RunningSession>(
         for await (const sample of samples(session)) {
           const outputs = await session.run(sample, { signal: context.signal });
           widen(ranges, outputs.get(EXTREMES));
-          emit({ type: 'progress', phase: 'calibrate', done: ++done, total });
+          emit?.({ type: 'progress', phase: 'calibrate', done: ++done, total });
         }
         return new Map(names.map((name, index) => [name, ranges[index] ?? { min: 0, max: 0 }]));
       });

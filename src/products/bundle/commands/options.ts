@@ -1,4 +1,3 @@
-import { valuesOf } from '../../../base/options/option.js';
 import { splitAtCommas } from '../../../base/options/readers.js';
 import { flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { builderOption, buildOptions, recipeOptions, recipeRequest } from '../../../cli/options/build.js';
@@ -64,21 +63,13 @@ export function bundleRequest(
   meta: string,
   options: BundleOptionValues,
 ): Omit<BundleRequest, 'check' | 'smoke'> {
-  const { outdir, onnxDir, only, stage, keepTemp, memoryBudget, batch } = options;
+  const { profiles, ...own } = options;
   return {
+    ...own,
     ...recipeRequest(options),
     ...storeOptionsOf(options),
-    builder: options.builder,
-    ...valuesOf(onlyLoadOptions, options),
     meta,
-    onnxDir,
-    outdir,
-    only: only.flat(),
-    profilesFile: options.profiles,
-    batch,
-    dims: options.dims,
-    stage,
-    keepTemp,
-    memoryBudget,
+    only: options.only.flat(),
+    profilesFile: profiles,
   };
 }

@@ -1,7 +1,7 @@
 import { LARGEST_DOCUMENT, readText } from '../../../base/files/files.js';
 import { assertWithin } from '../../../base/options/check.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { allowMissing as allowed } from '../options.js';
@@ -26,7 +26,7 @@ export interface CocoRequest {
 /** Scores a results file. Errors: TF_EVAL_DATA, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CANCELLED. */
 export async function evaluateCoco(
   { instances, detections, imageIds, allowMissing }: CocoRequest,
-  { emit = ignoreEvents, signal }: WorkContext = {},
+  { emit, signal }: WorkContext = {},
 ): Promise<CocoResult> {
   assertWithin({ allowMissing: allowed }, { allowMissing });
   const findings = new Findings(allowMissing);

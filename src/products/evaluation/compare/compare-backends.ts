@@ -7,7 +7,7 @@ import { assertWithin } from '../../../base/options/check.js';
 import { machineFacts } from '../../../engines/identity/machine.js';
 import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
@@ -57,11 +57,10 @@ export async function compareBackEnds(
 
 /** Reads models, data and what the run root has. Throws what `compareBackEnds` throws but TF_CANCELLED. */
 async function decideComparison(request: CompareBackEndsRequest, context: CompareContext) {
-  const { emit = ignoreEvents } = context;
   const chosen = [...new Set(request.backEnds)].map(backEndNamed);
   const task = taskFor(request, context.recognisers ?? []);
-  const models = await inPhase('read models', emit, () => comparedModels(request, context));
-  const dataDigest = await inPhase('read data', emit, () => task.digest(context));
+  const models = await inPhase('read models', context.emit, () => comparedModels(request, context));
+  const dataDigest = await inPhase('read data', context.emit, () => task.digest(context));
   const { planned, warnings } = plan(task, dataDigest, models, chosen, request.open);
   const root = request.output ?? newRunRoot(request.model, new Date());
   const before = new Map(readRunRoot(root).recorded.map((each) => [each.variant.name, each]));
@@ -78,14 +77,13 @@ async function decideComparison(request: CompareBackEndsRequest, context: Compar
 }
 
 async function compare(request: CompareBackEndsRequest, context: CompareContext): Promise<Comparison> {
-  const { emit = ignoreEvents } = context;
   const { task, root, variants, warnings } = await decideComparison(request, context);
   const ran = new Set<string>();
   const converted: ConvertedFiles = new Map();
   for (const each of variants) {
     const { variant, isKept } = each;
     if (isKept) {
-      emit({ type: 'phase-skipped', phase: variant.name, reason: 'its figures are there already' });
+      context.emit?.({ type: 'phase-skipped', phase: variant.name, reason: 'its figures are there already' });
       continue;
     }
     ran.add(variant.name);
@@ -135,7 +133,7 @@ async function runVariant(
   request: CompareBackEndsRequest,
   context: CompareContext,
 ): Promise<void> {
-  const { emit = ignoreEvents, signal } = context;
+  const { emit, signal } = context;
   try {
     const { open, store } = request;
     const place = { root, converted, imgsz: task.imgsz, open, store };
@@ -149,7 +147,7 @@ async function runVariant(
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED' || signal?.aborted === true)
       throw error;
     recordNotRun(root, variant, errorOf(error));
-    emit({
+    emit?.({
       type: 'log',
       source: 'trtforge',
       severity: 'warning',

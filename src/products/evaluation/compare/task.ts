@@ -8,7 +8,7 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { isUnreadable } from '../../../engines/run/image-inputs.js';
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import { assertImageHeader, readImageFile } from '../../../formats/images/image.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
@@ -216,7 +216,7 @@ async function digestOfData(
   settings: object,
   named: readonly (string | undefined)[],
   samples: readonly Pick<ImageFile, 'id' | 'path'>[],
-  { emit = ignoreEvents, signal }: WorkContext,
+  { emit, signal }: WorkContext,
   unreadable?: Findings,
 ): Promise<string> {
   const files: (string | null)[] = [];
@@ -225,7 +225,7 @@ async function digestOfData(
     throwIfCancelled(signal, 'reading the data');
     const isThere = path !== undefined && statIfThere(path)?.isFile() === true;
     files.push(isThere ? await digestOf(path) : null);
-    emit({ type: 'progress', phase: 'read data', done: files.length, total });
+    emit?.({ type: 'progress', phase: 'read data', done: files.length, total });
   };
   for (const path of named) await take(path, sha256OfFileInPieces);
   for (const { id, path } of samples)

@@ -229,7 +229,7 @@ function imagesOf(folder: string, truth: DetectionTruth, findings: Findings): De
   return images;
 }
 
-export interface SuppressionOptions {
+interface SuppressionOptions {
   /** Of two boxes with a larger overlap the one of the lower score goes. */
   readonly overlap: number;
   /** Boxes of different classes suppress one another, too. */

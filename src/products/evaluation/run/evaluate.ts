@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { meanOf, quantile } from '../../../base/statistics.js';
 import type { OpenedSession } from '../../../engines/runtime/back-end.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { Sample } from '../../../quality/tasks/task.js';
 
@@ -65,7 +65,7 @@ export async function evaluate<S extends Sample, R>(
   session: OpenedSession,
   options: EvaluateOptions<S>,
 ): Promise<Evaluated<R>> {
-  const { samples, total, warmUpRuns = 0, skipLatency = 0, emit = ignoreEvents, signal } = options;
+  const { samples, total, warmUpRuns = 0, skipLatency = 0, emit, signal } = options;
   const run = (inputs: NamedTensors) => session.runRepeatedly(inputs, { iterations: 1, signal });
   const times: number[] = [];
   let running: { readonly sample: S; readonly ran: ReturnType<typeof run> } | undefined;
@@ -73,7 +73,7 @@ export async function evaluate<S extends Sample, R>(
     const { outputs, ms } = await ran;
     times.push(ms[0]!);
     await task.take(sample, outputs);
-    if (total !== undefined) emit({ type: 'progress', phase: 'run samples', done: times.length, total });
+    if (total !== undefined) emit?.({ type: 'progress', phase: 'run samples', done: times.length, total });
   };
   let started = performance.now();
   for await (const sample of samples) {

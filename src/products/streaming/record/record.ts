@@ -3,7 +3,7 @@ import { canonicalJson, sha256, sha256OfFileInPieces } from '../../../base/files
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { assertWithin } from '../../../base/options/check.js';
 import * as is from '../../../base/options/kinds.js';
-import { optional } from '../../../base/options/option.js';
+import { type OptionsOf, optional } from '../../../base/options/option.js';
 import { medianOf } from '../../../base/statistics.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import { isBatchAxis } from '../../../engines/profiles/batch-axis.js';
@@ -43,16 +43,16 @@ export const signalOptions = {
   }),
 };
 
-export interface RecordRequest extends EngineLoadOptions, Pick<OpenOptions, 'threads' | 'device'> {
+export interface RecordRequest
+  extends EngineLoadOptions,
+    Pick<OpenOptions, 'threads' | 'device'>,
+    Required<OptionsOf<typeof signalOptions>> {
   /** ONNX model (ONNX Runtime on the CPU, in float32) or engine. */
   readonly file: string;
   /** Default: drafted from the model's names. */
   readonly contract?: string;
   /** Default: the contract's. */
   readonly schedule?: readonly number[];
-  readonly chunks: number;
-  readonly seed: number;
-  readonly batch: number;
   readonly output: string;
 }
 

@@ -26,7 +26,7 @@ import { writeMarked } from '../marked-model.js';
 import { QuantizedErrors } from './quantized-errors.js';
 import { type ComparedTensor, type LayerComparison, lossOf } from './result.js';
 
-export interface LayersRequest extends VerifyRequest {
+interface LayersRequest extends VerifyRequest {
   /** Of ONNX models: the folder for metrics.json, precision-scheme.json, io.json and calibration.npy. */
   readonly output?: string | undefined;
 }
