@@ -8,16 +8,17 @@ import { passportPath } from '../engines/identity/engine-name.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { whyNotRun } from '../engines/identity/machine.js';
 import { readPassport } from '../engines/identity/passport.js';
-import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { LocalStore } from '../engines/store/local.js';
 import { openLocalStore, openStores } from '../engines/store/open-stores.js';
 import { type Trust, verifyTrusted } from '../engines/store/trust.js';
 import { TrtforgeError } from '../errors.js';
+import { workOf } from '../events.js';
 import { benchEngine } from '../quality/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../quality/bench/request.js';
 import { answerMaker } from '../quality/known-answer/at-build.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import type { ForgedEngine } from '../report/result.js';
+import { onlyLoadOptions } from '../tensorrt/trtexec/request.js';
 import { builtShapes, judgingData, outcomeText } from './model-phases.js';
 import type { SkippablePhase } from './options.js';
 import type { PhaseOutcome } from './phase.js';
@@ -39,7 +40,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
     const answer = await store.get(identityDigest(prepared.identity));
     return answer.found ? `last built in ${formatMs(answer.engine.passport.built.ms)}` : undefined;
   },
-  run: async (soFar, { emit, signal }) => {
+  run: async (soFar, context) => {
     const prepared = preparedOf(soFar);
     return closing(await openStores(run.options, run.environment), async (stores) => {
       const kept = await keptEngine(run, prepared, stores.trust);
@@ -52,9 +53,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
         },
         stores,
         {
-          emit,
-          signal,
-          environment: run.environment,
+          ...context,
           build: run.build,
           // The reference runs anyway where the engine is compared with it.
           answer: answerMaker(
@@ -125,7 +124,7 @@ function obtainedBy(obtained: ForgedEngine): PhaseOutcome<Forged> {
 export const verifyEnginePhase = (run: Run): ForgePhase => ({
   name: 'verify engine',
   skip: (soFar) => whyNoRun(run, soFar, 'verify'),
-  run: async ({ prepared, obtained, conversion }, { emit, signal }) => {
+  run: async ({ prepared, obtained, conversion }, context) => {
     if (obtained === undefined) throw new Error('The engine is verified only after the build phase.');
     const data = judgingData(run.options);
     const engineVerification = await verifyModel(
@@ -142,7 +141,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
         conversion: run.options.conversion,
         errorMap: true,
       },
-      { emit, environment: run.environment, signal, afterFailure: run.afterFailure },
+      { ...context, afterFailure: run.afterFailure },
     );
     return { found: { engineVerification }, detail: outcomeText(engineVerification) };
   },
@@ -152,7 +151,7 @@ export const verifyEnginePhase = (run: Run): ForgePhase => ({
 export const benchPhase = (run: Run): ForgePhase => ({
   name: 'bench',
   skip: (soFar) => whyNoRun(run, soFar, 'bench'),
-  run: async ({ prepared, obtained }, { emit, signal = new AbortController().signal }) => {
+  run: async ({ prepared, obtained }, context) => {
     if (obtained === undefined) throw new Error('The engine is measured only after the build phase.');
     const bench = await benchEngine(
       {
@@ -169,7 +168,7 @@ export const benchPhase = (run: Run): ForgePhase => ({
           durationMs: BENCH_MS,
         },
       },
-      { emit, signal, environment: run.environment },
+      workOf(context),
     );
     const { gpuMs, itemsPerSecond } = bench;
     return {

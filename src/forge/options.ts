@@ -3,10 +3,10 @@ import * as is from '../base/options/kinds.js';
 import { allBut, type OptionsOf, optional } from '../base/options/option.js';
 import { buildOptions, type PlanBuilder } from '../engines/builder/build.js';
 import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
-import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import { judgingOptions } from '../quality/verify/request.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
 import type { RunRootSections } from '../report/pages/kind.js';
+import { onlyLoadOptions } from '../tensorrt/trtexec/request.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, the comparisons, the measurement. */
@@ -15,7 +15,7 @@ export type SkippablePhase = (typeof skippablePhases)[number];
 
 export type ComparisonOptions = OptionsOf<typeof judgingOptions>;
 
-/** What a user wants forged; all but the model has a default. */
+/** The options of forge; all but the model has a default. */
 export const forgeOptions = {
   ...allBut(buildOptions, 'output'),
   ...onlyLoadOptions,
@@ -26,7 +26,7 @@ export const forgeOptions = {
     writes: true,
   }),
   skip: optional(is.list<SkippablePhase>()),
-  /** How the typed model is compared with the original. */
+  /** The comparison of the typed model with the original. */
   verify: optional(is.object<ComparisonOptions>(judgingOptions)),
 };
 
@@ -49,8 +49,8 @@ export interface ForgeSeams extends ForgeContext {
   readonly build?: PlanBuilder;
   /** Default: the machine this runs on. */
   readonly machine?: Machine;
-  /** What the report shows of other results in the run root; default nothing. */
+  /** The report's sections on other results in the run root; default none. */
   readonly sections?: RunRootSections;
-  /** What searches after a failed comparison; default nothing. */
+  /** The search after a failed comparison; default none. */
   readonly afterFailure?: AfterFailure;
 }

@@ -32,7 +32,6 @@ beforeAll(async () => {
     TRTFORGE_TOOLCHAINS: at('none'),
     XDG_CACHE_HOME: at('cache'),
     FAKE_CALLS: at('calls'),
-    FAKE_COMPUTE_US: '2000',
     FAKE_GPUS: '2',
     FAKE_PLAN: at('affine.engine'),
     NO_COLOR: '1',
@@ -266,7 +265,7 @@ describe('a measurement', () => {
     const line = ['bench', at('affine.engine'), '--allow-host-code', '--toolchain', at('home')];
     const more = ['--batch', '8', '--samples', at('samples.json'), '--layers'];
     const words = [...line, ...pace, ...ways, ...drawn, ...more];
-    const { exitCode, answer } = await run(words, { FAKE_CLOCK: 'paper' });
+    const { exitCode, answer } = await run(words);
     expect(exitCode, JSON.stringify(answer.error)).toBe(0);
     expect(answer).toMatchObject({ mode, runs: [{ batch: 8 }], gpuMs: { percentiles: { p50: 2 } } });
     expect(answer.runs).toMatchObject([{ samples: at('samples.json') }]);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
-import type { WorkEvent } from '../../src/events.js';
+import { type WorkEvent, workOf } from '../../src/events.js';
 import { type Phase, PhaseRun } from '../../src/forge/phase.js';
 
 interface Found {
@@ -43,7 +43,7 @@ async function run(phases: readonly Phase<Found>[], signal?: AbortSignal) {
   const events: WorkEvent[] = [];
   const logged: [string, WorkEvent][] = [];
   const run = new PhaseRun<Found>(
-    { emit: (event) => events.push(event), signal },
+    workOf({ emit: (event) => events.push(event), signal }),
     (phase, event) => logged.push([phase, event]),
     steppingClock(),
   );
@@ -100,7 +100,7 @@ describe('phases', () => {
   });
 
   test('go on from what was found, until they are stopped from outside', async () => {
-    const run = new PhaseRun<Found>({ emit: () => {} }, () => {}, steppingClock());
+    const run = new PhaseRun<Found>(workOf(), () => {}, steppingClock());
     await run.advance([first]);
     await run.advance([second]);
     expect(run.found).toEqual({ first: 7, second: 'from 7' });

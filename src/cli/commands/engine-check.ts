@@ -48,8 +48,7 @@ export const command = defineCommand({
   },
   schema: async () => (await import('../../quality/known-answer/result.js')).engineCheckSchema,
   run: async ([engine = ''], options, context): Promise<EngineCheck & { exitCode: ExitCode }> => {
-    const { emit, signal, environment } = context;
-    const result = await checkEngine({ engine, ...options }, { emit, signal, environment });
+    const result = await checkEngine({ engine, ...options }, context);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,

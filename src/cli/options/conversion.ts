@@ -19,7 +19,7 @@ const first = allBut(
   'allowUnconverted',
 );
 
-/** How a model is converted; `convert`, `build` and `forge` have the same. `prefix` reports in their help what the options belong to. */
+/** Options of a model's conversion; `convert`, `build` and `forge` have the same. `prefix` states in their help what the options belong to. */
 export const typedConversionOptions = (prefix = '') => ({
   ...described(first, (text) => prefix + text),
   ...described(

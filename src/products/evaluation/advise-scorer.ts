@@ -3,8 +3,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { listFolder, removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { allBut, defaultsOf } from '../../base/options/option.js';
-import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
 import type { Recogniser } from '../../quality/tasks/recogniser.js';
 import type { Scorer, ScorerRequest } from '../../quality/tasks/scorer.js';
 import { type TaskRequest, taskFor } from './compare/task.js';
@@ -21,7 +21,7 @@ const defaults = {
 export function scorerFor(
   { bundle, ...request }: ScorerRequest & Partial<TaskRequest>,
   recognisers: readonly Recogniser[],
-  context: OpenContext,
+  context: WorkContext,
 ): Scorer {
   const task = taskFor({ ...defaults, ...request, model: bundle ?? request.model }, recognisers);
   const folder = bundle === undefined ? undefined : dirname(resolve(bundle));

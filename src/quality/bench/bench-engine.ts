@@ -2,6 +2,7 @@ import { valuesOf } from '../../base/options/option.js';
 import { readLayers } from '../../engines/layers/read-layers.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
+import { askedBudget } from '../../engines/runtime/tensorrt/weight-budget.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { benchRun } from './bench-run.js';
@@ -66,7 +67,7 @@ export async function withEngine<T>(
   checkRequest(request);
   const environment = await environmentFor(engine, request, context.environment);
   const doing = `measuring ${engine}`;
-  const measurer = start({ emit: context.emit, signal: context.signal, environment, doing });
+  const measurer = start({ ...context, environment, doing });
   let lease: GpuLease | undefined;
   try {
     const found = await measurer.gpu(device);
@@ -150,7 +151,7 @@ function resultOf(
 }
 
 export function subjectOf(
-  { engine, plugins = [], weightBudget }: BenchRequest,
+  { engine, plugins = [], ...load }: BenchRequest,
   { facts, fileBytes, passport }: BenchedEngine,
 ): BenchSubject {
   const { freeBefore, freeAfter } = facts.gpuMemory;
@@ -164,7 +165,7 @@ export function subjectOf(
     ...(facts.streamableWeightsBytes > 0
       ? { streamableWeightsBytes: facts.streamableWeightsBytes, weightBudgetBytes: facts.weightBudgetBytes }
       : {}),
-    ...(weightBudget === undefined ? {} : { weightBudgetAsked: weightBudget }),
+    ...askedBudget(load),
     loadedBytes: Math.max(0, freeBefore - freeAfter),
     loadMs: facts.loadMs,
     layers: facts.layers,

@@ -15,7 +15,7 @@ import {
 import { toolchainForPlan } from '../../engines/runtime/tensorrt/toolchain-for-plan.js';
 import { isSignatureRequired } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents } from '../../events.js';
+import { type EventListener, ignoreEvents, type Work, workOf } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { CheckOptions } from './observe.js';
 import { observeLoaded } from './observe-loaded.js';
@@ -51,7 +51,7 @@ export async function openCheckedSession(
   planPath: string,
   options: CheckedSessionOptions & { readonly addon?: EngineAddon } = {},
 ): Promise<EngineSession> {
-  const { check = 'off', environment = process.env, emit = ignoreEvents, signal } = options;
+  const { check = 'off', environment = process.env, signal } = options;
   const engine = await loadEngine(planPath, options);
   try {
     if (check !== 'off') {
@@ -63,7 +63,7 @@ export async function openCheckedSession(
         rememberCheck(result, environment);
         return result;
       };
-      await known(place, check, { environment, emit }, work);
+      await known(place, check, workOf(options), work);
     }
     return sessionOf(engine, options);
   } catch (error) {
@@ -75,11 +75,10 @@ export async function openCheckedSession(
 /** The same before a file is used in a process of its own; a model has nothing to prove. Throws TF_ENGINE_WRONG_ANSWER, and what checking throws. */
 export async function checkBeforeUse(file: string, check: CheckMode, options: CheckOptions): Promise<void> {
   if (check === 'off' || !isEngineFile(file)) return;
-  const { environment = process.env, emit = ignoreEvents } = options;
   const place = await placeFinder(options)(file);
   const work = () => checkAndRemember(file, options);
-  if (place === undefined) report(await work(), check, emit);
-  else await known(place, check, { environment, emit }, work);
+  if (place === undefined) report(await work(), check, options.emit);
+  else await known(place, check, workOf(options), work);
 }
 
 /** Where engines would run here, by their files; undefined for one that would not: loading it states why. */
@@ -118,21 +117,16 @@ const placeOf = (
   }: Pick<LoadedEngine, 'gpu' | 'toolchain'> & { driver: string | null },
 ): CheckedPlace => ({ planSha256, answerSha256, gpu, driver, library: `${product} ${version}` });
 
-interface Around {
-  readonly environment: NodeJS.ProcessEnv;
-  readonly emit: EventListener;
-}
-
 async function known(
   place: CheckedPlace,
   mode: CheckMode,
-  { environment, emit }: Around,
+  { environment, emit }: Work,
   check: () => Promise<EngineCheck>,
 ): Promise<void> {
   report(recallCheck(place, environment) ?? (await check()), mode, emit);
 }
 
-function report(result: EngineCheck, mode: CheckMode, emit: EventListener): void {
+function report(result: EngineCheck, mode: CheckMode, emit: EventListener = ignoreEvents): void {
   const { outcome, engine, reasons, next, gpu, library, checks } = result;
   if (outcome === 'pass') return;
   const [reason = ''] = reasons;

@@ -68,6 +68,23 @@ async function answer(words: readonly string[], environment: NodeJS.ProcessEnv =
   return said;
 }
 
+test.each([
+  ['ls'],
+  ['verify'],
+  ['check'],
+  ['gc', '--max-size', '1G'],
+  ['gc', '--max-size', '1G', '--dry-run'],
+  ['clear'],
+  ['export', 'to'],
+])('cache %s: a store that was named has to be there, the usual one may be made later', async (...words) => {
+  const named = await cache([...words, '--cache-dir', join(folder, 'misspelt')]);
+  expect([named.status, named.stderr]).toEqual([2, expect.stringContaining(join(folder, 'misspelt'))]);
+  const usual = await cache(words);
+  expect([0, 4]).toContain(usual.status);
+  expect(usual.stderr).toContain(store);
+  expect(existsSync(join(folder, 'misspelt')) || existsSync(store)).toBe(false);
+});
+
 /** Writes an engine with its passport as somebody else would hand it over. */
 function writeEngine(letter: string, place = join(folder, 'from'), bytes = 4096): string {
   const plan = samplePlan(letter.charCodeAt(0), bytes);
@@ -359,8 +376,8 @@ describe('trtforge cache verify', async () => {
   test.each(['verify', 'check'])(
     '%s ends with 4 for a store of no engine: nothing was proven',
     async (verb) => {
-      expect(await cache([verb, '--cache-dir', 'not-there'])).toMatchObject({ status: 4 });
-      expect(existsSync('not-there')).toBe(false);
+      mkdirSync(join(folder, 'empty'));
+      expect(await cache([verb, '--cache-dir', 'empty'])).toMatchObject({ status: 4 });
     },
   );
 

@@ -52,7 +52,6 @@ beforeAll(async () => {
     TRTEXEC: fakeTrtexec(folder, { version: '10.6', says: '10.3.0.26', gpuFile: at('gpus') }),
     XDG_CACHE_HOME: at('cache'),
     FAKE_GPUS: '4',
-    FAKE_COMPUTE_US: '2000',
     CUDA_VISIBLE_DEVICES: '3,1',
     NO_COLOR: '1',
   });

@@ -32,7 +32,6 @@ beforeAll(async () => {
     TRTFORGE_TOOLCHAINS: at('none'),
     XDG_CACHE_HOME: at('cache'),
     FAKE_CALLS: at('calls'),
-    FAKE_COMPUTE_US: '2000',
     NO_COLOR: '1',
   });
   engine.bench.enter(environment);

@@ -570,7 +570,7 @@ describe('trtforge run ENGINE', () => {
       '--events',
     ];
     const started = spawn(process.execPath, words, {
-      env: { ...environment, FAKE_COMPUTE_US: '1000' },
+      env: { ...environment, FAKE_CLOCK: undefined, FAKE_COMPUTE_US: '1000' },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const said: Buffer[] = [];

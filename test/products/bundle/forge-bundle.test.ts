@@ -95,7 +95,7 @@ describe('a bundle through forge', () => {
         ? 'Memory Pools: workspace: 0.03 MiB'
         : 'Tactic Device request: 200MB Available: 100MB. Device memory is insufficient to use tactic.';
     const talking: PlanBuilder = (request, files, context) => {
-      context.emit({ type: 'log', source: 'trtexec', severity: 'info', message: says(files.modelPath) });
+      context.emit?.({ type: 'log', source: 'trtexec', severity: 'info', message: says(files.modelPath) });
       return build(request, files, context);
     };
     const report = await forge(talking);

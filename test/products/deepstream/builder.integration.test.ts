@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PlanBuilder } from '../../../src/engines/builder/build.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { TrtforgeError } from '../../../src/errors.js';
-import { ignoreEvents } from '../../../src/events.js';
+import { workOf } from '../../../src/events.js';
 import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import { EngineBuilder } from '../../../src/products/deepstream/builder.js';
 import { streamsInputs } from '../../../src/products/deepstream/input.js';
@@ -26,7 +26,7 @@ beforeAll(async () => {
 function builderFor(name: string, precision: 'as-is' | 'fp16' = 'as-is', fails = false) {
   const counting = countingBuilder();
   const build: PlanBuilder = async (request, files, context) => {
-    context.emit({ type: 'log', source: 'library', severity: 'warning', message: 'two\nlines' });
+    context.emit?.({ type: 'log', source: 'library', severity: 'warning', message: 'two\nlines' });
     if (fails) throw new TrtforgeError('TF_BUILD_FAILED', 'no kernel');
     return counting.build(request, files, context);
   };
@@ -44,9 +44,7 @@ function builderFor(name: string, precision: 'as-is' | 'fp16' = 'as-is', fails =
     inputs: streamsInputs(factsOfModel(model), {}),
     paths,
     firstMaxBatch: 8,
-    emit: ignoreEvents,
-    signal: new AbortController().signal,
-    environment: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') },
+    work: workOf({ environment: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') } }),
   });
   const logs = () => readdirSync(paths.engines).filter((file) => file.endsWith('.log'));
   return { builder, paths, logs, count: counting.count };

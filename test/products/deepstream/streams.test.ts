@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CommandRunner } from '../../../src/base/process/command.js';
 import { TrtforgeError } from '../../../src/errors.js';
-import { ignoreEvents } from '../../../src/events.js';
+import { workOf } from '../../../src/events.js';
 import { type StreamsMode, seedMode } from '../../../src/products/deepstream/effects.js';
 import { recordPath } from '../../../src/products/deepstream/record.js';
 import { streamsFromLogs } from '../../../src/products/deepstream/repair.js';
@@ -69,8 +69,7 @@ function size(
     builder: gpu.builder,
     builderName: 'native',
     meter: gpu.meter(mode, gpuModel),
-    emit: ignoreEvents,
-    signal: new AbortController().signal,
+    work: workOf(),
     deepstreamLibraries: loaded,
     ...(now === undefined ? {} : { now }),
   });

@@ -7,11 +7,6 @@ export const PARTS_AT_ONCE = 4;
 /** S3 takes at most this many parts; larger files get larger parts. */
 const MOST_PARTS = 10_000;
 
-export interface TransferOptions {
-  readonly emit: EventListener;
-  readonly signal: AbortSignal | undefined;
-}
-
 /** The ranges a file of `bytes` is moved in: equal parts, the last shorter. */
 export function partsOf(bytes: number): readonly ByteRange[] {
   const size = Math.max(PART_BYTES, Math.ceil(bytes / MOST_PARTS));
@@ -28,7 +23,7 @@ export class TransferProgress {
   constructor(
     private readonly phase: 'upload' | 'download',
     private readonly total: number,
-    private readonly emit: EventListener,
+    private readonly emit: EventListener | undefined,
     done = 0,
   ) {
     this.#done = done;
@@ -36,6 +31,12 @@ export class TransferProgress {
 
   add(bytes: number): void {
     this.#done += bytes;
-    this.emit({ type: 'progress', phase: this.phase, done: this.#done, total: this.total, detail: 'bytes' });
+    this.emit?.({
+      type: 'progress',
+      phase: this.phase,
+      done: this.#done,
+      total: this.total,
+      detail: 'bytes',
+    });
   }
 }

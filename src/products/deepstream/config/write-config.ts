@@ -41,7 +41,7 @@ export interface ConfigRequest extends Partial<Omit<Preparation, 'color'>> {
   readonly size?: readonly [number, number];
 }
 
-/** What `deepstream config` wrote. */
+/** The result of `deepstream config`. */
 export const deepstreamConfigSchema = z.strictObject({
   schema: z.literal('trtforge.deepstream-config/1'),
   name: z.string(),
@@ -51,7 +51,7 @@ export const deepstreamConfigSchema = z.strictObject({
   model: z.string().nullable(),
   layout: z.enum(['boxes', 'end-to-end', 'detr', 'classifier']).nullable(),
   classes: z.int().nullable(),
-  /** What no file states, and was taken all the same. */
+  /** The values that no file states and that are assumed. */
   assumed: z.array(z.string()),
   warnings: z.array(z.string()),
 });
@@ -87,7 +87,7 @@ export function writeDeepstreamConfig(request: ConfigRequest): DeepstreamConfig 
   };
 }
 
-/** What is in the files. */
+/** All that the files state, decided before one is written. */
 interface Decided {
   readonly name: string;
   readonly engine: string;
@@ -284,7 +284,7 @@ function judgePlan({ path, product, foreignHeader }: PlanHeader, warnings: strin
   unlessForced(why, 'Build it with --target tensorrt, or pass --force.', warnings);
 }
 
-/** What DeepStream cannot serve is a warning with --force, else an error. */
+/** Warns with --force about what DeepStream cannot serve, else throws. */
 function unlessForced(why: string, remedy: string, warnings: string[]): void {
   if (!isForced()) throw refused(why, remedy);
   warnings.push(why);

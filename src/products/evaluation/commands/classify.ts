@@ -34,8 +34,8 @@ export const command = defineCommand({
     preprocess,
   },
   schema: async () => (await import('../classification/classification-result.js')).classificationResultSchema,
-  run: ([model = ''], options, { emit, signal }): Promise<ClassificationResult> =>
-    evaluateClassifier({ ...options, model, ...imageRunOf(model, options, preprocess) }, { emit, signal }),
+  run: ([model = ''], options, context): Promise<ClassificationResult> =>
+    evaluateClassifier({ ...options, model, ...imageRunOf(model, options, preprocess) }, context),
   render: (result: ClassificationResult, output) => {
     const { bold, dim } = output.colors;
     output.line(bold(`${result.candidate.file} on ${result.truth}`));

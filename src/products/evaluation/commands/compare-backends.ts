@@ -98,9 +98,9 @@ const requestOf = (model: string, options: OptionValues<typeof commandOptions>):
   },
 });
 
-const contextOf = async ({ emit, signal, environment, commandLine, products }: CommandContext) => ({
-  ...{ emit, signal, environment, commandLine },
-  recognisers: await broughtBy(products, 'recognisers'),
+const contextOf = async (context: CommandContext) => ({
+  ...context,
+  recognisers: await broughtBy(context.products, 'recognisers'),
 });
 
 /** The options under a heading of their own, in the long help. */

@@ -5,9 +5,9 @@ import { publishFile } from '../../../base/files/publish.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { assertWithin } from '../../../base/options/check.js';
 import { machineFacts } from '../../../engines/identity/machine.js';
-import type { BackEnd, OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
+import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
+import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
@@ -28,14 +28,14 @@ export interface CompareBackEndsRequest extends Omit<TaskRequest, keyof ModelCho
   readonly backEnds: readonly string[];
   /** The run root; default `tmp/compare-<model>/<date and time>`. */
   readonly output?: string | undefined;
-  /** How models and engines are opened; a back end is passed what it honours. */
+  /** The options for opening models and engines; a back end is passed those that it honours. */
   readonly open: CompareOpenOptions;
   /** Where built engines are kept. */
   readonly store?: string | undefined;
 }
 
-export interface CompareContext extends OpenContext {
-  /** What opens bundles of speech models. */
+export interface CompareContext extends WorkContext {
+  /** The openers of bundles of speech models. */
   readonly recognisers?: readonly Recogniser[];
   /** For the result. */
   readonly commandLine?: string | undefined;

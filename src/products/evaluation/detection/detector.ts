@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { listFolder } from '../../../base/files/files.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { EventListener } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import { labelsOfMetadata } from '../../../formats/images/labels.js';
 import type { Detections } from '../coco/detections.js';
 import type { DetectionTruth } from '../coco/instances.js';
@@ -60,7 +60,7 @@ export function detectingOf(request: DetectorRequest, truth: DetectionTruth, fin
  */
 export async function detect(
   { request, labels, categories, images, findings }: Detecting,
-  context: { readonly emit: EventListener; readonly signal?: AbortSignal },
+  context: WorkContext,
 ): Promise<{ readonly detections: Detections; readonly ids: readonly number[]; readonly run: DetectorRun }> {
   const detections = noDetections();
   const ids: number[] = [];

@@ -12,7 +12,7 @@ import { type ParityResult, parityResultSchema } from '../verify/result.js';
 import { driftChart, driftSection } from './drift.js';
 import { parityHeadline } from './sentences.js';
 
-/** What `trtforge stream verify` prints with `--json`: verdicts, the drift chart, outputs, reasons, times. */
+/** The output of `trtforge stream verify` with `--json`: verdicts, the drift chart, outputs, reasons, times. */
 export const parityReport = defineReport<ParityResult>({
   source: 'stream verify',
   file: 'parity.json',

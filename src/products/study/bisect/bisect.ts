@@ -71,7 +71,7 @@ export async function decideBisect(requested: BisectRequest, context: BisectCont
   // Nothing is built that could not be judged; a back end of the caller's may run engines elsewhere.
   if (engines !== null && requested.check === undefined && context.backEnds === undefined)
     chosenGpu(visibleGpus(), engines.place.device ?? 0, 'Running an engine needs an NVIDIA GPU');
-  const digest = await digestModelFile(requested.reference, { signal: context.signal });
+  const digest = await digestModelFile(requested.reference, context);
   const conversion = conversionOf(requested, engines, digest);
   const data = requested.data && { ...requested.data, profiles: engines?.recipe.profiles };
   const request =
@@ -209,7 +209,7 @@ export const typedAs = (
   options: ConversionOptions,
 ): ConversionOptions => (hasTypedInput(candidate) ? { ...options, ioTypes: 'convert' } : options);
 
-/** How the reference becomes the candidate; null where an engine was built of it as it is. Throws TF_USAGE where nobody knows, and for a model in FP32. */
+/** The conversion from reference to candidate; null for an engine built without one. Throws TF_USAGE where it is unknown, and for a model in FP32. */
 export function conversionOf(
   { reference, candidate, precision, conversion = {} }: BisectRequest,
   engines: CandidateEngines | null,

@@ -141,22 +141,21 @@ function requestOf(model: string, options: OptionValues<typeof commandOptions>):
   };
 }
 
-/** What scores and measures. Throws what `ScorerOf` and `engineTimer` throw. */
+/** The context that scores and measures. Throws what `ScorerOf` and `engineTimer` throw. */
 async function contextOf(
   model: string,
   options: OptionValues<typeof commandOptions>,
-  { emit, signal, environment, products }: CommandContext,
+  context: CommandContext,
 ): Promise<AdviseContext> {
-  const { data, device, toolchain, store } = options;
+  const { data } = options;
+  const { products } = context;
   const scored = data === undefined ? undefined : { ...options, data, model, imagesDir: options.images };
   const recognisers = await broughtBy(products, 'recognisers');
   const [scorerOf = noScorer] = await broughtBy(products, 'scorer');
   return {
-    ...{ emit, signal, environment },
-    scorer: scored && scorerOf(scored, recognisers, { signal, environment }),
-    timeEngine: options.latency
-      ? engineTimer({ device, toolchain, store }, { emit, signal, environment })
-      : undefined,
+    ...context,
+    scorer: scored && scorerOf(scored, recognisers, context),
+    timeEngine: options.latency ? engineTimer(options, context) : undefined,
   };
 }
 
