@@ -175,7 +175,8 @@ class SizeRuns {
   async #explained(sizes: Sizes, known: Sizes, fault: string): Promise<TrtforgeError> {
     const dimensions: (Dimension & { readonly size: number; readonly runs: SizeRange })[] = [];
     for (const dimension of this.#dimensions(sizes.profile)) {
-      const [size, good] = [sizeIn(sizes, dimension), sizeIn(known, dimension)];
+      const size = sizeIn(sizes, dimension);
+      const good = sizeIn(known, dimension);
       const runs = size === good ? dimension.range : await this.#runnable(known, dimension, size);
       dimensions.push({ ...dimension, size, runs });
     }

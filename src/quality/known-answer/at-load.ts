@@ -15,7 +15,7 @@ import {
 import { toolchainForPlan } from '../../engines/runtime/tensorrt/toolchain-for-plan.js';
 import { isSignatureRequired } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents, type Work, workOf } from '../../events.js';
+import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { CheckOptions } from './observe.js';
 import { observeLoaded } from './observe-loaded.js';
@@ -58,12 +58,12 @@ export async function openCheckedSession(
       const proof = proofOfPlan(engine.plan, isSignatureRequired(options, environment));
       const { gpu, addon, toolchain } = engine;
       const place = placeOf(proof, { gpu, toolchain, driver: addon.gpus().driverVersion });
-      const work = async () => {
-        const result = resultOf(proof, await observeLoaded(engine, { answer: proof.answer, signal }));
+      let result = recallCheck(place, environment);
+      if (result === undefined) {
+        result = resultOf(proof, await observeLoaded(engine, { answer: proof.answer, signal }));
         rememberCheck(result, environment);
-        return result;
-      };
-      await known(place, check, workOf(options), work);
+      }
+      report(result, check, options.emit);
     }
     return sessionOf(engine, options);
   } catch (error) {
@@ -76,9 +76,8 @@ export async function openCheckedSession(
 export async function checkBeforeUse(file: string, check: CheckMode, options: CheckOptions): Promise<void> {
   if (check === 'off' || !isEngineFile(file)) return;
   const place = await placeFinder(options)(file);
-  const work = () => checkAndRemember(file, options);
-  if (place === undefined) report(await work(), check, options.emit);
-  else await known(place, check, workOf(options), work);
+  const known = place && recallCheck(place, options.environment ?? process.env);
+  report(known ?? (await checkAndRemember(file, options)), check, options.emit);
 }
 
 /** Where engines would run here, by their files; undefined for one that would not: loading it states why. */
@@ -116,15 +115,6 @@ const placeOf = (
     driver,
   }: Pick<LoadedEngine, 'gpu' | 'toolchain'> & { driver: string | null },
 ): CheckedPlace => ({ planSha256, answerSha256, gpu, driver, library: `${product} ${version}` });
-
-async function known(
-  place: CheckedPlace,
-  mode: CheckMode,
-  { environment, emit }: Work,
-  check: () => Promise<EngineCheck>,
-): Promise<void> {
-  report(recallCheck(place, environment) ?? (await check()), mode, emit);
-}
 
 function report(result: EngineCheck, mode: CheckMode, emit: EventListener = ignoreEvents): void {
   const { outcome, engine, reasons, next, gpu, library, checks } = result;

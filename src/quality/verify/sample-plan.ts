@@ -180,7 +180,8 @@ export async function readData(
   const fitsProfile = (each: CalibrationSample) => profiles === undefined || fitsAny(profiles, each.inputs);
   const sized = batched(samples, inputs, shapes, fitsProfile);
   const fitting = sized.filter(fitsProfile);
-  const [given, left] = [itemsIn(sized), itemsIn(sized) - itemsIn(fitting)];
+  const given = itemsIn(sized);
+  const left = itemsIn(sized) - itemsIn(fitting);
   const drawn = inputs.filter(({ name }) => !samples[0]!.inputs.has(name)).map(({ name }) => name);
   const fewSentence = `${from} has ${plural(total, 'sample')}, too few to hold some out: the samples that the ranges are made from judge the result.`;
   const leftSentence = `${left} of ${plural(given, 'sample')} of ${from} are outside of the profiles of the engine and left out${fitting.length === 0 ? ': the samples are drawn' : ''}.`;

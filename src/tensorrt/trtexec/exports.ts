@@ -135,7 +135,8 @@ export function readExportedProfile(path: string): ExportedProfile {
 
 function layerOf(line: string, path: string): ExportedProfile['layers'][number] {
   const [, name, time, average, median, percentage] = LAYER.exec(line) ?? [];
-  const [timeMs, averageMs] = [Number(time), Number(average)];
+  const timeMs = Number(time);
+  const averageMs = Number(average);
   if (name === undefined || !Number.isFinite(timeMs) || !Number.isFinite(averageMs))
     throw invalid(path, 'a layer has no name or times');
   const optional = (text: string | undefined) =>

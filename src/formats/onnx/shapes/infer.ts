@@ -181,7 +181,8 @@ class Inference {
   #run(nodes: readonly NodeProto[], scope: Scope, outputs: readonly string[]): Result {
     const flops = new Map<string, MaybeSize>();
     const steps: Step[] = [];
-    let [uncounted, unmeasured] = [0, 0];
+    let uncounted = 0;
+    let unmeasured = 0;
     for (const node of inOrder(nodes).nodes) {
       const { outputs: results, cost } = this.#node(node, scope);
       for (const [index, name] of node.output.entries())

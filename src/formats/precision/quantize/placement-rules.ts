@@ -108,7 +108,8 @@ export const placementRules: readonly PlacementRule[] = [
       const group = Number(attributeOf(node, 'group')?.i ?? 1);
       const dims = weightOperand(operation)?.dims;
       if (node.opType !== 'Conv' || group === 1 || dims === undefined) return undefined;
-      const [perGroupOut, perGroupIn] = [(dims[0] ?? 0) / group, dims[1] ?? 0];
+      const perGroupOut = (dims[0] ?? 0) / group;
+      const perGroupIn = dims[1] ?? 0;
       return Math.min(perGroupOut, perGroupIn) < format.fewestInGroup
         ? `its ${group} groups have ${perGroupIn} input and ${perGroupOut} output channels each`
         : undefined;

@@ -69,13 +69,8 @@ export async function detect(
     const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
     const { width, height } = preprocessing;
     const classes = labels.names.length;
-    const decoder = new Decoder({
-      classes,
-      width,
-      height,
-      confidence: request.conf,
-      multiLabel: request.multiLabel,
-    });
+    const { conf: confidence, multiLabel } = request;
+    const decoder = new Decoder({ classes, width, height, confidence, multiLabel });
     const running = { ...request, preprocessing, findings };
     const ran = await runImages(session, images, running, context, (sample, outputs) => {
       const image = images[sample.index]!;

@@ -88,10 +88,8 @@ export async function evaluateEmbeddings(
     images: expected.run.imagesDigest,
     reference: reference.candidate.sha256,
   };
-  const [referenceMs, candidateMs] = [
-    expected.run.latency?.median_ms ?? null,
-    found.run.latency?.median_ms ?? null,
-  ];
+  const referenceMs = expected.run.latency?.median_ms ?? null;
+  const candidateMs = found.run.latency?.median_ms ?? null;
   return {
     schema: 'trtforge.eval-embeddings/1',
     n_samples: images.length,

@@ -87,7 +87,8 @@ async function decideAdvice(request: AdviseRequest, context: AdviseContext): Pro
 }
 
 async function find(request: AdviseRequest, context: AdviseContext): Promise<Advice> {
-  const [started, startedAt] = [performance.now(), new Date().toISOString()];
+  const started = performance.now();
+  const startedAt = new Date().toISOString();
   const { precision, output, threads } = request;
   const { signal } = context;
   const { format, budget, samples, judged, taskDigest } = await decideAdvice(request, context);
