@@ -93,7 +93,7 @@ describe('trtforge bench ENGINE', () => {
     expect(answer.qps).toBe(answer.runs[0]?.qps);
   });
 
-  it('says in text what the numbers are', async () => {
+  it('prints what the numbers are', async () => {
     const { exitCode: status, out } = await bench([
       at('a.engine'),
       '--no-data-transfers',
@@ -136,7 +136,7 @@ describe('trtforge bench ENGINE', () => {
     expect([status, answer.error?.code]).toEqual([2, 'TF_USAGE']);
   });
 
-  it('says why a graph was refused and measures without one', async () => {
+  it('reports why a graph was rejected and measures without one', async () => {
     const { status, answer } = await json<BenchResult>([at('a.engine'), '--graph', ...QUICK], {
       FAKE_CAPTURE: 'refused',
     });
@@ -195,7 +195,7 @@ describe('trtforge bench ENGINE', () => {
     expect(other.answer.error).toMatchObject({ code: 'TF_SHAPE_INVALID' });
   });
 
-  it('keeps as much of streamed weights on the GPU as asked for, and says so', async () => {
+  it('keeps as much of streamed weights on the GPU as requested, and reports it', async () => {
     const half = (await json<BenchResult>([at('streamed.engine'), '--weight-budget', '1K', ...QUICK])).answer;
     expect(benchResultSchema.safeParse(half).error).toBeUndefined();
     const told = { weightBudgetAsked: 1024, weightBudgetBytes: 1024 };
@@ -211,7 +211,7 @@ describe('trtforge bench ENGINE', () => {
     );
   });
 
-  it('uses several streams and says what that does to times', async () => {
+  it('uses several streams and states what that does to times', async () => {
     const { answer } = await json<BenchResult>([at('a.engine'), '--streams', '2', ...QUICK]);
     expect(answer.mode.streams).toBe(2);
     expect(answer.runs[0]?.doubts.map(({ rule }) => rule)).toContain('several-streams');
@@ -334,7 +334,7 @@ describe('two benches on one GPU', () => {
   };
   const ended = () => new Promise<number | null>((resolve) => first.once('close', resolve));
 
-  it('the second says that it is not alone, or waits', async () => {
+  it('the second reports that it is not alone, or waits', async () => {
     await begin('4');
     const end = ended();
     const { answer } = await json<BenchResult>([at('b.engine'), ...QUICK]);

@@ -133,7 +133,7 @@ describe('of two GPUs', () => {
     },
   );
 
-  it('the first is used where none is chosen, and its company told', async () => {
+  it('the first is used where none is chosen, and the others are reported', async () => {
     const { answer, loaded } = await ask<BenchResult>(['bench', at('a.engine'), ...QUICK]);
     expect(loaded).toEqual(['NVIDIA Fake']);
     expect(answer.warnings.join('\n')).toContain('4242');
@@ -146,7 +146,7 @@ describe('of two GPUs', () => {
       ['engine layers', []],
       ['deepstream size', []],
     ]),
-  )('%s refuses a third and names both', async (command, words) => {
+  )('%s rejects a third and names both', async (command, words) => {
     const file = command === 'deepstream size' ? model : at('a.engine');
     const { status, answer, loaded } = await ask([
       ...command.split(' '),
