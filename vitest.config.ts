@@ -8,10 +8,13 @@ const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.m
 /** Files of which `npm test` runs a part (a tenth of a fuzz test's runs, a verb of those that take an option), and the full tier all: they run in both. */
 const inBoth = testFiles('.test.ts', /\/support\/runs\.js/);
 
-/** Tests that change what a process has once: its modules, environment, folder or libraries. The others share processes, and import the source once in each. */
+/**
+ * Tests that change what a process has once, for good: its modules or libraries. The others share processes, and import the source once in each; folders and
+ * `vi.stubEnv` they put back.
+ */
 const alone = testFiles(
   '.test.ts',
-  /vi\.(?:mock|spyOn|stubEnv)\(|process\.chdir|process\.env[^;]* = |delete process\.env|\.enter\(|loadAddon/,
+  /vi\.(?:mock|spyOn)\(|process\.env[^;]* = |delete process\.env|\.enter\(|loadAddon/,
 );
 
 /** Integration tests that `npm test` leaves to the full tier (scripts/leaves.mjs). */

@@ -114,29 +114,30 @@ function countsOf(report, status) {
   }
 }
 
-/** What vitest runs, in turn: projects, arguments, and leaves whose integration tests it leaves out. Says what is left out; nothing is where the caller names files. */
+/** What vitest runs, in turn: projects, arguments, and leaves whose integration tests it leaves out; and words about these. All run where the caller names files. */
 function vitestRuns(isFull, args) {
   const { projects } = TIERS[isFull ? 'full' : 'test'];
   const { base, leaves } = args.length === 0 ? untouchedLeaves(root) : { leaves: [] };
-  if (leaves.length === 0) return [[projects, args]];
+  if (leaves.length === 0) return { vitest: [[projects, args]], leftOut: '' };
   if (isFull)
-    return [
-      [projects, args],
-      [INTEGRATION, leaves.map((leaf) => `${testsOf(leaf)}/`)],
-    ];
+    return {
+      vitest: [
+        [projects, args],
+        [INTEGRATION, leaves.map((leaf) => `${testsOf(leaf)}/`)],
+      ],
+      leftOut: '',
+    };
   const files = leaves.flatMap((leaf) =>
     readdirSync(join(root, testsOf(leaf)), { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.integration.test.ts'))
       .map((path) => `${testsOf(leaf)}/${path}`),
   );
-  process.stdout.write(
-    `Not run, as nothing that they import differs from ${base.slice(0, 8)} of the main branch:\n`,
-  );
-  for (const path of files.sort()) process.stdout.write(`  ${path}\n`);
-  process.stdout.write(
-    `To run these ${files.length} files: npm run test:full, or npm test -- ${leaves.map(testsOf).join(' ')}\n`,
-  );
-  return [[projects, args, leaves]];
+  const leftOut = [
+    `Not run, as nothing that they import differs from ${base.slice(0, 8)} of the main branch:`,
+    ...files.sort().map((path) => `  ${path}`),
+    `To run these ${files.length} files: npm run test:full, or npm test -- ${leaves.map(testsOf).join(' ')}`,
+  ];
+  return { vitest: [[projects, args, leaves]], leftOut: `${leftOut.join('\n')}\n` };
 }
 
 runScript(async () => {
@@ -149,8 +150,9 @@ runScript(async () => {
   const checked = checks.map(check);
   setUp({ only: prepare });
   let [passed, failed, skipped] = [0, 0, 0];
-  for (const [projects, words, leftOut] of vitestRuns(isFull, args)) {
-    const ended = await tests(projects, words, leftOut);
+  const { vitest, leftOut } = vitestRuns(isFull, args);
+  for (const run of vitest) {
+    const ended = await tests(...run);
     passed += ended.passed;
     failed += ended.failed;
     skipped += ended.skipped;
@@ -166,6 +168,7 @@ runScript(async () => {
     process.stdout.write(`${status === 0 ? 'ok  ' : 'FAIL'} every option is run by a test\n`);
     process.stdout.write(`${stdout}${stderr}`);
   }
+  process.stdout.write(leftOut);
   const unused = used.filter(({ status }) => status !== 0).length;
   process.stdout.write(
     `${passed + checksPassed + used.length - unused} passed, ${failures + unused} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`,
