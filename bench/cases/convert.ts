@@ -22,7 +22,7 @@ onnx.save(float16.convert_float_to_float16(onnx.load(sys.argv[1]), keep_io_types
 `;
 
 /** Each is tens of seconds of processor time: more runs made the case longer than all others together. */
-const MOST_RUNS = 3;
+const MOST_RUNS = 2;
 
 /**
  * Whole conversions from file to file, all in one round of turns, so that each is measured once a round: to FP16 beside onnxconverter-common's, to 4 bits after the
@@ -73,7 +73,7 @@ export const convert: BenchCase = {
           );
     return {
       case: 'convert',
-      title: 'Convert 1.5 GB from FP32 (median of at most 3 runs, without a warm-up)',
+      title: 'Convert 1.5 GB from FP32 (at most 2 runs, without a warm-up)',
       commands: [
         'trtforge convert MODEL --precision fp16 -o RESULT',
         'python: onnx.save(float16.convert_float_to_float16(onnx.load(MODEL), keep_io_types=True), RESULT)',
