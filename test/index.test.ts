@@ -225,7 +225,7 @@ test('inspectModel and compareModels return what the command line prints as JSON
   expect((await trtforge(['compare', 'models', a, b, '--json'])).json()).toMatchObject({ ...comparison });
 });
 
-test('a type that is none to convert to names those that are, and the one of a graph as it is', async () => {
+test('the error of a type that nothing is converted to names those that are, and the one of a graph as it is', async () => {
   const asked = { precision: 'fp32' as never };
   await expect(convertModel(staticModel(folder), join(folder, 'o.onnx'), asked)).rejects.toMatchObject({
     code: 'TF_USAGE',

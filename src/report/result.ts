@@ -9,7 +9,7 @@ import { verifyResultSchema } from '../quality/verify/result.js';
 
 const exitCodeSchema = z.literal(Object.values(ExitCode));
 
-/** What a run that builds engines came to. */
+/** The outcome of a run that builds engines. */
 export const runOutcomeSchema = z.enum(['pass', 'fail', 'inconclusive', 'built', 'error']);
 
 const forgedEngineSchema = obtainedEngineSchema.extend({
@@ -23,7 +23,7 @@ const phaseSchema = z.object({
   /** From the start of the run; null for a phase that never started. */
   startMs: z.number().nullable(),
   ms: z.number().nullable(),
-  /** What came of it, or why it was skipped. */
+  /** Its result, or the reason why it was skipped. */
   detail: z.string(),
   steps: z.array(z.object({ name: z.string(), startMs: z.number(), ms: z.number() })),
 });
@@ -37,6 +37,47 @@ const errorSchema = z.object({
   exitCode: exitCodeSchema,
   /** Known issues that the lines of the failing phase show, the worst first. */
   issues: z.array(explainedIssueSchema).optional(),
+});
+
+/** What an engine takes. */
+const priceSchema = z.object({
+  what: z.enum(['failed', 'healed', 'fp32']),
+  /** In a higher precision than the one asked for, of so many; null where nothing was converted. */
+  nodes: z.object({ higher: z.number(), all: z.number() }).nullable(),
+  /** Share of the FLOPs that these nodes have; null where sizes are not known. */
+  flops: z.number().nullable(),
+  /** Bytes of the model with its external data, and of the engine; null where there is none. */
+  modelBytes: z.number().nullable(),
+  engineBytes: z.number().nullable(),
+  /** Median on the GPU of this run; null where none ran it. */
+  gpuMs: z.number().nullable(),
+});
+
+/** What `--heal` did after a failed comparison. Conversion, engine and comparisons of the result are then those of the healed one where a search found it. */
+const healSchema = z.object({
+  /** `found`: the search has a candidate that passes. `ended`: its time was over before. `none`: there is none, or none that a conversion makes. */
+  outcome: z.enum(['found', 'ended', 'none']),
+  headline: z.string(),
+  reasons: z.array(z.string()),
+  /** What failed, in one sentence. */
+  failed: z.string(),
+  /** What the search raised, by name, to which precision. */
+  nodes: z.array(z.string()),
+  to: z.string(),
+  /** The option that names them, as patterns. */
+  option: z.enum(['keep-nodes', 'high-precision-nodes']),
+  /** False: the engine is built without TF32. */
+  tf32: z.boolean(),
+  /** Whether the search came to its end within its time. */
+  isSmallest: z.boolean(),
+  /** Whether the verdict is on samples that the search has not seen. */
+  isUnseen: z.boolean(),
+  /** Candidates, those of earlier runs too. */
+  tried: z.number(),
+  limitMs: z.number(),
+  /** What was tried, for the run that goes on. */
+  folder: z.string(),
+  prices: z.array(priceSchema),
 });
 
 /** Everything a report shows; `report.json` of a run root. Page, Markdown and terminal are functions of this and of nothing else. */
@@ -67,7 +108,7 @@ export const forgeResultSchema = z.object({
   /** Known issues that the phases' lines show although the phases ended well. */
   issues: z.array(explainedIssueSchema).optional(),
   phases: z.array(phaseSchema),
-  /** What `inspect` and `convert` found, as they print it. */
+  /** The results of `inspect` and `convert`, as they print them. */
   model: modelFactsSchema.nullable(),
   conversion: conversionSchema.nullable(),
   /** The engine with its passport. */
@@ -78,13 +119,15 @@ export const forgeResultSchema = z.object({
   engineVerification: verifyResultSchema.nullable().default(null),
   /** The engine's speed on the GPU at hand. */
   bench: benchResultSchema.nullable().default(null),
+  /** null where nothing failed, or nobody asked. */
+  heal: healSchema.nullable().default(null),
   environment: z.array(z.object({ name: z.string(), text: z.string() })),
   /** The command line of this run; null where a program called the library. */
   repeat: z.string().nullable(),
   files: z.array(z.object({ path: z.string(), what: z.string() })),
 });
 
-/** What `trtforge report` did: the file it wrote, or the content itself when it went to stdout. */
+/** The result of `trtforge report`: the file it wrote, or the content itself when it went to stdout. */
 export const renderedReportSchema = z.object({
   schema: z.literal('trtforge.report/1'),
   format: z.enum(['html', 'markdown', 'json', 'svg']),
@@ -94,7 +137,8 @@ export const renderedReportSchema = z.object({
 
 export type RenderedReport = z.infer<typeof renderedReportSchema>;
 export interface ForgeResult extends z.infer<typeof forgeResultSchema> {}
-/** What the build phase obtained. */
+export type Heal = NonNullable<ForgeResult['heal']>;
+/** The engine that the build phase obtained. */
 export type ForgedEngine = NonNullable<ForgeResult['build']>;
 export type ReportPhase = ForgeResult['phases'][number];
 export type Outcome = z.infer<typeof runOutcomeSchema>;

@@ -8,13 +8,13 @@ export interface Form {
   /** For errors: `a text`, `a whole number from 1 to 256`. */
   readonly is: string;
   test(value: unknown): boolean;
-  /** What a function gets of one that is written otherwise: a Map of an object. */
+  /** Converts a value that functions take in another form: an object to a Map. */
   make?(value: never): unknown;
   /** The options that an object of options has. */
   readonly options?: Group;
 }
 
-/** What an option may be, and how the command line reads one: `W` is what it reads. */
+/** The values that an option may have, and their parser for the command line: `W` is its result. */
 export interface Kind<T, W = T> {
   readonly forms: readonly Form[];
   /** Absent: text as it is. */
@@ -30,7 +30,7 @@ export type Group = Readonly<
   Record<string, { readonly kind: Kind<unknown, unknown>; readonly needed?: true }>
 >;
 
-/** What a test knows, in the words of errors. */
+/** A kind with one form, which `is` describes in errors. */
 const like = <T>(is: string, test: Form['test'], make?: Form['make']): Kind<T> => ({
   forms: [make === undefined ? { is, test } : { is, test, make }],
 });
@@ -69,6 +69,21 @@ export const whole = (from: number, to = Number.MAX_SAFE_INTEGER) => ranged({ wh
 /** Numbers, both bounds included. */
 export const decimal = (from = -Number.MAX_VALUE, to = Number.MAX_VALUE) =>
   ranged({ whole: false, from, to });
+
+const inMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Milliseconds, which the command line states as `90s`, `5m` or `2h`; where it states none, by default so many. */
+export const duration = (usual: number): Kind<number, number | undefined> => ({
+  ...ranged({ whole: true, from: 1, to: 7 * 24 * inMs.h! }),
+  parse: (written) => {
+    if (written === 'true') return usual;
+    if (written === 'false') return undefined;
+    const [, amount, unit = ''] = /^(\d{1,6}(?:\.\d+)?)([smh])$/.exec(written.trim()) ?? [];
+    const ms = Math.round(Number(amount) * (inMs[unit] ?? Number.NaN));
+    if (ms > 0) return ms;
+    throw new TrtforgeError('TF_USAGE', `"${written}" is not a time such as 90s, 5m or 2h.`);
+  },
+});
 
 export const flag: Kind<boolean> = like('true or false', (value) => typeof value === 'boolean');
 

@@ -21,14 +21,10 @@ export const command = defineCommand({
     }),
   },
   schema: async () => (await import('../../quality/known-answer/check-store.js')).cacheCheckSchema,
-  run: async (
-    names,
-    options,
-    { environment, emit, signal },
-  ): Promise<CacheCheck & { exitCode: ExitCode }> => {
-    const store = openStoreThere(options.store, { environment, emit }, openTrust({}, environment));
-    const { device } = options;
-    const result = await checkStore(store, { names, device, environment, emit, signal });
+  run: async (names, options, context): Promise<CacheCheck & { exitCode: ExitCode }> => {
+    const { environment } = context;
+    const store = openStoreThere(options.store, context, openTrust({}, environment));
+    const result = await checkStore(store, { ...context, names, device: options.device });
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render: (result: CacheCheck, { line, colors }) => {

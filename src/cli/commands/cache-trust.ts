@@ -37,12 +37,10 @@ export const sign = defineCommand({
   options: { ...placeOptions, signKey: signatureOptions.signKey },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheSignSchema,
   run: async (names, options, context): Promise<CacheSigning> => {
-    const { emit, signal } = context;
-    const signingKey = signingKeyOf(options.signKey, context.environment);
+    const { environment } = context;
+    const signingKey = signingKeyOf(options.signKey, environment);
     const { signEngines } = await import('../../engines/store/sign-engines.js');
-    return withPlace(options, context, undefined, (store) =>
-      signEngines(store, names, signingKey, { emit, signal }),
-    );
+    return withPlace(options, context, undefined, (store) => signEngines(store, names, signingKey, context));
   },
   render: (result: CacheSigning, { line }) => {
     for (const { name } of result.signed) line(name);

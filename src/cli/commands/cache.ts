@@ -43,10 +43,10 @@ export const verify = defineCommand({
   options: { ...placeOptions, ...trustOptions },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheVerifySchema,
   run: async (_inputs, options, context) => {
-    const { emit, signal } = context;
+    const { environment } = context;
     const { verifyCache } = await import('../../engines/store/cache-verify.js');
-    const trust = trustOf(options, context.environment);
-    return withPlace(options, context, trust, (store) => verifyCache(store, { trust, emit, signal }));
+    const trust = trustOf(options, environment);
+    return withPlace(options, context, trust, (store) => verifyCache(store, { ...context, trust }));
   },
   render: (result: CacheVerification, { line, colors }) => {
     for (const { name, problem } of [...result.engines, ...result.foreign]) {

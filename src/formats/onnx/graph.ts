@@ -112,9 +112,13 @@ export function bodiesOf(node: NodeProto, view: GraphView): readonly GraphView[]
   return bodies;
 }
 
-/** How messages name a node: `Conv "layer1/conv"`, or by its first output when it has no name. */
+/** The name of a node in messages: `Conv "layer1/conv"`, or with its first output when it has no name. */
 export const nodeLabel = (node: NodeProto): string =>
   `${node.opType} "${node.name !== '' ? node.name : (node.output[0] ?? '')}"`;
+
+/** What a node is called where it is named by its name alone: one without is by its operator and its first output. */
+export const nodeName = ({ name, opType, output }: NodeProto): string =>
+  name === '' ? `${opType}:${output[0] ?? ''}` : name;
 
 /** An op type as DESIGN spells it: plain for the ONNX domain, `domain::Type` for others. */
 export const qualifiedOpType = (node: NodeProto): string =>

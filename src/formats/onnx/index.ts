@@ -41,7 +41,7 @@ export {
   visitNodes,
   visitTensors,
 } from './graph.js';
-export { lintWeights, type WeightCheckOptions } from './lint/weights.js';
+export { lintWeights } from './lint/weights.js';
 export type { ModelLike, OnnxModel, OpenOptions } from './model.js';
 export type { Finding, ModelFacts, ValueFacts } from './model-facts.js';
 export * from './onnx_pb.js';

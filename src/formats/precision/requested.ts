@@ -1,3 +1,4 @@
+import { nodeName } from '../onnx/graph.js';
 import { type Operation, operatorName } from './flow.js';
 import type { ResolvedConversion } from './options.js';
 
@@ -5,14 +6,14 @@ import type { ResolvedConversion } from './options.js';
 export const exactly = (name: string): RegExp =>
   new RegExp(`^${name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`);
 
-/** What a user named to be left as it is: the first two rules of everything that decides on nodes. */
+/** The user's requests to leave nodes as they are: the first two rules of everything that decides on nodes. */
 export const requestedRules = [
   {
     id: 'keep-node',
     title: 'Named by --keep-nodes',
     reason: 'Requested, by a regular expression that the node name matches.',
     decide: ({ node }: Operation, { options }: { readonly options: ResolvedConversion }) => {
-      const pattern = options.keepNodes.find((regex) => regex.test(node.name));
+      const pattern = options.keepNodes.find((regex) => regex.test(nodeName(node)));
       return pattern && `its name matches ${pattern}`;
     },
   },

@@ -2,10 +2,10 @@ import { basename, dirname, join } from 'node:path';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { changedModel } from '../../engines/plan/model-beside.js';
 import { passportHere } from '../../engines/run/passport-inputs.js';
-import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
 import type { FirstAndRest } from '../../formats/contract/contract.js';
 import { type BundleMeta, readMeta, type UtteranceChunks } from '../../formats/contract/model-meta.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
@@ -36,7 +36,7 @@ export const recogniser: Recogniser = {
 export const openRecogniser = (
   meta: string,
   options: RecogniserOptions = {},
-  context: OpenContext = {},
+  context: WorkContext = {},
 ): Promise<OpenRecogniser> => openBundle(meta, options, context);
 
 /**
@@ -46,7 +46,7 @@ export const openRecogniser = (
 async function openBundle(
   path: string,
   { engines, ...options }: RecogniserOptions,
-  context: OpenContext,
+  context: WorkContext,
 ): Promise<OpenRecogniser> {
   const meta = readMeta(path);
   const components = locateComponents(path, dirname(path), usualComponents).map(readComponent);
@@ -91,7 +91,7 @@ async function openBundle(
 }
 
 /** Throws TF_BUNDLE_MISMATCH for an engine of another model, signed or not: every engine of the bundle has a model here. */
-async function assertBuiltFrom(onnx: string, engine: string, context: OpenContext): Promise<void> {
+async function assertBuiltFrom(onnx: string, engine: string, context: WorkContext): Promise<void> {
   const passport = passportHere(engine);
   const changed = passport && (await changedModel(engine, passport, context, onnx));
   if (changed !== null)
@@ -139,7 +139,7 @@ class OpenBundle implements OpenRecogniser {
   readonly #decoder: TokenDecoder;
   readonly #signal: AbortSignal | undefined;
 
-  constructor(facts: RecogniserFacts, encoder: Session, decoder: TokenDecoder, { signal }: OpenContext) {
+  constructor(facts: RecogniserFacts, encoder: Session, decoder: TokenDecoder, { signal }: WorkContext) {
     this.facts = facts;
     this.#encoder = encoder;
     this.#decoder = decoder;

@@ -1,4 +1,4 @@
-/** How many video streams a GPU serves with a model, using DeepStream's method; and what DeepStream needs to run its engine. */
+/** The number of video streams that a GPU serves with a model, using DeepStream's method; and what DeepStream needs to run its engine. */
 
 import { atDoor } from '../../base/options/library-words.js';
 import { checkDeepstream as check } from './config/check.js';

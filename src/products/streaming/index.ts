@@ -22,7 +22,7 @@ export type { RecordRequest } from './record/record.js';
 export type { RecordResult } from './record/result.js';
 export type { ParityRequest } from './verify/plan.js';
 export type { ParityResult } from './verify/result.js';
-export type { ParityFileContext } from './verify/verify.js';
+export type { ParityContext } from './verify/run-parity.js';
 
 export const readContract = atDoor(contractOf);
 export const openReference = atDoor(open);

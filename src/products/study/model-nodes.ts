@@ -1,4 +1,4 @@
-import { visitMainGraphs } from '../../formats/onnx/graph.js';
+import { nodeName, visitMainGraphs } from '../../formats/onnx/graph.js';
 import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
 import { writeModel } from '../../formats/onnx/write.js';
@@ -35,7 +35,7 @@ function nameNodes(proto: ModelProto): boolean {
   const taken = new Set<string>();
   for (const { nodes } of visitMainGraphs(proto))
     for (const node of nodes) {
-      const wanted = node.name === '' ? `${node.opType}:${node.output[0] ?? ''}` : node.name;
+      const wanted = nodeName(node);
       let name = wanted;
       for (let number = 2; taken.has(name); number++) name = `${wanted}:${number}`;
       taken.add(name);

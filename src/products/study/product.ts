@@ -3,7 +3,7 @@ import { type Product, verbOf } from '../../cli/command.js';
 const quality = verbOf('Quality');
 const verb = verbOf('Products');
 
-/** What is inside two models or engines: what makes one fail, where values diverge, what to quantize. */
+/** The inside of two models or engines: the cause of a failure, where values diverge, what to quantize. */
 export const study: Product = {
   name: 'study',
   errors: ['TF_BUDGET_UNREACHABLE'],
@@ -34,5 +34,6 @@ export const study: Product = {
     (await import('./layers/page.js')).layersReport,
     (await import('./advise/page.js')).adviseReport,
   ],
+  healer: async () => (await import('./heal.js')).heal,
   afterFailure: async () => (await import('./bisect/after-failure.js')).afterFailure,
 };

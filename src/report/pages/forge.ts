@@ -6,7 +6,7 @@ import { type ForgeResult, forgeResultSchema } from '../result.js';
 import { accuracySection, engineAccuracySection } from '../section/accuracy.js';
 import { engineSection, layersSection, sizesSection } from '../section/engine.js';
 import { modelSection } from '../section/model.js';
-import { precisionSection } from '../section/precision.js';
+import { healSection, precisionSection } from '../section/precision.js';
 import { environmentSection, phasesSection, repeatSection } from '../section/run.js';
 import { speedSection } from '../section/speed.js';
 import { code, type Figure, present, ring, type Section, strong, type Text } from '../section.js';
@@ -24,7 +24,7 @@ import { defineReport } from './kind.js';
 /** The result's name in a run root. */
 export const RESULT_FILE = 'report.json';
 
-/** What `trtforge forge` writes. */
+/** The report of `trtforge forge`. */
 export const forgeReport = defineReport<ForgeResult>({
   source: 'forge',
   file: RESULT_FILE,
@@ -53,12 +53,13 @@ export const forgeReport = defineReport<ForgeResult>({
   }),
 });
 
-/** What became of one model; a run over several has these for each. */
+/** The sections of one model; a run over several has these for each. */
 export const modelSections = (result: ForgeResult): readonly Section[] =>
   present([
     accuracySection(result),
     engineAccuracySection(result),
     speedSection(result),
+    healSection(result),
     precisionSection(result),
     layersSection(result),
     sizesSection(result),
@@ -68,7 +69,7 @@ export const modelSections = (result: ForgeResult): readonly Section[] =>
 
 type Failure = Pick<NonNullable<ForgeResult['error']>, 'remedy' | 'code' | 'exitCode'>;
 
-/** What to do about a failure, and the known issues that are not harmless. */
+/** The remedies of a failure, and the known issues that are not harmless. */
 export const remediesOf = (
   failure: Failure | null,
   issues: NonNullable<ForgeResult['issues']> = [],

@@ -31,7 +31,7 @@ describe('a declaration', () => {
     'Nms:[fp32]',
     'Nms:[fp33]:[fp32]',
     'Nms:[]:[fp32]',
-  ])('"%s" is refused', (text) => {
+  ])('"%s" is rejected', (text) => {
     expect(refusal(() => parsePluginTypes(text)).code).toBe('TF_USAGE');
   });
 

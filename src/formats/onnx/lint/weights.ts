@@ -9,7 +9,7 @@ import type { Weight } from '../weight.js';
 import { Findings } from './findings.js';
 import { int64Finding, tensorLabel } from './tensors.js';
 
-/** What the values of one tensor hold. */
+/** Statistics of the values of one tensor. */
 export interface ValueCensus {
   nan: number;
   infinite: number;
@@ -28,10 +28,8 @@ const CHUNK_BYTES = 4 << 20;
 /** The event loop gets a turn after this many bytes. */
 const TURN_BYTES = 256 << 20;
 
-export type WeightCheckOptions = WorkContext;
-
 /** Reads every weight once, in constant memory, and reports NaN, infinities, values beyond FP16 and int64 values beyond int32. */
-export async function lintWeights(model: OnnxModel, options: WeightCheckOptions = {}): Promise<Finding[]> {
+export async function lintWeights(model: OnnxModel, options: WorkContext = {}): Promise<Finding[]> {
   const { emit = ignoreEvents, signal } = options;
   const findings = new Findings();
   const weights = [...visitTensors(model.proto)].flatMap((place) => {

@@ -18,7 +18,7 @@ export type SamplesFor<S> = (session: S) => AsyncIterable<NamedTensors> | Iterab
 export interface ObserveContext extends WorkContext {
   /** What is declared of the plug-ins of the model: what reads them has types by it. */
   readonly pluginTypes?: PluginTypes | undefined;
-  /** How many samples there are, where that is known, for progress. */
+  /** Number of samples, where it is known, for progress. */
   readonly total?: number;
 }
 

@@ -5,10 +5,10 @@ import { builderOption, buildOptions, recipeOptions, recipeRequest } from '../..
 import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
 import { parseSize } from '../../../cli/values.js';
-import { onlyLoadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { onlyLoadOptions } from '../../../tensorrt/trtexec/request.js';
 import type { BundleRequest } from '../bundle-request.js';
 
-/** What `bundle build` and `bundle forge` have. */
+/** The options of `bundle build` and `bundle forge`. */
 export const bundleOptions = {
   outdir: text({
     flags: '--outdir <folder>',

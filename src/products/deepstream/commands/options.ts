@@ -27,7 +27,7 @@ export const defaultLimits: StreamsLimits = {
   timeLimitSeconds: null,
 };
 
-/** What an answer is about; `deepstream repair` has nothing else. */
+/** The options of an answer; `deepstream repair` has no others. */
 export const answerOptions = {
   fps: option({
     flags: '--fps <list>',
@@ -72,7 +72,7 @@ export const sizeOptions = {
   }),
   timeLimit: option({
     flags: '--time-limit <s>',
-    describe: 'begin no step that does not fit into so many seconds (default: no limit)',
+    describe: 'begin no step that does not fit into this many seconds (default: no limit)',
     parse: number(0, 604_800),
   }),
   sensitivity: flag({

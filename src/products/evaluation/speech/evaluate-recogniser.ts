@@ -3,9 +3,8 @@ import { openFile } from '../../../base/files/byte-source.js';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
-import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
+import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
 import { isSampleRate } from '../../../formats/audio/audio.js';
 import { firstFrames, type LogMelOptions, logMel, nemoFrontEnd } from '../../../formats/audio/log-mel.js';
 import { readAudio } from '../../../formats/audio/read-audio.js';
@@ -24,7 +23,7 @@ import { scoreUtterances } from '../wer/wer.js';
 import type { RecogniserResult } from './recogniser-result.js';
 
 export interface EvaluateRecogniserRequest {
-  /** What describes the models: the `model_meta.json` of a bundle. */
+  /** The description of the models: the `model_meta.json` of a bundle. */
   readonly meta: string;
   /** TSV with `utt_id`, `wav_path` and `ref_text`. */
   readonly manifest: string;
@@ -75,7 +74,7 @@ export function decideRecogniser(
 export async function evaluateRecogniser(
   request: EvaluateRecogniserRequest,
   recognisers: readonly Recogniser[],
-  context: OpenContext = {},
+  context: WorkContext = {},
 ): Promise<RecogniserResult> {
   const { meta, manifest, output } = request;
   const { emit = ignoreEvents } = context;
@@ -182,7 +181,7 @@ async function transcribe(
   recogniser: OpenRecogniser,
   frontEnd: LogMelOptions,
   recordings: readonly Recording[],
-  { emit = ignoreEvents, signal }: OpenContext,
+  { emit = ignoreEvents, signal }: WorkContext,
 ) {
   const utterances: Utterance[] = [];
   const times: number[] = [];

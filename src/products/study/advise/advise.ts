@@ -22,10 +22,15 @@ import {
 } from '../../../formats/precision/calibrate/cache.js';
 import type { CalibratedRanges, TensorRange } from '../../../formats/precision/calibrate/ranges.js';
 import type { QuantizedFormat } from '../../../formats/precision/formats/format.js';
-import { defaultFormat, quantizedFormatNamed } from '../../../formats/precision/formats/index.js';
+import {
+  defaultFormat,
+  type FormatId,
+  quantizedFormatNamed,
+} from '../../../formats/precision/formats/index.js';
 import type { Calibration, ConversionOptions } from '../../../formats/precision/options.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { packageVersion } from '../../../version.js';
+import type { Conversion } from '../conversion.js';
 import { convertLine } from '../lines.js';
 import { withNodeNames } from '../model-nodes.js';
 import { firstSamples } from '../run-samples.js';
@@ -105,12 +110,7 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
     const sizes = [...samples.tensors[0]!].map(([name, { shape }]) => [name, shape] as const);
     const units = await unitsOf(model, precision, options, new Map(sizes));
     const judge = await openFp32Judge(model, judged, samples.tensors, { work, threads, context });
-    const question = {
-      model: await digestModelFile(model),
-      conversion: conversionRecipe(precision, options),
-      heldOut: digestOf(samples.tensors),
-      task: taskDigest,
-    };
+    const question = await questionOf({ model, precision, options }, samples.tensors, taskDigest);
     const place = { folder: output, question, path: join(work, 'candidate.onnx') };
     const choices = new Choices({ model, precision, options }, units, judge, place, context);
     const search = new BudgetSearch(units, choices, budget, context);
@@ -199,6 +199,18 @@ async function heldOutSamples(
   };
 }
 
+/** All that decides a choice besides its units. */
+export const questionOf = async (
+  { model, precision, options }: Conversion & { readonly precision: FormatId },
+  samples: readonly NamedTensors[],
+  task: string | null,
+) => ({
+  model: await digestModelFile(model),
+  conversion: conversionRecipe(precision, options),
+  heldOut: digestOf(samples),
+  task,
+});
+
 const digestOf = (samples: readonly NamedTensors[]): string =>
   sha256(
     canonicalJson(
@@ -211,7 +223,7 @@ const digestOf = (samples: readonly NamedTensors[]): string =>
   );
 
 /** The same calibration, whose ranges of a model are observed once and kept in a file, so that each further conversion costs no run. */
-function rememberedRanges(calibration: Calibration, path: string): Calibration {
+export function rememberedRanges(calibration: Calibration, path: string): Calibration {
   let known: Map<string, TensorRange> | undefined;
   return {
     ...calibration,

@@ -1,5 +1,6 @@
 import { runShellLine } from '../../../base/process/group.js';
 import { TrtforgeError } from '../../../errors.js';
+import { severityOf } from '../../../quality/verify/checks.js';
 import { failedOutputs, judgeRuns, outcomesOf } from '../../../quality/verify/judge-runs.js';
 import { OwnNoises } from '../../../quality/verify/own-noise.js';
 import { codesOfBoth } from '../../../quality/verify/precision-between.js';
@@ -20,7 +21,9 @@ const CHECK_LIMIT_MS = 6 * 3_600_000;
 export interface Judgement {
   readonly outcome: Outcome;
   readonly reasons: readonly string[];
-  /** What ran it; null where a command judged. */
+  /** The largest share of a limit that an output used; beyond 1 it failed. */
+  readonly used: number;
+  /** The back end that ran it; null where a command judged. */
   readonly backend: string | null;
   /** The first sample that failed. */
   readonly sample: number;
@@ -28,10 +31,10 @@ export interface Judgement {
   readonly inputs: ReferenceRun['inputs'];
 }
 
-/** What decides about a model or an engine. */
+/** The judge of a model or an engine. */
 export interface Judge {
   readonly kind: BisectResult['judge'];
-  /** What the reference computed, or what was recorded; null where a command judges. */
+  /** The reference's run, or the recording; null where a command judges. */
   readonly reference: ReferenceRun | null;
   readonly seed: number;
   readonly samples: number;
@@ -42,7 +45,7 @@ export interface Judge {
 }
 
 /**
- * What judges the candidates of a request. The reference is checked against itself first: it runs twice, or its FP32 model against the recording.
+ * Opens the judge of a request's candidates. The reference is checked against itself first: it runs twice, or its FP32 model against the recording.
  * Throws TF_BISECT_REFERENCE, TF_USAGE, and what opening and running the reference throw.
  */
 export async function openJudge(
@@ -105,6 +108,10 @@ export async function comparing(
     return {
       outcome: contract === 'fail' || numeric === 'fail' ? 'fail' : 'pass',
       reasons: reasonsOf(judged),
+      used:
+        contract === 'fail'
+          ? Number.POSITIVE_INFINITY
+          : Math.max(0, ...judged.judged.flatMap(({ output }) => output.checks.map(severityOf))),
       backend: candidate.backend,
       sample: failed[0]?.sample ?? 0,
       inputs: candidate.inputs,
@@ -164,6 +171,7 @@ function checkJudge(request: BisectRequest, check: string, context: BisectContex
         exitCode === null ? `The check ${outcome}.` : `The check ended with exit code ${exitCode}.`;
       return {
         outcome: exitCode === 0 ? 'pass' : exitCode === 1 ? 'fail' : 'unresolved',
+        used: Number(exitCode !== 0),
         reasons: exitCode === 0 ? [] : [[ended, last].filter((text) => text !== '').join(' ')],
         backend: null,
         sample: 0,
