@@ -109,6 +109,26 @@ describe('the library', () => {
   });
 });
 
+test('prepare, which npm runs in the clone of an installation from git, makes all that is packed', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trtforge-from-git-'));
+  const run = (program: string, words: readonly string[], cwd = folder) =>
+    execFileSync(program, words, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  try {
+    run('git', ['clone', '--quiet', '--depth', '1', `file://${root}`, 'clone']);
+    symlinkSync(join(root, 'node_modules'), join(folder, 'clone/node_modules'));
+    // Apart, since whoever sets ignore-scripts keeps npm from running it.
+    run('npm', ['run', 'prepare'], join(folder, 'clone'));
+    run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], join(folder, 'clone'));
+    const [tarball = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+    run('tar', ['-xzf', tarball]);
+    symlinkSync(join(root, 'node_modules'), join(folder, 'package/node_modules'));
+    const version = run(process.execPath, [join(folder, 'package/bin/trtforge.cjs'), '--version']);
+    expect(version).toContain((JSON.parse(read('package.json')) as { readonly version: string }).version);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 describe('a program that emits declarations', () => {
   test.each([
     ['trtforge', 'index.js', 'buildOrLoad'],

@@ -1,5 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import { throwIfCancelled } from '../../base/process/cancel.js';
+import { changedModel } from '../../engines/plan/model-beside.js';
+import { passportHere } from '../../engines/run/passport-inputs.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
@@ -53,6 +55,8 @@ async function openBundle(
   if (encoder === undefined) throw new TrtforgeError('TF_INTERNAL', `${path} has no encoder.`);
   const fileOf = ({ name, onnx }: Component) =>
     engines === undefined ? onnx : join(engines, `${name}.engine`);
+  if (engines !== undefined)
+    for (const component of components) await assertBuiltFrom(component.onnx, fileOf(component), context);
   // One step is too little work to share among threads.
   const single = engines === undefined ? { threads: 1, ...options } : options;
   const decoder = await openDecoder(path, context, (each) => openSession(fileOf(each), single, context));
@@ -84,6 +88,16 @@ async function openBundle(
     await decoder.close();
     throw error;
   }
+}
+
+/** Throws TF_BUNDLE_MISMATCH for an engine of another model, signed or not: every engine of the bundle has a model here. */
+async function assertBuiltFrom(onnx: string, engine: string, context: WorkContext): Promise<void> {
+  const passport = passportHere(engine);
+  const changed = passport && (await changedModel(engine, passport, context, onnx));
+  if (changed !== null)
+    throw new TrtforgeError('TF_BUNDLE_MISMATCH', changed, {
+      remedy: 'Build the bundle again: trtforge bundle build META --outdir FOLDER',
+    });
 }
 
 /** Throws TF_BUNDLE_MISMATCH for an encoder with states where the meta file does not state how to cut an utterance for it. */
