@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { plural } from '../../../base/text/quantity.js';
-import type { WorkContext } from '../../../events.js';
 import { definedNames, isOnnxDomain } from '../../../formats/onnx/graph.js';
 import { attributeOf } from '../../../formats/onnx/node-types.js';
 import {
@@ -14,7 +13,7 @@ import { isNumber } from '../../../formats/onnx/shapes/size.js';
 import { drawsNumbers } from '../../../formats/precision/operator-traits.js';
 import { type IntegerDtype, integerTensor, isIntegerDtype } from '../../../formats/tensor/values.js';
 import { dropDead } from '../dead.js';
-import { type Done, type Editing, redirect } from '../editing.js';
+import { type Done, type EditContext, type Editing, redirect } from '../editing.js';
 import { evaluate } from './evaluate.js';
 import { dtypeIs, Round } from './round.js';
 import { type Rewrite, rules } from './rules.js';
@@ -26,11 +25,11 @@ const MOST_ROUNDS = 200;
  * Computes what is constant once, on ONNX Runtime, with sizes that shapes decide; leaves nodes out that do nothing, merges those that others can do, and takes one
  * of several that are the same. Throws TF_CANCELLED, and what writing models throws.
  */
-export async function fold(editing: Editing, context: WorkContext): Promise<Done> {
+export async function fold(editing: Editing, context: EditContext): Promise<Done> {
   const { graph } = editing;
   const before = graph.node.length;
   const stuck = new Set<string>();
-  let isChanged = false;
+  let isChanged = dropDead(editing) !== null;
   for (let count = 0; count < MOST_ROUNDS; count++) {
     const round = new Round(editing);
     const steps = [
@@ -42,7 +41,7 @@ export async function fold(editing: Editing, context: WorkContext): Promise<Done
     ];
     let isDone = true;
     for (const step of steps) if (isDone) isDone = !(await step());
-    if (dropDead(editing) !== null) isChanged = true;
+    dropDead(editing);
     if (isDone) break;
     isChanged = true;
   }
@@ -93,17 +92,19 @@ const isSafe = (size: unknown): size is number => Number.isSafeInteger(size);
 
 /** Applies the rules of the operators to every node once. */
 function rewrite(round: Round): boolean {
-  const { graph } = round.editing;
+  const { editing } = round;
+  const { graph } = editing;
   const aliases: [string, string][] = [];
   let isChanged = false;
   graph.node = graph.node.flatMap((node) => {
     const rewritten = isOnnxDomain(node.domain)
       ? (branch(node, round) ?? rules[node.opType]?.(node, round))
       : undefined;
-    if (rewritten === undefined) return [node];
+    if (rewritten === undefined || (rewritten.rounds && editing.isExact)) return [node];
     if ('nodes' in rewritten) isChanged = true;
     else if (canAlias(round, node, rewritten.alias)) aliases.push([node.output[0]!, rewritten.alias]);
     else return [node];
+    if (rewritten.rounds) editing.isRounded = true;
     return 'nodes' in rewritten ? rewritten.nodes : [];
   });
   alias(round, aliases);

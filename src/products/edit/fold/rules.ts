@@ -4,8 +4,10 @@ import { equals, isNumber } from '../../../formats/onnx/shapes/size.js';
 import { tensorFrom } from '../../../formats/tensor/values.js';
 import { intOf, intsOf, type Round } from './round.js';
 
-/** What becomes of a node: its first output is another value, or other nodes make it; undefined where it stays. */
-export type Rewrite = { readonly alias: string } | { readonly nodes: readonly NodeProto[] } | undefined;
+/** What becomes of a node: its first output is another value, or other nodes make it; undefined where it stays. `rounds`: the last bit of results may be another. */
+export type Rewrite =
+  | (({ readonly alias: string } | { readonly nodes: readonly NodeProto[] }) & { readonly rounds?: true })
+  | undefined;
 type Rule = (node: NodeProto, round: Round) => Rewrite;
 
 const input = ({ input: [first = ''] }: NodeProto) => ({ alias: first });
@@ -21,10 +23,12 @@ const neutral =
   (node, round) => {
     const side = sides.find((at) => round.only(node.input[at]) === value);
     const kept = side === undefined ? undefined : node.input[1 - side];
-    return kept !== undefined && round.isSameShape(kept, node.output[0]) ? { alias: kept } : undefined;
+    if (kept === undefined || !round.isSameShape(kept, node.output[0])) return undefined;
+    // -0 + 0 is 0.
+    return node.opType === 'Add' ? { alias: kept, rounds: true } : { alias: kept };
   };
 
-const either: Rule = (node) => (node.input.filter(isPassed).length === 1 ? input(node) : undefined);
+const single: Rule = (node) => (node.input.filter(isPassed).length === 1 ? input(node) : undefined);
 
 const cast: Rule = (node, round) => {
   const [from, to] = [round.types.get(node.input[0] ?? ''), round.types.get(node.output[0] ?? '')];
@@ -173,18 +177,21 @@ const intoConvolution: Rule = (node, round) => {
   };
   const replaced = (weights: string, shift: string | undefined) => {
     const inputs = [x, weights, ...(isPassed(shift) ? [shift] : [])];
-    return { nodes: [...nodes, round.made(conv, { input: inputs, output: [output] })] };
+    return {
+      nodes: [...nodes, round.made(conv, { input: inputs, output: [output] })],
+      rounds: true as const,
+    };
   };
   if (node.opType === 'BatchNormalization') {
     const [, scale = '', shift = '', mean = '', variance = ''] = node.input;
     const isConstant = [scale, shift, mean, variance].every((name) => round.constants.has(name));
     if (!isConstant || node.output.filter(isPassed).length > 1 || intOf(node, 'training_mode', 0) !== 0)
       return undefined;
+    if (round.types.get(scale) !== 'float32' || round.types.get(weight) !== 'float32') return undefined;
     const epsilon = round.store(
       `${output}_epsilon`,
       tensorFrom('float32', [], Float32Array.of(attributeOf(node, 'epsilon')?.f ?? 1e-5)),
     );
-    if (round.types.get(scale) !== 'float32' || round.types.get(weight) !== 'float32') return undefined;
     const factor = made('Div', scale, made('Sqrt', made('Add', variance, epsilon)));
     const centred = isPassed(bias) ? made('Sub', bias, mean) : made('Neg', mean);
     return replaced(scaled(factor), made('Add', made('Mul', centred, factor), shift));
@@ -230,7 +237,7 @@ const intoGemm: Rule = (node, round) => {
   const isScaled = attributeOf(product, 'alpha') !== undefined || attributeOf(product, 'beta') !== undefined;
   if (!isMatrix || !isRow || !isKnown || isPassed(c) || isScaled) return undefined;
   const made = round.made(product, { input: [a, b, bias], output: [...node.output] });
-  return { nodes: [{ ...made, opType: 'Gemm' }] };
+  return { nodes: [{ ...made, opType: 'Gemm' }], rounds: true };
 };
 
 /** A convolution pads by itself. */
@@ -254,12 +261,11 @@ const padded: Rule = (node, round) => {
   if (outer.some((size) => size !== 0) || spatial.some((size) => size < 0)) return undefined;
   const own = intsOf(node, 'pads') ?? spatial.map(() => 0);
   const sum = spatial.map((size, axis) => size + (own[axis] ?? 0));
-  return {
-    nodes: [round.made(node, { input: [before.input[0]!, ...node.input.slice(1)], ints: { pads: sum } })],
-  };
+  const inputs = [before.input[0]!, ...node.input.slice(1)];
+  return { nodes: [round.made(node, { input: inputs, ints: { pads: sum } })], rounds: true };
 };
 
-const either2 =
+const firstOf =
   (...rules: readonly Rule[]): Rule =>
   (node, round) => {
     for (const rule of rules) {
@@ -285,14 +291,14 @@ export const rules: Readonly<Record<string, Rule>> = {
   Slice: slice,
   Pad: pad,
   Concat: concat,
-  Sum: either,
-  Max: either,
-  Min: either,
-  Mean: either,
-  Add: either2(neutral(0, 0, 1), intoConvolution, intoGemm),
-  Sub: either2(neutral(0, 1), intoConvolution),
-  Mul: either2(neutral(1, 0, 1), intoConvolution),
-  Div: either2(neutral(1, 1), intoConvolution),
+  Sum: single,
+  Max: single,
+  Min: single,
+  Mean: single,
+  Add: firstOf(neutral(0, 0, 1), intoConvolution, intoGemm),
+  Sub: firstOf(neutral(0, 1), intoConvolution),
+  Mul: firstOf(neutral(1, 0, 1), intoConvolution),
+  Div: firstOf(neutral(1, 1), intoConvolution),
   Pow: neutral(1, 1),
   BatchNormalization: intoConvolution,
   Conv: padded,
