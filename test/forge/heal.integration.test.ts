@@ -231,7 +231,7 @@ describe('a search that ends', () => {
         runRoot: at(`stopped-${precision}`),
       },
     };
-    const path = join(options.runRoot, 'heal', file);
+    const path = join(options.runRoot, 'heal', '1', file);
     const trials = (): readonly unknown[] =>
       existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).trials : [];
     const stop = new AbortController();
