@@ -39,7 +39,7 @@ export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: Phas
     const search = async (...[, context]: Parameters<ForgePhase['run']>) => {
       const left = {
         limitMs: Math.max(1, Math.round(until - performance.now())),
-        folder: join(folder, name),
+        folder: join(folder, String(index + 1)),
       };
       const found = await searched(run, failed, judging.search, left, context);
       // What an earlier one has found stays the result.

@@ -268,6 +268,12 @@ describe('a fault in the weights', () => {
   });
 });
 
+test('without a product that searches a failure stays one', async () => {
+  const options = { precision: 'fp16', skip: ['build'], heal: 300_000, runRoot: at('nobody') } as const;
+  const result = await forge({ model: await overflowing(), ...options });
+  expect(result).toMatchObject({ exitCode: 1, heal: null, verdict: { outcome: 'fail' } });
+});
+
 describe('the option', () => {
   test('has a step in a dry run, where it is asked for', async () => {
     const words = ['forge', await overflowing(), '--precision', 'fp16', '--skip', 'build'];
