@@ -53,7 +53,7 @@ export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: Phas
     phases.found = { inspection: failed.inspection };
     await phases.advance([...decide.slice(1), ...make, ...check].map((phase) => named(phase, 'healed')));
     if (phases.error !== null) phases.found = failed;
-    if (phases.error !== null || judged(phases.found)?.outcome !== 'fail') break;
+    if (phases.error !== null || judged(phases.found)?.outcome === 'pass') break;
   }
   if (healing === undefined) return null;
   const { conversion: _, raised, seen, reasons, ...more } = healing;
