@@ -14,6 +14,12 @@ const alone = testFiles(
   /vi\.(?:mock|spyOn|stubEnv)\(|process\.chdir|process\.env[^;]* = |delete process\.env|\.enter\(|loadAddon/,
 );
 
+/** Integration tests that `npm test` leaves to the full tier (scripts/leaves.mjs). */
+const leftOut = (process.env.TRTFORGE_TESTS_LEFT_OUT ?? '')
+  .split(',')
+  .filter((leaf) => leaf !== '')
+  .map((leaf) => `test/products/${leaf}/**`);
+
 function testFiles(ending: string, content: RegExp): readonly string[] {
   return readdirSync('test', { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith(ending))
@@ -60,7 +66,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/**/*.integration.test.ts'],
-          exclude: [...alone],
+          exclude: [...alone, ...leftOut],
           pool: 'forks',
           isolate: false,
         },
@@ -70,6 +76,7 @@ export default defineConfig({
         test: {
           name: 'integration-alone',
           include: alone.filter((path) => path.endsWith('.integration.test.ts')),
+          exclude: leftOut,
           pool: 'forks',
         },
       },

@@ -15,7 +15,7 @@ export const ExitCode = {
 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
-/** What a command that judges ends with. */
+/** The exit codes of a command that judges. */
 export const outcomeExitCodes = {
   pass: ExitCode.pass,
   fail: ExitCode.failed,
@@ -26,9 +26,9 @@ export const outcomeExitCodes = {
 
 interface CatalogueEntry {
   readonly exitCode: ExitCode;
-  /** What the code stands for, for the documentation; the message names the file, tensor or node. */
+  /** The meaning of the code, for the documentation; the message names the file, tensor or node. */
   readonly meaning: string;
-  /** What to do about it where the code that throws has no better remedy. */
+  /** The remedy where the code that throws has no better one. */
   readonly remedy: string;
 }
 
@@ -68,7 +68,7 @@ export const catalogue = {
   TF_OUTPUT_OF_OTHER_KIND: {
     exitCode: ExitCode.badInput,
     meaning: 'A result would replace a file of another kind, or one that was edited.',
-    remedy: 'Choose another output path, or replace the file with --force.',
+    remedy: 'Choose another output path, or remove the file; --force replaces it.',
   },
   TF_SIZE_INVALID: {
     exitCode: ExitCode.badInput,
@@ -642,6 +642,17 @@ export const catalogue = {
     meaning:
       'Two models, or two sets of recorded outputs, cannot be compared: they have no output in common, or inputs that do not agree.',
     remedy: 'Compare models with the same inputs and outputs, or pass compare --map, which pairs outputs.',
+  },
+  TF_EDIT_UNKNOWN: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A step of `edit` names a tensor, a dimension or an axis that the model does not have.',
+    remedy: 'Run `trtforge inspect` on the model, which lists them.',
+  },
+  TF_EDIT_IMPOSSIBLE: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A step of `edit` cannot be done without changing what the model computes: a cut leaves a value without a source, a size is stored as another, or an operator means something else in the other opset.',
+    remedy: 'Correct the step, or leave it out.',
   },
   TF_BUDGET_UNREACHABLE: {
     exitCode: ExitCode.failed,

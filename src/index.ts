@@ -42,7 +42,7 @@ type Passed<T> = T extends object
     : Plain<T>
   : T;
 
-/** What an argument P may be, loaded with the first call: one value, or all options by their names. */
+/** The accepted forms of an argument P, loaded with the first call: one value, or all options by their names. */
 type Taken<P> = () => Promise<
   PlainArgument | ([P] extends [object] ? Readonly<Record<Exclude<keyof P, 'addon'>, Group[string]>> : never)
 >;
@@ -103,8 +103,9 @@ export const forge = lazy(
       const result = await forge(options, { ...context, afterFailure, healer });
       const { error } = unlessCancelled(result, result.error, context?.signal);
       const { inLibraryWords } = await import('./base/options/library-words.js');
+      const { forgeOptions } = await import('./forge/options.js');
       const [message = '', remedy = ''] = [error?.message, error?.remedy].map((text) =>
-        inLibraryWords(text ?? ''),
+        inLibraryWords(text ?? '', [forgeOptions]),
       );
       return { ...result, error: error && { ...error, message, remedy } };
     };
@@ -127,9 +128,8 @@ export const buildOrLoad = lazy(
   async () => (await import('./engines/builder/build.js')).buildContextOptions,
 );
 /**
- * What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
- *
- * ```ts
+ * The content of an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
+ *  * ```ts
  * const facts = await inspectModel('resnet50.onnx', { shapes: { images: [1, 3, 224, 224] } });
  * use(facts.findings);
  * ```
@@ -229,9 +229,8 @@ export const verifyModel = lazy(
   async () => (await import('./quality/verify/request.js')).verifyContextOptions,
 );
 /**
- * What differs between two ONNX models: interface, weights, nodes.
- *
- * ```ts
+ * The differences between two ONNX models: interface, weights, nodes.
+ *  * ```ts
  * const difference = await compareModels({ a: 'monday.onnx', b: 'friday.onnx' });
  * use(difference.outcome);
  * ```
@@ -320,9 +319,8 @@ export const draftPolicy = lazy(
   value('results', 'list'),
 );
 /**
- * What the log of a build or a run means, by the known issues.
- *
- * ```ts
+ * Explains the log of a build or a run, by the known issues.
+ *  * ```ts
  * const explained = await explainLog('build.log');
  * use(explained.issues);
  * ```
@@ -427,7 +425,6 @@ export type {
   BackEnd,
   MeasureOptions,
   ModelRunOptions,
-  OpenContext,
   OpenedSession,
   OpenOptions,
   PlaceOptions,
@@ -440,10 +437,10 @@ export type {
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
 export type { CudaGraph, EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
-export type { InspectContext, InspectOptions } from './formats/onnx/inspect.js';
+export type { InspectOptions } from './formats/onnx/inspect.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
 export type { ConversionResult } from './formats/precision/conversion.js';
-export type { ConvertContext, ConvertOptions } from './formats/precision/convert.js';
+export type { ConvertOptions } from './formats/precision/convert.js';
 export type { Calibration, ValueRange } from './formats/precision/options.js';
 export type { PluginTypes } from './formats/precision/plugin-types.js';
 export type { NamedTensors, Tensor } from './formats/tensor/tensor.js';
@@ -466,13 +463,11 @@ export type { ExplainMeans } from './quality/explain/log-reading.js';
 export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/gate-result.js';
-export type { CheckMode } from './quality/known-answer/check-mode.js';
-export type { CompareModelsContext } from './quality/models/compare-models.js';
+export type { CheckMode } from './quality/known-answer/at-load.js';
 export type { ModelComparison } from './quality/models/result.js';
 export type { AskedCheck } from './quality/verify/checks.js';
 export type { CompareResult } from './quality/verify/compare-result.js';
 export type {
-  CompareContext,
   CompareRequest,
   SampleData,
 } from './quality/verify/request.js';

@@ -30,14 +30,14 @@ export interface CompiledBinding {
   readonly offset: number;
 }
 
-export interface CompiledCallRequest {
+interface CompiledCallRequest {
   readonly shapes: readonly NativeShape[];
   readonly bindings: readonly CompiledBinding[];
   readonly graph: boolean;
   readonly smallTensors: SmallTensors | 'measured';
 }
 
-/** What the compiled module exports for engines: functions over handles. Failures are plain Errors that carry `code` and `details`. */
+/** The exports of the compiled module for engines: functions over handles. Failures are plain Errors that carry `code` and `details`. */
 export interface CompiledRuntime {
   openEngine(
     request: NativeOpenRequest,

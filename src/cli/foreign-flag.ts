@@ -82,7 +82,7 @@ type Facts = Pick<
 > &
   Partial<Pick<ForeignFlag, 'why'>>;
 
-/** How one tool's rows are written. */
+/** Returns the writer of one tool's rows. */
 export function rowsOf(of: Tool) {
   const row =
     (takesValue?: ForeignFlag['takesValue']) =>
@@ -152,6 +152,15 @@ export const poolSettings =
       return pool === undefined || size === '' ? null : `${pool}=${/\d$/.test(size) ? size + unit : size}`;
     });
     return settings.every((setting) => setting !== null) ? settings : null;
+  };
+
+/** Reads a budget of streamed weights: -2 is none, -1 the automatic one, else a size of this form. */
+export const weightBudget =
+  (size: RegExp): NonNullable<ForeignFlag['values']> =>
+  (value) => {
+    if (value === '-2') return [];
+    if (value === '-1') return ['automatic'];
+    return size.test(value) ? [value] : null;
   };
 
 /** The words of a template: an option and its text. */

@@ -8,17 +8,18 @@ import { passportPath } from '../engines/identity/engine-name.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { whyNotRun } from '../engines/identity/machine.js';
 import { readPassport } from '../engines/identity/passport.js';
-import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { LocalStore } from '../engines/store/local.js';
 import { openLocalStore, openStores } from '../engines/store/open-stores.js';
 import { type Trust, verifyTrusted } from '../engines/store/trust.js';
 import { TrtforgeError } from '../errors.js';
+import { workOf } from '../events.js';
 import { benchEngine } from '../quality/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../quality/bench/request.js';
 import { answerMaker } from '../quality/known-answer/at-build.js';
 import type { VerifyRequest } from '../quality/verify/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import type { ForgedEngine } from '../report/result.js';
+import { onlyLoadOptions } from '../tensorrt/trtexec/request.js';
 import { builtShapes, judgingData, outcomeText } from './model-phases.js';
 import type { SkippablePhase } from './options.js';
 import type { PhaseOutcome } from './phase.js';
@@ -40,7 +41,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
     const answer = await store.get(identityDigest(prepared.identity));
     return answer.found ? `last built in ${formatMs(answer.engine.passport.built.ms)}` : undefined;
   },
-  run: async (soFar, { emit, signal }) => {
+  run: async (soFar, context) => {
     const prepared = preparedOf(soFar);
     return closing(await openStores(run.options, run.environment), async (stores) => {
       const kept = await keptEngine(run, prepared, stores.trust);
@@ -53,9 +54,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
         },
         stores,
         {
-          emit,
-          signal,
-          environment: run.environment,
+          ...context,
           build: run.build,
           // The reference runs anyway where the engine is compared with it.
           answer: answerMaker(
@@ -126,10 +125,9 @@ function obtainedBy(obtained: ForgedEngine): PhaseOutcome<Forged> {
 export const verifyEnginePhase = (run: Run): ForgePhase => ({
   name: 'verify engine',
   skip: (soFar) => whyNoRun(run, soFar, 'verify'),
-  run: async (soFar, { emit, signal }) => {
-    const { environment, afterFailure } = run;
-    const seams = { emit, environment, signal, afterFailure };
-    const engineVerification = await verifyModel(engineRequest(run, soFar), seams);
+  run: async (soFar, context) => {
+    const { afterFailure } = run;
+    const engineVerification = await verifyModel(engineRequest(run, soFar), { ...context, afterFailure });
     return { found: { engineVerification }, detail: outcomeText(engineVerification) };
   },
 });
@@ -157,7 +155,7 @@ export function engineRequest(run: Run, { prepared, obtained, conversion }: Part
 export const benchPhase = (run: Run): ForgePhase => ({
   name: 'bench',
   skip: (soFar) => whyNoRun(run, soFar, 'bench'),
-  run: async ({ prepared, obtained }, { emit, signal = new AbortController().signal }) => {
+  run: async ({ prepared, obtained }, context) => {
     if (obtained === undefined) throw new Error('The engine is measured only after the build phase.');
     const bench = await benchEngine(
       {
@@ -174,7 +172,7 @@ export const benchPhase = (run: Run): ForgePhase => ({
           durationMs: BENCH_MS,
         },
       },
-      { emit, signal, environment: run.environment },
+      workOf(context),
     );
     const { gpuMs, itemsPerSecond } = bench;
     return {

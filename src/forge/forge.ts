@@ -4,7 +4,7 @@ import { keepingFiles, openFile } from '../base/files/byte-source.js';
 import { protectingInputs } from '../base/files/user-files.js';
 import { targetText } from '../engines/identity/target.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
-import { ignoreEvents, inPhase } from '../events.js';
+import { ignoreEvents, inPhase, workOf } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
 import { packageVersion } from '../version.js';
 import { benchPhase, buildPhase, verifyEnginePhase } from './engine-phases.js';
@@ -83,12 +83,17 @@ export function runOf(options: ForgeOptions, context: ForgeSeams): Run {
 
 async function forgeModel(options: ForgeOptions, context: ForgeSeams): Promise<ForgeResult> {
   const run = runOf(options, context);
-  const { emit = ignoreEvents, signal } = context;
+  const { emit = ignoreEvents } = context;
   const startedAt = new Date().toISOString();
   const started = performance.now();
   const clock = () => performance.now() - started;
   const log = openRunLog(run.root, stampedLine(clock), emit);
-  const phases = new PhaseRun<Forged>({ emit, signal, model: options.model }, log.write, clock, log.begin);
+  const phases = new PhaseRun<Forged>(
+    { ...workOf(context), model: options.model },
+    log.write,
+    clock,
+    log.begin,
+  );
   try {
     const { decide, make, check } = forgePhases(run);
     await phases.advance([...decide, ...make, ...check]);
@@ -113,7 +118,7 @@ function describesTheRoot({ root }: Run, { error, found, hasBegun }: PhaseRun<Fo
   return (hasBegun || error.exitCode !== ExitCode.badInput) && !hasFinishedReport(root);
 }
 
-/** What each step found, by the name of its file. */
+/** The results of the steps, by the names of their files. */
 const stepResults = (found: Partial<Forged>): readonly (readonly [string, object])[] =>
   Object.entries({
     inspect: found.inspection,
@@ -180,7 +185,7 @@ function targetOf({ target }: ForgeOptions, { prepared }: Partial<Forged>): stri
   return request === undefined || typeof request === 'string' ? (request ?? null) : targetText(request);
 }
 
-/** What the run root has. */
+/** The files of the run root. */
 function filesOf(root: RunRoot, found: Partial<Forged>): ForgeResult['files'] {
   const { conversion, obtained } = found;
   const all: readonly (readonly [string | null | undefined, string])[] = [

@@ -6,7 +6,7 @@ import { resolveBuild } from '../engines/builder/resolve-build.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { targetText } from '../engines/identity/target.js';
 import { profileEnds } from '../engines/profiles/profile.js';
-import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
+import { assertStreamed, checkWeightBudget } from '../engines/runtime/tensorrt/weight-budget.js';
 import { factsOfModel } from '../formats/onnx/facts-of-model.js';
 import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
@@ -33,16 +33,18 @@ export const inspectPhase = ({ options }: Run): ForgePhase => ({
 });
 
 /** Decides GPU, toolchain, target, profiles and identity before any minute is spent on a request that cannot be met. */
-export const resolvePhase = ({ options, environment, visible, root }: Run): ForgePhase => ({
+export const resolvePhase = ({ options, visible, root }: Run): ForgePhase => ({
   name: 'resolve',
   decides: true,
   skip: () => (options.skip?.includes('build') ? '--skip build' : null),
-  run: async (_, { emit, signal }) => {
+  run: async (_, context) => {
     assertGpuPresent(visible, options.device, 'Building and running an engine needs an NVIDIA GPU');
     const { logFolder = root.logs } = options;
-    const prepared = await resolveBuild({ ...options, logFolder }, { emit, signal, environment });
+    const prepared = await resolveBuild({ ...options, logFolder }, context);
     const { recipe, target } = prepared.identity;
-    requireStreaming(options.model, recipe.flags, options.weightBudget);
+    checkWeightBudget(options);
+    const streams = recipe.flags.includes('weight-streaming');
+    assertStreamed(`The engine of ${options.model} is`, streams, options);
     const identity = identityDigest(prepared.identity).slice(0, 12);
     return {
       found: { prepared },
@@ -78,9 +80,9 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
 export const verifyPhase = (run: Run): ForgePhase => ({
   name: 'verify',
   skip: ({ conversion }) => whyNotVerified(run.options, conversion !== undefined),
-  run: async (soFar, { emit, signal }) => {
+  run: async (soFar, context) => {
     const { afterFailure } = run;
-    const verification = await verifyModel(typedModelRequest(run, soFar), { emit, signal, afterFailure });
+    const verification = await verifyModel(typedModelRequest(run, soFar), { ...context, afterFailure });
     return { found: { verification }, detail: outcomeText(verification) };
   },
 });
@@ -114,7 +116,7 @@ export function whyNotVerified({ skip }: Pick<ForgeOptions, 'skip'>, isConverted
 export const judgingData = ({ verify, conversion }: ForgeOptions): SampleData | undefined =>
   verify?.data ?? conversion?.calibration?.judging;
 
-/** What the engine is built for: the first profile's optimum, and scalars where the model declares no shape. Inputs that are shape tensors keep the values drawn for them. */
+/** Shapes the engine is built for: the first profile's optimum, scalars where the model has none. Shape tensors keep the values drawn for them. */
 export function builtShapes(prepared: ResolvedBuild | undefined): ReadonlyMap<string, readonly number[]> {
   const [optimum] = profileEnds([prepared?.identity.recipe.profiles[0] ?? {}], prepared?.content.inputs);
   return optimum?.shapes ?? new Map();

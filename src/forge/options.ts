@@ -1,9 +1,8 @@
 import { contextOptions } from '../base/options/context.js';
 import * as is from '../base/options/kinds.js';
-import { type OptionsOf, optional } from '../base/options/option.js';
+import { allBut, type OptionsOf, optional } from '../base/options/option.js';
 import { buildOptions, type PlanBuilder } from '../engines/builder/build.js';
 import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
-import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { FormatId } from '../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../formats/precision/options.js';
 import type { SampleInfo } from '../quality/verify/judged.js';
@@ -11,6 +10,7 @@ import { judgingOptions, type VerifyContext, type VerifyRequest } from '../quali
 import type { AfterFailure } from '../quality/verify/verify.js';
 import type { RunRootSections } from '../report/pages/kind.js';
 import type { Heal } from '../report/result.js';
+import { onlyLoadOptions } from '../tensorrt/trtexec/request.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, the comparisons, the measurement. */
@@ -21,11 +21,9 @@ const HEAL_MS = 5 * 60_000;
 
 export type ComparisonOptions = OptionsOf<typeof judgingOptions>;
 
-const { output: _, ...engineBuildOptions } = buildOptions;
-
-/** What a user wants forged; all but the model has a default. */
+/** The options of forge; all but the model has a default. */
 export const forgeOptions = {
-  ...engineBuildOptions,
+  ...allBut(buildOptions, 'output'),
   ...onlyLoadOptions,
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
   runRoot: optional(is.text, {
@@ -40,7 +38,7 @@ export const forgeOptions = {
     describe:
       'after a failed comparison build the engine with the fewest nodes in a higher precision that pass, searched for this long: 90s, 10m (without a value: 5m)',
   }),
-  /** How the typed model is compared with the original. */
+  /** The comparison of the typed model with the original. */
   verify: optional(is.object<ComparisonOptions>(judgingOptions)),
 };
 
@@ -98,9 +96,9 @@ export interface ForgeSeams extends ForgeContext {
   readonly build?: PlanBuilder;
   /** Default: the machine this runs on. */
   readonly machine?: Machine;
-  /** What the report shows of other results in the run root; default nothing. */
+  /** The report's sections on other results in the run root; default none. */
   readonly sections?: RunRootSections;
-  /** What searches after a failed comparison; default nothing. */
+  /** The search after a failed comparison; default none. */
   readonly afterFailure?: AfterFailure;
   /** What searches with `heal`; default nothing. */
   readonly healer?: Healer;

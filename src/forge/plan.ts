@@ -1,14 +1,14 @@
 import type { ResolvedBuild } from '../engines/builder/build.js';
 import { type DecidedBuild, decideBuild } from '../engines/builder/cache-why.js';
 import { openTrust } from '../engines/store/trust.js';
-import { ignoreEvents } from '../events.js';
+import { workOf } from '../events.js';
 import { buildPhase, keptEngine, whyEngineIdle } from './engine-phases.js';
 import { runOf } from './forge.js';
 import { convertPhase, resolvePhase, whyNotVerified } from './model-phases.js';
 import type { ForgeOptions, ForgeSeams } from './options.js';
 import type { Run } from './run-state.js';
 
-/** How the phases over one model would get its engine. */
+/** The plan by which the phases over one model get its engine. */
 export interface EnginePlan {
   readonly decided: DecidedBuild;
   /** The engine that stays in its place; null: it is taken from a store or built. */
@@ -17,7 +17,7 @@ export interface EnginePlan {
   readonly isConverted: boolean;
 }
 
-/** What a run of forge would do. */
+/** The work that a run of forge would do. */
 export interface ForgePlan {
   /** The folder it would write. */
   readonly runRoot: string;
@@ -42,14 +42,13 @@ export async function planEngine(
 /** Decides everything about a run of forge; writes nothing. Throws what its phase resolve ends with. */
 export async function planForge(options: ForgeOptions, context: ForgeSeams): Promise<ForgePlan> {
   const run = runOf(options, context);
-  const { emit = ignoreEvents, signal } = context;
   const resolve = resolvePhase(run);
   const isSkipped = resolve.skip({}) !== null;
-  const prepared = isSkipped ? undefined : (await resolve.run({}, { emit, signal })).found.prepared;
+  const prepared = isSkipped ? undefined : (await resolve.run({}, workOf(context))).found.prepared;
   const convert = convertPhase(run).skip({ prepared });
   return {
     runRoot: run.root.path,
-    engine: prepared === undefined ? null : await planEngine(run, prepared, signal),
+    engine: prepared === undefined ? null : await planEngine(run, prepared, context.signal),
     phases: [
       { name: 'convert', skipped: convert },
       { name: 'build', skipped: buildPhase(run).skip({ prepared }) },

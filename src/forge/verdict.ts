@@ -141,7 +141,7 @@ function notPassed(result: VerifyResult, what: string, heal: ForgeResult['heal']
   };
 }
 
-/** What a pass does not cover: steps with the same reason together. */
+/** The parts that a pass does not cover: steps with the same reason together. */
 function skippedReasons(phases: readonly ReportPhase[]): string[] {
   const byReason = new Map<string, string[]>();
   for (const { name, status, detail } of phases) {

@@ -35,16 +35,16 @@ export const command = defineCommand({
     ...comparing,
   },
   schema: async () => (await import('../../quality/verify/compare-result.js')).compareResultSchema,
-  run: async ([candidate = '', reference = ''], options, { emit, signal, commandLine }) => {
+  run: async ([candidate = '', reference = ''], options, context) => {
     const { report, ...asked } = options;
     const request = { candidate, reference, ...asked, errorMap: report !== undefined };
     const found = await inPhase(
       'compare',
-      emit,
-      () => compareOutputs(request, { emit, signal }),
+      context.emit,
+      () => compareOutputs(request, context),
       `${candidate} against ${reference}`,
     );
-    const result: CompareResult = { ...found, repeat: commandLine };
+    const result: CompareResult = { ...found, repeat: context.commandLine };
     if (report !== undefined)
       publishFile(report, renderReport({ kind: compareReport, result }, 'html').content);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
@@ -100,7 +100,7 @@ const columns = [
   ['outside', 'outside tolerance'],
 ] as const;
 
-/** What decided, and for a failed output where it is worst. */
+/** The checks that decided, and the worst places of a failed output. */
 function detailsOf(judged: CompareResult['outputs'][number] | undefined): readonly string[] {
   if (judged === undefined) return [];
   const worst = judged.outcome === 'fail' ? (judged.worst ?? []) : [];

@@ -39,8 +39,8 @@ export const command = defineCommand({
   ],
   options: commandOptions,
   schema: async () => (await import('../../formats/precision/conversion.js')).conversionSchema,
-  run: async ([model = ''], options, { emit, signal }) => {
-    return convertModel(model, options.output, requestOf(options), { emit, signal });
+  run: async ([model = ''], options, context) => {
+    return convertModel(model, options.output, requestOf(options), context);
   },
   render,
 });
@@ -104,7 +104,7 @@ function render(result: ConversionResult, output: TextOutput): void {
   }
 }
 
-/** What has pairs, and which rule kept what out. */
+/** Prints nodes with pairs, and the rules that exclude others. */
 function renderQuantization({ precision, quantization }: ConversionResult, output: TextOutput): void {
   if (quantization === null) return;
   const { bold, dim, green, yellow, cyan } = output.colors;

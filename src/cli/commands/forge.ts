@@ -1,7 +1,6 @@
 import { valuesOf } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
 import { originText } from '../../engines/builder/build-result.js';
-import { onlyLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
 import {
@@ -22,6 +21,7 @@ import {
   priceTable,
   speedSentence,
 } from '../../report/sentences.js';
+import { onlyLoadOptions } from '../../tensorrt/trtexec/request.js';
 import {
   afterFailureOfProducts,
   type CommandContext,

@@ -37,7 +37,7 @@ const planAt = (path: string): Exporter => ({
   files: (engines) => engines.map((engine) => ({ path, engine })),
 });
 
-/** How often a waiting process looks whether the engine is there or the builder gone; grows from the first to the second. */
+/** Interval at which a waiting process checks whether the engine is there or the builder gone; grows from the first to the second. */
 const POLL_MS = [50, 500] as const;
 
 /**
@@ -72,7 +72,7 @@ class ObtainRun {
         context.exporter === undefined
           ? { folder: dirname(output), exporter: planAt(basename(output)) }
           : { folder: output, exporter: context.exporter };
-    // What is signed is made of what nobody else could change.
+    // A signed engine is made only of files that nobody else could change.
     const isTaken =
       stores.trust.signingKey === null || build.converted === undefined || isPrivate(build.converted.output);
     this.#build = isTaken ? build : { ...build, converted: undefined };
@@ -117,7 +117,7 @@ class ObtainRun {
   async #share({ planPath, passport, signature }: StoredEngine): Promise<void> {
     const { remote, isRemoteRequested } = this.#stores;
     if (remote === null || isRemoteRequested !== true) return;
-    const source = new RemoteSource(remote, { emit: this.#context.emit, signal: this.#context.signal });
+    const source = new RemoteSource(remote, this.#context);
     await this.#timed('uploadMs', () => source.keepMissing(planPath, passport, signature));
     this.#warnings.push(...source.warnings);
   }
@@ -194,7 +194,7 @@ class ObtainRun {
     const { forceRebuild, identity } = this.#build;
     const { remote } = this.#stores;
     if (remote === null) return keep(await this.#buildNow(pending), 'built');
-    const source = new RemoteSource(remote, { emit: this.#context.emit, signal: this.#context.signal });
+    const source = new RemoteSource(remote, this.#context);
     try {
       const fetched = await this.#timed('remoteMs', () =>
         forceRebuild ? source.skip(this.#identity) : source.fetch(identity, pending),

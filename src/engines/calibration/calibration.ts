@@ -5,7 +5,7 @@ import { noteInput } from '../../base/files/user-files.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { EventListener, WorkContext } from '../../events.js';
 import { preparationOptions, preprocessings } from '../../formats/images/preprocess.js';
 import {
   assertOrigin,
@@ -41,7 +41,7 @@ const methods = Object.entries(calibrationMethods)
   .map(([name, what]) => `${name} (${what})`)
   .join(' · ');
 
-/** What a calibration is made from, and where the model runs. */
+/** The sources of a calibration, and the place where the model runs. */
 export const calibrationOptions = {
   /** Files and folders, see `readSamples`. */
   data: needed(is.list<string>(), {
@@ -161,41 +161,43 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
       );
       return samples.length === 0 ? undefined : calibrationOf({ ...own, data: samples });
     },
-    observe: async (model, { emit, signal }) => {
+    observe: async (model, { pluginTypes, ...work }) => {
       ran = 0;
       kept();
       // A cache has the ranges of what is quantized only.
       if (data.length === 0) return new Map();
       const [{ observeRanges }, open, samples] = await Promise.all([
         import('../../formats/precision/calibrate/observe-ranges.js'),
-        opener(model, place, { emit, signal }),
-        counted(signal),
+        opener(model, place, work),
+        counted(work.signal),
       ]);
       const total = totalOf(sources());
-      return onSample(observeRanges(model, samples, open, { emit, signal, total }));
+      return onSample(observeRanges(model, samples, open, { ...work, total, pluginTypes }));
     },
-    calibrate: async (model, tensors, { emit, signal, dtype, channels }) => {
+    calibrate: async (model, tensors, { dtype, channels, ...work }) => {
       ran = 0;
       const used: ChosenMethod = dtype === null ? MAX : chosen;
-      const run = async (by: ChosenMethod, listener: EventListener) => {
+      const run = async (by: ChosenMethod, emit = work.emit) => {
         const [{ calibrateTensors }, open, samples] = await Promise.all([
           import('../../formats/precision/calibrate/calibrate.js'),
-          opener(model, place, { emit, signal }),
-          counted(signal),
+          opener(model, place, work),
+          counted(work.signal),
         ]);
         const total = totalOf(sources());
-        const context = { method: by, dtype: dtype ?? undefined, channels, emit: listener, signal, total };
+        const context = { ...work, emit, method: by, dtype: dtype ?? undefined, channels, total };
         const sampleName = () => origin;
         return onSample(calibrateTensors(model, tensors, samples, open, { ...context, sampleName }));
       };
-      if (cache === undefined) return run(used, emit);
+      if (cache === undefined) return run(used);
       const found = kept();
       if (found?.identity === null) {
         const message = `The ranges are those of ${cache}: whether they are of this model is not checked.`;
-        emit({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message });
+        work.emit?.({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message });
         const ranges = tensorRanges(cache, found.ranges, tensors, new Map());
         // A table has magnitudes only: the samples show extremes and channels.
-        return data.length === 0 ? ranges : withMagnitudes(await run(MAX, withoutWarnings(emit)), ranges);
+        return data.length === 0
+          ? ranges
+          : withMagnitudes(await run(MAX, withoutWarnings(work.emit)), ranges);
       }
       const { digestModelFile } = await import('../identity/model-digest.js');
       const origins = { dtype: dtype ?? 'weights', model: await digestModelFile(model) };
@@ -208,7 +210,7 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
         assertOrigin(cache, found.identity, identity);
         return tensorRanges(cache, found.ranges, tensors, channels);
       }
-      const observed = await run(used, emit);
+      const observed = await run(used);
       writeCalibration(cache, identity, observed);
       // A table rounds them, and the next run reads it.
       const ranges = withMagnitudes(observed, readCalibration(cache).ranges);
@@ -266,21 +268,19 @@ const withMagnitudes = (observed: CalibratedRanges, magnitudes: CalibratedRanges
 
 /** For a run whose ranges do not count: whether they grow makes no difference. */
 const withoutWarnings =
-  (emit: EventListener): EventListener =>
+  (emit: EventListener | undefined): EventListener =>
   (event) => {
-    if (event.type !== 'log' || event.source !== CALIBRATION_LOG) emit(event);
+    if (event.type !== 'log' || event.source !== CALIBRATION_LOG) emit?.(event);
   };
 
-type Context = Pick<Parameters<Calibration['observe']>[1], 'emit' | 'signal'>;
-
-async function opener(model: string, { provider = 'cpu', ...place }: PlaceOptions, context: Context) {
+async function opener(model: string, { provider = 'cpu', ...place }: PlaceOptions, work: WorkContext) {
   if (!isOrtProvider(provider))
     throw new TrtforgeError('TF_USAGE', `"${provider}" is not a provider that a model is calibrated on.`, {
       remedy: 'Pass one of: cpu, cuda, tensorrt.',
     });
   const { openOrtSession } = await import('../runtime/onnxruntime/ort-session.js');
   return ({ path, weightsFolder }: ObservedFile) =>
-    openOrtSession(path, { provider, ...place, ...context, weightsFolder, givenModel: model });
+    openOrtSession(path, { provider, ...place, ...work, weightsFolder, givenModel: model });
 }
 
 async function samplesOf(

@@ -17,7 +17,7 @@ export const PART_RULE = `every ${EACH}th sample is held out, at least ${FEWEST_
 
 const END = EACH * MOST_HELD_OUT;
 const isHeldOut = (index: number): boolean => index % EACH === EACH - 1 && index < END;
-/** From so many on every fourth is enough; of fewer the second is held out too. */
+/** From this many on every fourth is enough; of fewer the second is held out too. */
 const MANY = EACH * FEWEST_HELD_OUT;
 
 /**
@@ -49,7 +49,7 @@ export function partOf(
             index = start + source.total;
             break;
           }
-          // How many there are decides the part of the first ones.
+          // The number of samples decides the part of the first ones.
           if (index < MANY) first.push(sample);
           if (++index === MANY) yield* first.filter((_, at) => isIn(at));
           else if (index > MANY && isIn(index - 1)) yield sample;

@@ -69,7 +69,7 @@ export function assertWellTyped(path: string, model: ModelProto): void {
   );
 }
 
-/** What a node of a model's function is called by: domain, name and overload. */
+/** The name by which a node calls a model's function: domain, name and overload. */
 export const functionKey = (called: {
   readonly domain: string;
   readonly overload: string;
@@ -84,7 +84,7 @@ export function opsetsOf(
   return new Map(imports.map(({ domain, version }) => [plainDomain(domain), Number(version)]));
 }
 
-/** How a node is spoken of: its name, or its first output where it has none. */
+/** The label of a node: its name, or its first output where it has none. */
 export const nodeLabel = (node: NodeProto): string =>
   node.name || `${node.opType} → ${node.output.find((name) => name !== '') ?? 'nothing'}`;
 
@@ -92,7 +92,7 @@ interface Walk {
   readonly functions: ReadonlyMap<string, FunctionProto>;
   readonly opsets: ReadonlyMap<string, number>;
   readonly depth: number;
-  /** What was found for a function and the types it was passed, so that functions that call each other twice do not double the work each time. */
+  /** The results for a function and the types it was passed, so that functions that call each other twice do not double the work each time. */
   readonly calls: Map<string, readonly (ValueType | undefined)[]>;
   readonly report: (where: string, message: string) => void;
 }
@@ -196,6 +196,16 @@ function typesOfNode(node: NodeProto, scope: Scope, walk: Walk): readonly (Value
     : nodeOutputTypes(node, inputs, signature);
 }
 
+function typesIntoBody(
+  operator: string,
+  inputs: readonly (ValueType | undefined)[],
+  signature: OperatorSignature | undefined,
+): readonly (ValueType | undefined)[] {
+  if (operator === 'Loop') return ['int64', 'bool', ...inputs.slice(2)];
+  if (operator === 'Scan') return inputs.slice((signature?.since ?? 0) < 9 ? 1 : 0);
+  return operator === 'SequenceMap' ? inputs.map((type) => unwrap('seq', type)) : [];
+}
+
 /** Types what is in the bodies of a node; gives the types of its outputs where they are those of its bodies. */
 function bodyTypes(
   node: NodeProto,
@@ -207,16 +217,9 @@ function bodyTypes(
 ): readonly (ValueType | undefined)[] | undefined {
   // Only ONNX reports how the bodies of its operators are called; those of other operators stand alone.
   const operator = signature === undefined ? '' : node.opType;
-  const given =
-    operator === 'Loop'
-      ? ['int64', 'bool', ...inputs.slice(2)]
-      : operator === 'Scan'
-        ? inputs.slice((signature?.since ?? 0) < 9 ? 1 : 0)
-        : operator === 'SequenceMap'
-          ? inputs.map((type) => unwrap('seq', type))
-          : [];
+  const passed = typesIntoBody(operator, inputs, signature);
   const outputsOf = bodies.map((body) => {
-    const types = graphTypes(body, scope, given, walk);
+    const types = graphTypes(body, scope, passed, walk);
     scope.bodies.set(body, types);
     return body.output.map((output) => lookUp(types, output.name) ?? declaredType(output.type));
   });

@@ -55,8 +55,6 @@ export const convertOptions = {
 
 export interface ConvertOptions extends OptionsOf<typeof convertOptions> {}
 
-export type ConvertContext = WorkContext;
-
 /**
  * Turns an FP32 ONNX model into a strongly typed one of another format: what TensorRT 11 and TensorRT-RTX build as it is written, node by node.
  * A calibration is run first. Weights are streamed, so memory does not grow with the model. The types of the result are checked before a byte is written.
@@ -67,7 +65,7 @@ export async function convertModel(
   inputPath: string,
   outputPath: string,
   options: ConvertOptions,
-  context: ConvertContext = {},
+  context: WorkContext = {},
 ): Promise<ConversionResult> {
   return protectingInputs([inputPath], () => convert(inputPath, outputPath, options, context));
 }
@@ -77,7 +75,7 @@ export const roundWeights = (
   inputPath: string,
   outputPath: string,
   precision: FormatId,
-  context: ConvertContext = {},
+  context: WorkContext = {},
 ): Promise<ConversionResult> =>
   convert(inputPath, outputPath, { precision, rest: 'fp32', weightsOnly: true }, context);
 
@@ -85,7 +83,7 @@ async function convert(
   inputPath: string,
   outputPath: string,
   options: ConvertOptions & WeightsOnly,
-  context: ConvertContext,
+  context: WorkContext,
 ): Promise<ConversionResult> {
   const warned: string[] = [];
   const emit: EventListener = (event) => {
@@ -93,13 +91,16 @@ async function convert(
       warned.push(event.message);
     context.emit?.(event);
   };
-  const { calibration, precision, signal } = { ...options, ...context };
+  const work = { ...context, emit };
+  const { calibration, precision } = options;
   const asked = resolveConversion(precision, options);
   // Where pairs are placed the model runs again for ranges, so the other activations are observed on request only.
   const isObserved = asked.quantization === undefined || options.dataMax !== undefined;
   const observed =
     isObserved && calibration !== undefined
-      ? await inPhase('calibrate', emit, () => calibration.observe(inputPath, { emit, signal }))
+      ? await inPhase('calibrate', emit, () =>
+          calibration.observe(inputPath, { ...work, pluginTypes: options.pluginTypes }),
+        )
       : undefined;
   let started = performance.now();
   return editModel(inputPath, async (model) => {
@@ -112,10 +113,13 @@ async function convert(
     const calibrate = calibration?.calibrate;
     const quantized =
       asked.quantization &&
-      (await quantizeModel(model, inputPath, asked, calibrate && timed(calibrate, (ms) => (started += ms)), {
-        emit,
-        signal,
-      }));
+      (await quantizeModel(
+        model,
+        inputPath,
+        asked,
+        calibrate && timed(calibrate, (ms) => (started += ms)),
+        work,
+      ));
     const dequantized = dequantizeCodes(model);
     const ranges = quantized === undefined ? observed : new Map([...(observed ?? []), ...quantized.ranges]);
     const resolved = { ...asked, ranges };
@@ -136,7 +140,7 @@ async function convert(
         {
           replacements: new Map([...streams, ...dequantized.replacements]),
           externalData: options.externalData,
-          signal,
+          signal: context.signal,
         },
         emit,
       ),
@@ -170,7 +174,7 @@ async function convert(
 async function convertsSome(
   path: string,
   options: ResolvedConversion,
-  context: ConvertContext,
+  context: WorkContext,
 ): Promise<boolean> {
   return editModel(path, async (model) => {
     normalise(model.proto, options.pluginTypes);
@@ -334,7 +338,7 @@ const bytesOf = (model: OnnxModel): number =>
 
 const bytesWritten = (written: WrittenModel): number => written.bytes + (written.externalData?.bytes ?? 0);
 
-/** What the written file meets elsewhere. */
+/** Warnings about nodes that crash ONNX Runtime. */
 const warningsAbout = (path: string): readonly string[] =>
   viewModel(path, ({ proto }) => {
     const [node] = [...visitGraphs(proto)].flatMap(crashingProducts);

@@ -39,7 +39,7 @@ export interface Raise {
   readonly reason: string;
 }
 
-/** What opset the operators of a model need so that they know the format's type, where that is more than the model has. */
+/** The opset that the operators of a model need so that they know the format's type, where that is more than the model has. */
 export function neededOpset(flow: Flow, options: ResolvedConversion): Raise | undefined {
   const { format } = options;
   let needed: Raise | undefined;
@@ -221,6 +221,10 @@ const changes: readonly Change[] = [
     apply: () => 'its scale and bias are per group, and per channel from opset 21 on',
   },
 ];
+
+/** Whether an operator is spelled or computed in another way from an opset behind `from` on, up to `to`. */
+export const hasChanged = (opType: string, from: number, to: number): boolean =>
+  changes.some(({ at, operators }) => at > from && at <= to && operators.includes(opType));
 
 /** Before opset 13 a softmax ran over all axes from the given one on, as if they were one; from then on it runs over one axis. */
 function overOneAxis(node: NodeProto, context: ChangeContext): undefined {

@@ -1,16 +1,16 @@
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { inDtype, planInputs, sampleOf } from '../../engines/run/inputs.js';
-import type { OpenContext, OpenOptions } from '../../engines/runtime/back-end.js';
+import type { OpenOptions } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
-import { ignoreEvents } from '../../events.js';
+import { ignoreEvents, type WorkContext } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values } from '../../formats/tensor/values.js';
 import type { Component } from './component.js';
 import type { SmokeRun } from './report-schema.js';
 
-/** What is run of a component: the engine where its GPU is present, else the model that it was built from. */
+/** The subject of a component's smoke run: the engine where its GPU is present, else the model that it was built from. */
 export interface SmokeSubject {
   readonly ran: SmokeRun['ran'];
   readonly path: string;
@@ -24,7 +24,7 @@ export interface SmokeSubject {
 export async function smokeRun(
   { component, profile }: { readonly component: Component; readonly profile: ProfileRequest },
   subject: SmokeSubject,
-  context: OpenContext,
+  context: WorkContext,
 ): Promise<SmokeRun> {
   const started = performance.now();
   const { emit = ignoreEvents, signal } = context;

@@ -1,7 +1,7 @@
 import * as is from '../../base/options/kinds.js';
 import { optional } from '../../base/options/option.js';
 
-/** How networks are run over images. */
+/** The options for running networks over images. */
 export const imageRunOptions = {
   imgsz: optional(is.whole(16, 8192), {
     flags: '--imgsz <pixels>',
@@ -14,12 +14,12 @@ export const imageRunOptions = {
   }),
   skipLatency: optional(is.whole(0), {
     flags: '--skip-latency <n>',
-    describe: 'leave so many of the first times out of the latency',
+    describe: 'leave this many of the first times out of the latency',
     default: 0,
   }),
 };
 
-/** What decides detections besides the model and its data. */
+/** The options that decide detections besides the model and its data. */
 export const detectionOptions = {
   labels: optional(is.text, {
     flags: '--labels <file>',
@@ -32,12 +32,12 @@ export const detectionOptions = {
   }),
   maxImages: optional(is.whole(1), {
     flags: '--max-images <n>',
-    describe: 'run only so many images, those of the lowest ids (default: all)',
+    describe: 'run only this many images, those of the lowest ids (default: all)',
   }),
   allowMissing: optional(is.whole(0), {
     flags: '--allow-missing <n>',
     describe:
-      'so many images may have no file, or one that cannot be read; what is on them counts as not found',
+      'this many images may have no file, or one that cannot be read; what is on them counts as not found',
     default: 0,
   }),
   conf: optional(is.decimal(0, 1), {
@@ -71,11 +71,11 @@ export const detectionOptions = {
   }),
 };
 
-/** What two embedding networks may differ in. */
+/** The options in which two embedding networks may differ. */
 export const embeddingOptions = {
   maxImages: optional(is.whole(1), {
     flags: '--max-images <n>',
-    describe: 'run only so many images, the first by name (default: all)',
+    describe: 'run only this many images, the first by name (default: all)',
   }),
   minMeanCosine: optional(is.decimal(-1, 1), {
     flags: '--min-mean-cosine <value>',
@@ -94,5 +94,5 @@ export const embeddingOptions = {
   }),
 };
 
-/** How many entries may lack a partner; each verb states what becomes of them. */
+/** Number of entries that may lack a partner; each verb states what becomes of them. */
 export const { allowMissing } = detectionOptions;

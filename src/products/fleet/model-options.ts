@@ -1,5 +1,6 @@
 import { isAbsolute, join } from 'node:path';
 import { isBelow } from '../../base/files/folders.js';
+import { allBut } from '../../base/options/option.js';
 import { longName, type OptionSpec, type OptionTable } from '../../cli/option.js';
 import { buildOptions, buildRequest } from '../../cli/options/build.js';
 import { comparisonOptions } from '../../cli/options/comparison.js';
@@ -35,12 +36,10 @@ export interface ModelReaders {
   readonly healer?: Healer | undefined;
 }
 
-/** The target, the library and the GPU are those of the task. */
-const { target: _, toolchain: __, device: ___, ...modelOptions } = buildOptions;
-
-/** What decides an engine of a model, and the samples that it is verified on. Keys of a model are options of `build`: this file alone reads their tables. */
+/** The options that decide an engine, and its verification samples. Keys of a model are options of `build`: only this file reads their tables. */
 const fleetOptions = {
-  ...modelOptions,
+  // The target, the library and the GPU are those of the task.
+  ...allBut(buildOptions, 'target', 'toolchain', 'device'),
   unquantizedNodes: conversionOptions.unquantizedNodes,
   inputs: comparisonOptions.inputs,
   heal: forgeOptions.heal,
@@ -61,7 +60,7 @@ const PATHS = Object.values(fleetOptions)
   .filter(({ flags }) => /<(file|folder|library|path)>/.test(flags))
   .map(longName);
 
-/** What of a job only its author or a trusted key may ask for, as what follows the job's name: an option that decides which code runs, a path that leaves the folder. Null where there is none. */
+/** Text after a job's name on what needs its author or a trusted key (an option that decides which code runs, a path outside the folder); or null. */
 export function foreignIn(
   { model, gate, options }: Pick<FleetJob, 'model' | 'gate' | 'options'>,
   folder: string,
@@ -106,7 +105,7 @@ interface Source {
 export interface ModelBuild {
   readonly component: string | null;
   readonly request: BuildOptions;
-  /** What engines are verified on; undefined: drawn inputs. */
+  /** The samples that engines are verified on; undefined: drawn inputs. */
   readonly samples: SampleData | undefined;
 }
 

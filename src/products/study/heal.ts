@@ -105,7 +105,11 @@ async function healCodes(
   const judge = await comparing(failed, format.id, runs, reference, context);
   const sizes = new Map([...samples[0]!].map(([name, { shape }]) => [name, shape]));
   const units = await unitsOf(model, format.id, conversion, sizes);
-  const fp32 = await openFp32Judge(model, await judgedTensors(model), samples, { work, threads, context });
+  const fp32 = await openFp32Judge(model, await judgedTensors(model, conversion), samples, {
+    work,
+    threads,
+    context,
+  });
   const scorer: Scorer = {
     ...{ task: 'verify', name: 'share of the limits', unit: '', higherIsBetter: false },
     digest: async () => sha256(canonicalJson([failed.atol ?? [], failed.rtol ?? []])),

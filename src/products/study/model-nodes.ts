@@ -4,11 +4,16 @@ import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { normalise } from '../../formats/precision/normalise.js';
+import type { ConversionOptions } from '../../formats/precision/options.js';
 
 /** Reads a model as conversions decide on it: functions inlined and normalised. Throws what opening a model and `read` throw. */
-export const asConverted = <T>(path: string, read: (model: OnnxModel) => T | Promise<T>): Promise<T> =>
+export const asConverted = <T>(
+  path: string,
+  { pluginTypes }: ConversionOptions,
+  read: (model: OnnxModel) => T | Promise<T>,
+): Promise<T> =>
   editModel(path, async (model) => {
-    normalise(model.proto);
+    normalise(model.proto, pluginTypes);
     return await read(model);
   });
 

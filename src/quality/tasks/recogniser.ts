@@ -1,9 +1,10 @@
-import type { OpenContext, OpenOptions } from '../../engines/runtime/back-end.js';
+import type { OpenOptions } from '../../engines/runtime/back-end.js';
+import type { WorkContext } from '../../events.js';
 import type { UtteranceChunks } from '../../formats/contract/model-meta.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
 
 export interface RecogniserFacts {
-  /** How features are made, as far as it is stated. */
+  /** The parameters of the features, as far as they are stated. */
   readonly features: {
     /** Rows of the features: mel bins. */
     readonly count: number | null;
@@ -20,7 +21,7 @@ export interface RecogniserFacts {
   readonly streaming: UtteranceChunks | null;
   /** The files that are open, the encoder first. */
   readonly files: readonly string[];
-  /** What runs the encoder, for reports. */
+  /** The back end that runs the encoder, for reports. */
   readonly backend: string;
 }
 
@@ -50,5 +51,5 @@ export interface Recogniser {
   readonly id: string;
   /** Whether a path describes such models, by its name. */
   accepts(path: string): boolean;
-  open(path: string, options: RecogniserOptions, context: OpenContext): Promise<OpenRecogniser>;
+  open(path: string, options: RecogniserOptions, context: WorkContext): Promise<OpenRecogniser>;
 }

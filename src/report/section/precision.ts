@@ -17,7 +17,7 @@ import {
 } from '../section.js';
 import { computedNodes, conversionSentence, priceTable } from '../sentences.js';
 
-/** What computes in the lower precision now, and which rule kept which node in FP32, and why. */
+/** The nodes in the lower precision now, and those kept in FP32, each by its rule, and why. */
 export function precisionSection({ conversion }: ForgeResult): Section | null {
   if (conversion === null) return null;
   const { label, kinds, all, lowest, others, stay } = computedNodes(conversion);

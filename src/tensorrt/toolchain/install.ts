@@ -9,10 +9,10 @@ import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
+import { inPhase, type Work, workOf } from '../../events.js';
 import { unknownVersion } from './find.js';
 import { readManifest, removeToolchain, type ToolchainManifest } from './manifest.js';
-import { pipWheelSource, type WheelSource } from './pip.js';
+import { pipWheels, type WheelSource } from './pip.js';
 import { MANIFEST_NAME, toolchainsFolder } from './places.js';
 import { type Release, releaseOf, tensorrtRtxLicense } from './release.js';
 import { openWheel, unpackWheel, type Wheel } from './wheel.js';
@@ -25,19 +25,17 @@ export const installOptions = {
   wheel: optional(is.text),
   /** The folder of toolchains, in which the new one becomes a folder; trtforge's own by default. */
   folder: optional(is.text),
-  /** What the user typed, so that the licence error can give the exact command. */
+  /** The user's command line, so that the licence error can print the exact command. */
   command: optional(is.text),
 };
 
 export interface InstallRequest extends OptionsOf<typeof installOptions> {}
 
-export interface InstallEnvironment {
+export interface InstallEnvironment extends Work {
   readonly platform: string;
   readonly architecture: string;
   readonly wheels: WheelSource;
   readonly now: () => Date;
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
 }
 
 export interface InstalledToolchain {
@@ -47,7 +45,7 @@ export interface InstalledToolchain {
   readonly isNew: boolean;
 }
 
-/** What an installation would do: which release, where, and what stands there already. */
+/** The plan of an installation: its release, its place, and what stands there already. */
 export interface PlannedInstallation {
   readonly release: Release;
   /** The folder of toolchains. */
@@ -97,10 +95,9 @@ export async function installToolchain(
 const thisMachine = (): InstallEnvironment => ({
   platform: process.platform,
   architecture: process.arch,
-  wheels: pipWheelSource(process.env),
+  wheels: pipWheels,
   now: () => new Date(),
-  emit: ignoreEvents,
-  signal: new AbortController().signal,
+  ...workOf(),
 });
 
 function assertPlatform({
@@ -185,7 +182,7 @@ function makeWorkspace(parent: string, release: Release): string {
   }
 }
 
-/** What a killed installation left behind: its workspace names its process, and that process is gone. */
+/** Removes the remains of a killed installation: its workspace names its process, and that process is gone. */
 function removeAbandoned(parent: string): void {
   for (const name of readdirSync(parent)) {
     const processId = /\.(\d+)(?:\.[0-9a-f]+)?\.unpublished$/.exec(name)?.[1];
@@ -208,7 +205,7 @@ async function obtainWheel(
   request: InstallRequest,
   release: Release,
   workspace: string,
-  { wheels, emit, signal }: InstallEnvironment,
+  { wheels, ...work }: InstallEnvironment,
 ): Promise<string> {
   if (request.wheel !== undefined) return request.wheel;
   const folder = join(workspace, 'download');
@@ -216,12 +213,8 @@ async function obtainWheel(
   const { packageName, version } = release;
   const bytes = release.wheel?.bytes;
   const detail = `${packageName} ${version}`;
-  return inPhase(
-    'download',
-    emit,
-    () => wheels({ packageName, version, folder, bytes, emit, signal }),
-    detail,
-  );
+  const wheel = { packageName, version, folder, bytes };
+  return inPhase('download', work.emit, () => wheels({ ...work, ...wheel }), detail);
 }
 
 async function unpackChecked(

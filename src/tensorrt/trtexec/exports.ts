@@ -3,7 +3,7 @@ import { behaviour } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import { rawLines } from './log/lines.js';
 
-/** What `--exportTimes` has of each query, in its order; milliseconds on the host's clock since the run began. */
+/** The fields of `--exportTimes` for each query, in its order; milliseconds on the host's clock since the run began. */
 const TIME_FIELDS = [
   'startEnqMs',
   'endEnqMs',
@@ -182,13 +182,7 @@ function tensorOf(name: string, dimensions: string, list: string, path: string):
 }
 
 const printedValue = (text: string): number =>
-  /^-?inf$/i.test(text)
-    ? text.startsWith('-')
-      ? -Infinity
-      : Infinity
-    : text === ''
-      ? Number.NaN
-      : Number(text);
+  text === '' ? Number.NaN : Number(text.replace(/^(-?)inf$/i, '$1Infinity'));
 
 const invalid = (path: string, why: string) =>
   new TrtforgeError('TF_TRTEXEC_EXPORT_INVALID', `${path} is not an export of trtexec: ${why}.`);

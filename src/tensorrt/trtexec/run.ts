@@ -7,13 +7,13 @@ import { throwIfCancelled } from '../../base/process/cancel.js';
 import { type ProcessGroup, startGroup } from '../../base/process/group.js';
 import { agree } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { onLines } from './log/lines.js';
 import { LogReader } from './log/reader.js';
 import type { TrtexecLog } from './log/result.js';
 import { RunProgress } from './progress.js';
 
-/** How many of the last lines an error carries. */
+/** Number of the last lines that an error contains. */
 const LAST_LINES = 20;
 
 /** Memory is looked at so often; the system itself keeps the peak, so a look near the end finds it. */
@@ -33,13 +33,11 @@ export interface TrtexecRunRequest {
   readonly doing: string;
 }
 
-export interface TrtexecRunOptions {
-  readonly emit: EventListener;
-  readonly signal?: AbortSignal;
+interface TrtexecRunOptions extends WorkContext {
   readonly graceMs?: number;
 }
 
-/** What a run of trtexec came to. Nothing here states whether it did its work: `verdict.ts` does. */
+/** The result of a run of trtexec. Nothing here states whether it did its work: `verdict.ts` does. */
 export interface TrtexecRun {
   readonly arguments: readonly string[];
   readonly log: TrtexecLog;
@@ -123,7 +121,7 @@ class Run {
         this.#log?.close();
         this.#progress.end();
         if (this.#stopped !== undefined) {
-          emit({ type: 'log', source: 'trtforge', severity: 'warning', message: this.#stopped.message });
+          emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message: this.#stopped.message });
           return reject(this.#stopped);
         }
         resolve(this.#result(exitCode, killedBy));

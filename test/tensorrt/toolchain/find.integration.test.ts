@@ -179,7 +179,7 @@ describe('what a library states of itself', () => {
     ]);
   });
 
-  it('lean and dispatch runtimes are told from the full library', async () => {
+  it('lean and dispatch runtimes are not taken for the full library', async () => {
     const here = machine();
     const site = join(here.root, 'usr/local/lib/python3.12/dist-packages');
     const symbols = { getInferLibVersion: 101600, getInferLibBuildVersion: 72 };

@@ -5,7 +5,7 @@ import { makeFolder, pathBelow } from '../../../base/files/folders.js';
 import { writeFailed } from '../../../base/files/publish.js';
 import { sleep } from '../../../base/process/cancel.js';
 import { systemErrorCode } from '../../../errors.js';
-import { type EventListener, inPhase } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import { beat, type Claim, createClaim, describeOwner, HeartbeatWatch, readClaim, stateOf } from './claim.js';
 
 /** The right to build one identity. Held by one process at a time; lost to others when its heartbeat stops. */
@@ -52,7 +52,7 @@ export class LeaseFolder {
     if (isClaim(there) && !this.#isDead(there)) return { lease: null, holder: describeOwner(there.owner) };
     try {
       makeFolder(pathBelow(dirname(this.#folder), basename(this.#folder)));
-      // What may not be removed (another user's in a folder with the sticky bit, a folder with content) must not stop builds for ever.
+      // An entry that may not be removed (another user's in a folder with the sticky bit, a folder with content) must not stop builds for ever.
       if (there !== undefined && !this.#removeDead(path, there)) return { lease: { release: () => {} } };
       const token = createClaim(path, 'build');
       return token === undefined
@@ -105,7 +105,7 @@ export class LeaseFolder {
 export async function waitForTurn<T>(
   take: () => Promise<{ readonly turn: T } | { readonly holder: string }>,
   [first, longest]: readonly [number, number],
-  { emit, signal }: { readonly emit: EventListener; readonly signal?: AbortSignal },
+  { emit, signal }: WorkContext,
 ): Promise<T> {
   let taken = await take();
   if ('turn' in taken) return taken.turn;

@@ -4,11 +4,12 @@ import { promisify } from 'node:util';
 import { writeFailed } from '../../../base/files/publish.js';
 import { sleep, throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
 import { forget, ledgerPath, readLedger } from '../partial.js';
 import { isPassing, remoteFailure } from './failure.js';
 import { inParallel } from './in-parallel.js';
 import type { ByteRange, ObjectFacts, Objects } from './objects.js';
-import { PARTS_AT_ONCE, partsOf, type TransferOptions, TransferProgress } from './transfer.js';
+import { PARTS_AT_ONCE, partsOf, TransferProgress } from './transfer.js';
 
 const ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 200;
@@ -17,7 +18,7 @@ const HASHED_BYTES = 4 << 20;
 
 const readAsync = promisify(read);
 
-/** What the passport states of a plan. */
+/** The facts of a plan in its passport. */
 interface Expected {
   readonly bytes: number;
   readonly sha256: string;
@@ -33,7 +34,7 @@ export async function downloadFile(
   facts: ObjectFacts,
   path: string,
   expected: Expected | null,
-  options: TransferOptions,
+  options: WorkContext,
 ): Promise<void> {
   if (expected === null) {
     await new Download(objects, facts, path, null, [], options).run();
@@ -49,7 +50,7 @@ export async function downloadFile(
   const actual = await new Download(objects, facts, path, sha256, resumed, options).run();
   if (actual === sha256) return rmSync(ledgerPath(path), { force: true });
   forget(path);
-  // What an earlier process left may never have reached the disk.
+  // Parts that an earlier process left may never have reached the disk.
   if (resumed.length > 0) return downloadFile(objects, facts, path, expected, options);
   throw damaged(
     objects,
@@ -74,7 +75,7 @@ class Download {
     private readonly path: string,
     private readonly sha256: string | null,
     resumed: readonly number[],
-    private readonly options: TransferOptions,
+    private readonly options: WorkContext,
   ) {
     this.#parts = partsOf(facts.bytes);
     this.#whole = new Set(resumed);

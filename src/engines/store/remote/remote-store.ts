@@ -1,6 +1,7 @@
 import { parseJson } from '../../../base/files/json.js';
 import { isRecord } from '../../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
 import { passportPath } from '../../identity/engine-name.js';
 import type { IdentityDocument } from '../../identity/identity.js';
 import { type Passport, parsePassport } from '../../identity/passport.js';
@@ -17,7 +18,6 @@ import { downloadFile } from './download.js';
 import { inParallel } from './in-parallel.js';
 import { LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './objects.js';
 import { RemoteLeases, type RemoteLeaseTiming } from './remote-lease.js';
-import type { TransferOptions } from './transfer.js';
 import { uploadFile } from './upload.js';
 
 /** An engine that the bucket has: where its plan is, and the passport it must agree with. */
@@ -57,7 +57,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
   readonly place: string;
   readonly leases: RemoteLeases;
   readonly #objects: Objects;
-  /** What every key begins with, as `place` ends: empty, or with a slash behind. */
+  /** The beginning of every key, as `place` ends: empty, or with a slash behind. */
   readonly prefix: string;
   readonly #trust: Trust;
 
@@ -125,7 +125,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
   async download(
     engine: Pick<RemoteEngine, 'key' | 'passport'>,
     planPath: string,
-    options: TransferOptions,
+    options: WorkContext,
   ): Promise<void> {
     const facts = await this.#planObject(engine, options.signal);
     await downloadFile(this.#objects, facts, planPath, engine.passport.plan, options);
@@ -151,7 +151,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     planPath: string,
     passport: Passport,
     signature: EngineSignature | null,
-    options: TransferOptions,
+    options: WorkContext,
   ): Promise<RemoteEngine> {
     const { signal } = options;
     const key = await this.#freeKey(passport, signal);
@@ -188,7 +188,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     await this.#putJson(this.#indexKey(passport.identity.digest), entry, signal);
   }
 
-  /** What the bucket has, intact or not, in no order. One request for each engine. */
+  /** The engines of the bucket, intact or not, in no order. One request for each engine. */
   async list(signal?: AbortSignal): Promise<readonly (EngineSummary & { readonly key: string | null })[]> {
     const identities = await this.identities(signal);
     const engines: (EngineSummary & { readonly key: string | null })[] = [];
@@ -292,7 +292,7 @@ const metadataOf = ({ identity, plan, built }: Passport): Readonly<Record<string
 
 const identityOf = ({ metadata }: ObjectFacts): string | undefined => metadata['trtforge-identity'];
 
-/** What the index of a bucket keeps of an engine; `key` is below the store's prefix. */
+/** The entry of an engine in the index of a bucket; `key` is below the store's prefix. */
 const remoteEntry = ({ key, passport, signature }: RemoteEngine) => ({
   schema: 'trtforge.remote-entry/1',
   key,

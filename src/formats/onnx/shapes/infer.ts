@@ -34,9 +34,10 @@ import { shapeRules } from './shape-rules.js';
 import { isNumber, type MaybeSize, type Size, symbol } from './size.js';
 import { constantValue, storedValue } from './stored-value.js';
 
-/** What was found of one node: a shape for each output, and its FLOPs with those of its bodies; undefined where they are not known. */
+/** What was found of one node: a shape for each output, the elements of small outputs that sizes decide, and its FLOPs with those of its bodies; undefined where they are not known. */
 export interface NodeFigures {
   readonly shapes: readonly (Shape | undefined)[];
+  readonly elements: readonly ShapedValue['elements'][];
   readonly flops: MaybeSize;
 }
 
@@ -61,7 +62,7 @@ export interface ModelShapes {
 
 /** Functions that call each other deeper than this are taken for a cycle, which ONNX forbids. */
 const MOST_CALLS = 32;
-/** Functions and loops multiply: past so many nodes the rest stays unknown. */
+/** Functions and loops multiply: past this many nodes the rest stays unknown. */
 const MOST_STEPS = 50_000;
 /** No runtime takes tensors of more axes, and a chain of Gather doubles them with every node. */
 const MOST_AXES = 64;
@@ -82,7 +83,7 @@ export function inferShapes(
 interface Scope {
   readonly values: Map<string, ShapedValue>;
   readonly parent: Scope | undefined;
-  /** What the model declares of values inside. */
+  /** The model's declarations of values inside. */
   readonly declared: ReadonlyMap<string, ValueInfoProto>;
   readonly opsets: ReadonlyMap<string, number>;
   readonly depth: number;
@@ -99,7 +100,7 @@ class Inference {
   readonly #nodes = new Map<NodeProto, NodeFigures>();
   readonly #gaps = new Map<string, { readonly gap: Omit<Gap, 'nodes'>; readonly nodes: Set<unknown> }>();
   readonly #openSizes = new Set<string>();
-  /** How often a name was given to a size that nothing determines. */
+  /** Number of sizes that nothing determines, by their name. */
   readonly #named = new Map<string, number>();
   #steps = 0;
 
@@ -224,12 +225,13 @@ class Inference {
     );
     this.#nodes.set(node, {
       shapes: results.map(({ shape }) => shape),
+      elements: results.map(({ elements }) => elements),
       flops: isConstant ? 0 : cost.uncounted > 0 && cost.flops.size === 0 ? undefined : totalFlops(cost),
     });
     return { outputs: results, cost: isConstant ? noCost : cost };
   }
 
-  /** What the rules give. */
+  /** The results of the rules. */
   #results(call: Call, scope: Scope): Result {
     const { node } = call;
     const fn = this.#functions.get(functionKey(node));

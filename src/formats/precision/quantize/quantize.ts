@@ -1,6 +1,6 @@
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import { opsetsOf } from '../../onnx/dtype-inference.js';
 import type { OnnxModel } from '../../onnx/model.js';
 import { attributeOf } from '../../onnx/node-types.js';
@@ -28,17 +28,15 @@ import { floatsOf } from './scale-layout.js';
 import { storedScales } from './stored-scale.js';
 import { type WeightScales, weightScales } from './weight-scales.js';
 
-/** What was decided and done to the messages of the model; the codes of the weights are still to be made. */
+/** The decisions and changes made to the messages of the model; the codes of the weights are still to be made. */
 export interface Quantization extends InsertedQuantizers {
   readonly placement: Placement;
   /** The magnitude that the largest code stands for and the scale, by activation. */
   readonly activations: ReadonlyMap<Value, { readonly amax: number; readonly scale: number }>;
   readonly opsetReason: string | undefined;
-  /** What calibration found, for rules that look at ranges. */
+  /** The calibrated ranges, for rules that look at ranges. */
   readonly ranges: CalibratedRanges;
 }
-
-type QuantizeContext = WorkContext;
 
 const ofQuantizedModels: ReadonlySet<string> = new Set(
   'QuantizeLinear DequantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul ConvInteger MatMulInteger'.split(
@@ -61,7 +59,7 @@ export async function quantizeModel(
   path: string,
   options: ResolvedConversion,
   calibrate: Calibrate | undefined,
-  { emit = ignoreEvents, signal }: QuantizeContext = {},
+  work: WorkContext = {},
 ): Promise<Quantization> {
   const { quantization } = options;
   if (quantization === undefined)
@@ -79,17 +77,22 @@ export async function quantizeModel(
   const ranges: CalibratedRanges =
     names.length === 0 || calibrate === undefined
       ? new Map()
-      : await inPhase('calibrate', emit, () =>
-          calibrate(path, names, { emit, signal, channels, dtype: format.activations ? dtype : null }),
+      : await inPhase('calibrate', work.emit, () =>
+          calibrate(path, names, {
+            ...work,
+            channels,
+            pluginTypes: options.pluginTypes,
+            dtype: format.activations ? dtype : null,
+          }),
         );
   const storedScale = storedScales(rest);
-  const weights = await inPhase('scales', emit, () =>
+  const weights = await inPhase('scales', work.emit, () =>
     scalesOfWeights(
       model,
       first,
       (source, decision, operand) =>
         weightScales(source, operand, format, storedScale, clipMoments(decision, operand, ranges)),
-      signal,
+      work.signal,
     ),
   );
 
@@ -102,7 +105,7 @@ export async function quantizeModel(
     },
   };
   const placement = placeQuantizers(flow, options, obstacles);
-  // What the user named was not calibrated: that it has no range keeps nothing out.
+  // Nodes that the user named were not calibrated: their missing ranges keep nothing out.
   const calibrated = new Set(first.activations);
   assertQuantizable(placement, path, flow, options, {
     ...obstacles,
@@ -119,8 +122,8 @@ export async function quantizeModel(
       throw new TrtforgeError('TF_INTERNAL', `"${operand.value.name}" has no scales.`);
     return scales;
   };
-  const biases = await inPhase('biases', emit, () =>
-    correctedBiases(model, placement, format, ranges, scalesOf, signal),
+  const biases = await inPhase('biases', work.emit, () =>
+    correctedBiases(model, placement, format, ranges, scalesOf, work.signal),
   );
   const inserted = insertQuantizers(flow, placement, format, {
     activation: (value) => activations.get(value)!.scale,
@@ -215,7 +218,7 @@ async function breathe(signal: AbortSignal | undefined): Promise<void> {
   throwIfCancelled(signal, 'reading the weights');
 }
 
-/** What operations with a stored weight multiply it by, with the axis that is summed over. */
+/** The values that operations multiply by a stored weight, with the axis that is summed over. */
 function channelsOf({ decisions }: Placement): ReadonlyMap<string, number> {
   const axes = new Map<string, number>();
   for (const { operation, weight } of decisions) {

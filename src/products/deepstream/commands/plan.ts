@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { decidedBuild, engineSteps, resolvedOf } from '../../../cli/options/build-plan.js';
 import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
-import type { Work } from '../../../events.js';
+import { type Work, workOf } from '../../../events.js';
 import { engineRequest } from '../builder.js';
 import { requestedBuild, type StreamsSetup } from '../setup.js';
 import type { DecidedSizing } from '../sizing.js';
 import type { StreamsPlan } from '../streams.js';
 
-/** What is taken over, what is due, and what then depends on the measured rates; `missing` is why none of it can be done here, or null. */
+/** The steps taken over, the steps due, and those that depend on the measured rates; `missing` is why none of it can be done here, or null. */
 export async function streamsSteps(
   { request, names, paths, inputs }: StreamsPlan,
   setup: StreamsSetup,
@@ -28,8 +28,7 @@ export async function streamsSteps(
       const detail = existsSync(path) ? 'an engine is there' : 'with its passport';
       steps.push(step('build', path, { detail: `batch 1 to ${each.maxBatch}, ${detail}`, skipped: missing }));
     } else if (each.do === 'build') {
-      const { environment = process.env } = context;
-      const engine = { requested: requestedBuild(setup), inputs, paths, environment };
+      const engine = { requested: requestedBuild(setup), inputs, paths, work: workOf(context) };
       const requested = await engineRequest(engine, each.maxBatch);
       const build = await decidedBuild(requested, context);
       resolved = resolvedOf(build);

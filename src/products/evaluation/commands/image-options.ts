@@ -1,4 +1,3 @@
-import { valuesOf } from '../../../base/options/option.js';
 import { choice, type OptionValues, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { imagesFolder } from '../../../cli/options/scoring.js';
@@ -7,7 +6,7 @@ import { preprocessings } from '../../../formats/images/preprocess.js';
 import { imageRunOptions } from '../options.js';
 import { preparationOf } from '../run/candidate.js';
 
-/** What every verb takes that runs one network over images. */
+/** The options of every verb that runs one network over images. */
 export const imageOptions = {
   images: text({ ...imagesFolder, required: '--images FOLDER' }),
   ...imageRunOptions,
@@ -43,6 +42,6 @@ export function imageRunOf(
     imgsz: options.imgsz ?? preprocessings[preprocess]!.width,
     warmupRuns: options.warmupRuns,
     skipLatency: options.skipLatency,
-    open: { ...valuesOf(loadOptions, options), ...valuesOf(placeOptions, options) },
+    open: options,
   };
 }

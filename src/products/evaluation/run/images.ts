@@ -3,9 +3,10 @@ import { sha256 } from '../../../base/files/digest.js';
 import { preparedImages, preprocessingOf } from '../../../engines/run/image-inputs.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
 import type { Placement, Preprocessing } from '../../../formats/images/preprocess.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import type { Sample, TaskContext } from '../../../quality/tasks/task.js';
+import type { Sample } from '../../../quality/tasks/task.js';
 import type { Findings } from '../findings.js';
 import { evaluate, latencySchema, memorySchema } from './evaluate.js';
 
@@ -14,10 +15,10 @@ export interface ImageFile {
   readonly path: string;
 }
 
-/** What every evaluation over images takes. */
+/** The request of every evaluation over images. */
 export interface ImageRequest {
   readonly imagesDir: string;
-  /** How images are prepared, by its name. */
+  /** The preparation of images, by its name. */
   readonly preprocess: string;
   /** Width and height of the input where the model leaves them open. */
   readonly imgsz: number;
@@ -51,7 +52,7 @@ export const imageRunSchema = z.object({
 });
 export type ImageRun = z.infer<typeof imageRunSchema>;
 
-/** How images are prepared for a network, at its own size or, where it leaves that open, at `imgsz` pixels. */
+/** The preparation of images for a network, at its own size or, where it leaves that open, at `imgsz` pixels. */
 export const preprocessingFor = (session: OpenedSession, name: string, imgsz: number): Preprocessing =>
   preprocessingOf(session.inputs, name, imgsz);
 
@@ -124,7 +125,7 @@ export async function runImages(
   session: OpenedSession,
   images: readonly ImageFile[],
   { preprocessing, findings, imagesDir, warmupRuns, skipLatency }: ImageRunOptions,
-  context: TaskContext,
+  context: WorkContext,
   take: (sample: ImageSample, outputs: NamedTensors) => void,
 ): Promise<ImageRun> {
   const unreadable: TakeUnreadable = ({ id }, error) => {

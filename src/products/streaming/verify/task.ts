@@ -1,4 +1,5 @@
 import { TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
 import { argmax } from '../../../quality/tasks/argmax.js';
 import {
@@ -7,7 +8,7 @@ import {
   type DecisionDifference,
   decisionDetailsSchema,
 } from '../../../quality/tasks/decisions.js';
-import { openTask, type Task, type TaskContext, type TaskKind } from '../../../quality/tasks/task.js';
+import { openTask, type Task, type TaskKind } from '../../../quality/tasks/task.js';
 import type { VerifyOutcome } from '../../../quality/verify/outcome.js';
 import type { Measure } from '../../../quality/verify/result.js';
 import { python } from '../compare/tensor-parity.js';
@@ -27,7 +28,7 @@ export async function openStreamTask(
   >,
   plan: StreamPlan,
   header: Pick<ReferenceHeader, 'outputs'>,
-  { taskKinds = [], ...context }: TaskContext & { readonly taskKinds?: readonly TaskKind[] },
+  { taskKinds = [], ...context }: WorkContext & { readonly taskKinds?: readonly TaskKind[] },
 ): Promise<Task | null> {
   const { decoder, swap, taskOutput, minAgreement } = request;
   if (decoder === undefined && taskOutput === undefined) return null;
@@ -51,7 +52,7 @@ export async function openStreamTask(
   return openTask(taskKinds, 'tokens', settings, context);
 }
 
-/** What a task found, as the result of a stream has it, with its verdict. */
+/** The result of a task, in the form of the result of a stream, with its verdict. */
 export function judgedTask(
   task: Task,
   plan: StreamPlan,
@@ -96,7 +97,7 @@ export function reasonsOfTask(task: StreamTask): readonly string[] {
   ];
 }
 
-/** What was judged and how far it agrees, in one line. */
+/** The judged decisions and their agreement, in one line. */
 export function taskLine(task: JudgedTask): string {
   const { decisions, agreed, durationsAgreed, emitted, output, decoder, smallestMargin } = task;
   const how = decoder === null ? `the largest of ${output}` : `${output} decoded by ${decoder}`;

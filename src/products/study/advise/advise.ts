@@ -80,7 +80,7 @@ async function decideAdvice(request: AdviseRequest, context: AdviseContext): Pro
     );
   const budget = budgetOf(request, context);
   const samples = await heldOutSamples(request, context);
-  const judged = await judgedTensors(model);
+  const judged = await judgedTensors(model, request.conversion);
   if (judged.names.length === 0)
     throw new TrtforgeError('TF_USAGE', `${model} has no floating-point output to compare.`);
   return { format, budget, samples, judged, taskDigest: (await context.scorer?.digest()) ?? null };

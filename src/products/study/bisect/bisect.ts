@@ -73,7 +73,7 @@ export async function decideBisect(requested: BisectRequest, context: BisectCont
   // Nothing is built that could not be judged; a back end of the caller's may run engines elsewhere.
   if (engines !== null && requested.check === undefined && context.backEnds === undefined)
     chosenGpu(visibleGpus(), engines.place.device ?? 0, 'Running an engine needs an NVIDIA GPU');
-  const digest = await digestModelFile(requested.reference, { signal: context.signal });
+  const digest = await digestModelFile(requested.reference, context);
   const conversion = conversionOf(requested, engines, digest);
   const data = requested.data && { ...requested.data, profiles: engines?.recipe.profiles };
   const request =
@@ -82,7 +82,8 @@ export async function decideBisect(requested: BisectRequest, context: BisectCont
 }
 
 async function bisect(requested: BisectRequest, context: BisectContext): Promise<BisectResult> {
-  const [started, startedAt] = [performance.now(), new Date().toISOString()];
+  const startedAt = new Date().toISOString();
+  const started = performance.now();
   const decided = await decideBisect(requested, context);
   const { request, engines, precision, budget } = decided;
   const { reference, candidate, output } = requested;
@@ -103,20 +104,20 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
     const hasModel = finding.outcome === 'pass' && finding.cause !== 'none';
     const workaround = hasModel ? join(output, 'workaround.onnx') : null;
     if (workaround !== null) await writeChange(conversion, finding.change, workaround, context.signal);
+    const { sample } = first;
+    const reducing = { model: named, typed, precision: tolerance, engines, work, sample } as const;
     const { reduced, why }: Reduction =
       workaround === null || !finding.isMinimal
         ? { reduced: null, why: null }
         : await reducedBy(
             judge,
-            {
-              ...{ model: named, typed, precision: tolerance, engines, work },
-              sample: first.sample,
-              ...suspectedBy(finding, typed),
-            },
+            { ...reducing, ...suspectedBy(finding, typed) },
             { passing: workaround, change: finding.change },
             request,
             context,
           );
+    const isCounted = earlier > 0 && first.outcome === 'fail';
+    const notes = [why ?? [], isCounted ? countedSentence(earlier, trials.path) : []].flat();
     return {
       schema: 'trtforge.bisect/1',
       version: packageVersion(),
@@ -129,24 +130,15 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
       backend: first.backend,
       seed: judge.seed,
       samples: judge.samples,
-      ...recordOf({
-        ...finding,
-        reasons: [
-          ...finding.reasons,
-          ...(why === null ? [] : [why]),
-          ...(earlier === 0 || first.outcome !== 'fail' ? [] : [countedSentence(earlier, trials.path)]),
-        ],
-      }),
+      ...recordOf({ ...finding, reasons: [...finding.reasons, ...notes] }),
       candidates: trials.all.map(({ key, model, program, ...trial }) => trial),
       tried: trials.made,
       builds: trials.all.filter(({ ms }) => ms.build !== null).length,
       budget,
       workaround,
-      convert: workaround === null ? null : convertLine(conversion, finding.change, workaround),
+      convert: workaround && convertLine(conversion, finding.change, workaround),
       build:
-        workaround === null || engines === null
-          ? null
-          : engines.line(workaround, join(output, 'workaround.engine'), finding.change),
+        workaround && (engines?.line(workaround, join(output, 'workaround.engine'), finding.change) ?? null),
       reduced,
       repeat: null,
     };
@@ -155,6 +147,13 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   } finally {
     pending.remove();
   }
+}
+
+/** The judgement of the candidate: before it passes, also on more samples, as `verify` judges it. */
+async function judgedWidely(judge: Judge, failing: Parameters<Judge['judge']>[0]) {
+  const first = await judge.judge(failing);
+  const wider = first.outcome === 'pass' ? await judge.wider?.() : null;
+  return wider ? { judge: wider, first: await wider.judge(failing) } : { judge, first };
 }
 
 /** What a search came to, and what judged. */
@@ -181,16 +180,12 @@ export async function searchFailure(
   const { reference, candidate } = request;
   await engines?.obtain();
   const named = await withNodeNames(reference, join(output, 'named.onnx'), context.signal);
-  let judge = await openJudge(request, precision ?? 'fp32', context);
+  const opened = await openJudge(request, precision ?? 'fp32', context);
   const typed = join(work, 'typed.onnx');
   const passed: Conversion = { model: named, precision, options };
   if (engines !== null) await writeChange(passed, {}, typed, context.signal);
   const failing = { model: isEngineFile(candidate) ? typed : candidate, engine: engines?.engine ?? null };
-  let first = await judge.judge(failing);
-  // As `verify` does before it passes anything.
-  const wider = first.outcome === 'pass' ? await judge.wider?.() : null;
-  judge = wider ?? judge;
-  if (wider) first = await judge.judge(failing);
+  const { judge, first } = await judgedWidely(opened, failing);
   // Of an engine the passport states it.
   const conversion = engines === null ? { ...passed, options: typedAs(first, options) } : passed;
   if (engines === null) await writeChange(conversion, {}, typed, context.signal);
@@ -249,7 +244,7 @@ export const typedAs = (
   options: ConversionOptions,
 ): ConversionOptions => (hasTypedInput(candidate) ? { ...options, ioTypes: 'convert' } : options);
 
-/** How the reference becomes the candidate; null where an engine was built of it as it is. Throws TF_USAGE where nobody knows, and for a model in FP32. */
+/** The conversion from reference to candidate; null for an engine built without one. Throws TF_USAGE where it is unknown, and for a model in FP32. */
 export function conversionOf(
   { reference, candidate, precision, conversion = {} }: BisectRequest,
   engines: CandidateEngines | null,

@@ -23,7 +23,7 @@ export interface Judgement {
   readonly reasons: readonly string[];
   /** The largest share of a limit that an output used; beyond 1 it failed. */
   readonly used: number;
-  /** What ran it; null where a command judged. */
+  /** The back end that ran it; null where a command judged. */
   readonly backend: string | null;
   /** The first sample that failed. */
   readonly sample: number;
@@ -31,10 +31,10 @@ export interface Judgement {
   readonly inputs: ReferenceRun['inputs'];
 }
 
-/** What decides about a model or an engine. */
+/** The judge of a model or an engine. */
 export interface Judge {
   readonly kind: BisectResult['judge'];
-  /** What the reference computed, or what was recorded; null where a command judges. */
+  /** The reference's run, or the recording; null where a command judges. */
   readonly reference: ReferenceRun | null;
   readonly seed: number;
   readonly samples: number;
@@ -45,7 +45,7 @@ export interface Judge {
 }
 
 /**
- * What judges the candidates of a request. The reference is checked against itself first: it runs twice, or its FP32 model against the recording.
+ * Opens the judge of a request's candidates. The reference is checked against itself first: it runs twice, or its FP32 model against the recording.
  * Throws TF_BISECT_REFERENCE, TF_USAGE, and what opening and running the reference throw.
  */
 export async function openJudge(

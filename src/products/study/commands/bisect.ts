@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
+import { allBut } from '../../../base/options/option.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { advanced, choice, inConfig, type OptionValues, option, text } from '../../../cli/option.js';
@@ -23,8 +24,8 @@ import { bisectReport } from '../bisect/page.js';
 import type { BisectRequest } from '../bisect/request.js';
 import type { BisectResult } from '../bisect/result.js';
 
-/** How the candidate was converted; what its inputs and outputs are is read from it. */
-const { ioTypes: _, pluginTypes, ...conversion } = typedConversionOptions('conversion: ');
+/** The options of the candidate's conversion; the types of its inputs and outputs are read from it. */
+const conversion = typedConversionOptions('conversion: ');
 
 const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt';
 
@@ -60,7 +61,7 @@ const commandOptions = {
   }),
   budget: option({
     flags: '--budget <count>',
-    describe: 'try at most so many candidates (default: 40)',
+    describe: 'try at most this many candidates (default: 40)',
     parse: integer(1, 100_000),
   }),
   precision: choice({
@@ -79,12 +80,12 @@ const commandOptions = {
   batch: buildOptions.batch,
   dims: buildOptions.dims,
   builderConfig: buildOptions.builderConfig,
-  ...advanced(conversion),
+  ...advanced(allBut(conversion, 'ioTypes', 'pluginTypes')),
   ...configOnly({
     toolchain: buildOptions.toolchain,
     device: buildOptions.device,
     plugins: buildOptions.plugins,
-    pluginTypes,
+    pluginTypes: conversion.pluginTypes,
     ...storeOptions,
   }),
 };
@@ -107,20 +108,19 @@ export const command = defineCommand({
   schema: async () => (await import('../bisect/result.js')).bisectResultSchema,
   run: async ([candidate = ''], options, context): Promise<BisectResult & { exitCode: ExitCode }> => {
     const { output } = options;
-    const { emit, signal, environment, commandLine } = context;
-    const found = await inPhase('bisect', emit, () =>
-      bisectModel(requestOf(candidate, options), { emit, signal, environment, commandLine }),
+    const found = await inPhase('bisect', context.emit, () =>
+      bisectModel(requestOf(candidate, options), context),
     );
-    const result: BisectResult = { ...found, repeat: commandLine };
+    const result: BisectResult = { ...found, repeat: context.commandLine };
     for (const format of ['json', 'markdown', 'html'] as const) {
       const { name, content } = renderReport({ kind: bisectReport, result }, format);
       publishFile(join(output, name), content);
     }
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
-  plan: async ([candidate = ''], options, { emit, signal, environment }) => {
+  plan: async ([candidate = ''], options, context) => {
     const request = requestOf(candidate, options);
-    const { engines, precision, budget } = await decideBisect(request, { emit, signal, environment });
+    const { engines, precision, budget } = await decideBisect(request, context);
     const { reference, recording, check, output } = request;
     return {
       steps: [
@@ -162,7 +162,7 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
   };
 }
 
-/** How candidates are built: for an engine, whose passport states what is built, and with --target. Throws TF_USAGE for options that would have no effect. */
+/** The build of candidates: for an engine, whose passport states what is built, and with --target. Throws TF_USAGE for options without effect. */
 function buildOf(candidate: string, options: BuildValues): CandidateBuild | undefined {
   const { target, profiles, batch, dims, builderConfig, device, plugins, toolchain } = options;
   const isEngine = isEngineFile(candidate);
@@ -197,7 +197,7 @@ function buildOf(candidate: string, options: BuildValues): CandidateBuild | unde
       };
 }
 
-/** What a terminal lists of nodes and reasons, and the longest line that people copy: a search that ended early keeps hundreds of nodes. */
+/** Most nodes and reasons that a terminal lists, and the longest line that people copy: a search that ended early keeps hundreds of nodes. */
 const MOST_LISTED = 10;
 const LONGEST_LINE = 2000;
 
