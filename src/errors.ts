@@ -342,7 +342,8 @@ export const catalogue = {
   },
   TF_FLEET_UNDECIDED: {
     exitCode: ExitCode.inconclusive,
-    meaning: 'An engine was built for a fleet, and its policy could not be decided; it is not kept.',
+    meaning:
+      'An engine was built for a fleet, and its policy could not be decided; it is not kept. Or the `heal` of an entry did not come to a verdict.',
     remedy: 'Build it where the checks of its policy can run, or set `missing: skip` in the policy.',
   },
   TF_STORE_UNWRITABLE: {

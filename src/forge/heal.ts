@@ -39,7 +39,7 @@ export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: Phas
     const search = async (...[, context]: Parameters<ForgePhase['run']>) => {
       const left = {
         limitMs: Math.max(1, Math.round(until - performance.now())),
-        folder: join(folder, name),
+        folder: join(folder, String(index + 1)),
       };
       const found = await searched(run, failed, judging.search, left, context);
       // What an earlier one has found stays the result.
@@ -53,7 +53,7 @@ export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: Phas
     phases.found = { inspection: failed.inspection };
     await phases.advance([...decide.slice(1), ...make, ...check].map((phase) => named(phase, 'healed')));
     if (phases.error !== null) phases.found = failed;
-    if (phases.error !== null || judged(phases.found)?.outcome !== 'fail') break;
+    if (phases.error !== null || judged(phases.found)?.outcome === 'pass') break;
   }
   if (healing === undefined) return null;
   const { conversion: _, raised, seen, reasons, ...more } = healing;

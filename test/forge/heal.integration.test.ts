@@ -231,7 +231,7 @@ describe('a search that ends', () => {
         runRoot: at(`stopped-${precision}`),
       },
     };
-    const path = join(options.runRoot, 'heal', file);
+    const path = join(options.runRoot, 'heal', '1', file);
     const trials = (): readonly unknown[] =>
       existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).trials : [];
     const stop = new AbortController();
@@ -266,6 +266,12 @@ describe('a fault in the weights', () => {
     );
     expect(healed.raised.nodes).toEqual(found!.nodes);
   });
+});
+
+test('without a product that searches a failure stays one', async () => {
+  const options = { precision: 'fp16', skip: ['build'], heal: 300_000, runRoot: at('nobody') } as const;
+  const result = await forge({ model: await overflowing(), ...options });
+  expect(result).toMatchObject({ exitCode: 1, heal: null, verdict: { outcome: 'fail' } });
 });
 
 describe('the option', () => {

@@ -398,13 +398,18 @@ test('quantization counts convolutions and matrix products, with the reasons of 
   });
 });
 
-test('a failed run ends with the line that goes on, in the terminal and in Markdown', async () => {
-  const { command } = await import('../../src/cli/commands/forge.js');
-  const failed = failedSample();
-  const { bisect } = failed.verification!.next!;
-  const printed: string[] = [];
-  command.render(failed, { line: (line = '') => printed.push(line), colors: plainColors, verbose: false });
-  expect(printed).toContain(`Next: ${bisect}`);
-  const { content } = renderReport({ kind: forgeReport, result: failed }, 'markdown');
-  expect(content.split('\n')).toContain(bisect);
-});
+test.each([
+  ['trtforge forge model.onnx', 'trtforge forge model.onnx --heal'],
+  [null, failedSample().verification!.next!.bisect!],
+])(
+  'a failed run of %s ends with the line that goes on, in the terminal and in Markdown',
+  async (repeat, next) => {
+    const { command } = await import('../../src/cli/commands/forge.js');
+    const failed = { ...failedSample(), repeat };
+    const printed: string[] = [];
+    command.render(failed, { line: (line = '') => printed.push(line), colors: plainColors, verbose: false });
+    expect(printed).toContain(`Next: ${next}`);
+    const { content } = renderReport({ kind: forgeReport, result: failed }, 'markdown');
+    expect(content.split('\n')).toContain(next);
+  },
+);

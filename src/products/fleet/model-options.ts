@@ -162,7 +162,7 @@ export async function healedOptions(
   const { verdict, heal: healed, error } = await forge(asked, { ...work, healer });
   if (verdict.outcome !== 'pass')
     throw new TrtforgeError(
-      error?.code === 'TF_CANCELLED' ? 'TF_CANCELLED' : 'TF_FLEET_UNDECIDED',
+      error?.code === 'TF_CANCELLED' ? error.code : refusals[verdict.outcome],
       [verdict.headline, ...verdict.reasons].join(' '),
       {
         remedy: `The page of the run is ${join(runRoot, 'report.html')}; planning again goes on from there.`,
@@ -172,6 +172,13 @@ export async function healedOptions(
   const patterns = healed.nodes.map((name) => exactly(name).source);
   return { ...options, [healed.option]: [options[healed.option] ?? [], patterns].flat(2) };
 }
+
+const refusals = {
+  fail: 'TF_FLEET_REFUSED',
+  error: 'TF_FLEET_INVALID',
+  inconclusive: 'TF_FLEET_UNDECIDED',
+  built: 'TF_FLEET_UNDECIDED',
+} as const;
 
 /** A target that names its TensorRT, with that of this machine where it is here; for which CUDA that is counts only where the target names one. */
 export async function targetHere(

@@ -125,8 +125,6 @@ async function healCodes(
   const choices = new Choices(asked, units, fp32, place, within);
   const healed = (outcome: Healing['outcome'], chosen: readonly Unit[], isSmallest: boolean): Healing => {
     const change = choices.change(chosen);
-    const all = units.units.length;
-
     return {
       outcome,
       isSmallest,
@@ -141,22 +139,24 @@ async function healCodes(
       seen: reference.samples,
       headline:
         outcome === 'found'
-          ? `It passes with ${chosen.length} of ${plural(all, 'unit')} in ${format.label}.`
+          ? `It passes with ${chosen.length} of ${plural(units.units.length, 'unit')} in ${format.label}.`
           : TIME_ENDED,
       reasons: [],
     };
   };
+  let drop = WITHIN;
   try {
-    const search = new BudgetSearch(units, choices, { kind: 'metric', drop: WITHIN }, within);
-    const { units: chosen } = await search.run(format.activations);
-    const isUnseen = chosen.length === units.units.length;
-    return { ...healed('found', chosen, true), ...(isUnseen && { outcome: 'none', headline: NOT_SEEN }) };
+    const { metric } = await choices.of(units.units, 'set', `all ${plural(units.units.length, 'unit')}`);
+    // What fails elsewhere has to become better here too.
+    drop = Math.min(WITHIN, metric! / 2);
+    const search = new BudgetSearch(units, choices, { kind: 'metric', drop }, within);
+    return healed('found', (await search.run(format.activations)).units, true);
   } catch (error) {
     throwIfCancelled(context.signal, 'searching');
     if (error instanceof TrtforgeError && error.code === 'TF_BUDGET_UNREACHABLE')
       return healNodes(setting, context);
     if (!limit.aborted) throw error;
-    const passing = choices.all.filter(({ role, metric }) => role === 'set' && metric! <= WITHIN);
+    const passing = choices.all.filter(({ role, metric }) => role === 'set' && metric! <= drop);
     const [best] = passing.sort((a, b) => b.units.length - a.units.length);
     const chosen = units.units.filter(({ name }) => best?.units.includes(name));
     return healed(best === undefined ? 'ended' : 'found', chosen, false);

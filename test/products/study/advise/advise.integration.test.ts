@@ -422,13 +422,19 @@ describe('after a quantized model failed', () => {
     expect(drawn.json<VerifyResult>()).toMatchObject({ outcome: 'inconclusive' });
     expect(drawn.json<VerifyResult>().reasons.join()).toContain('--inputs');
     const run = freshPath('/run');
-    const forged = await trtforge([
+    const wish = [
       ...['forge', reference, '--precision', 'int8', '--calibration', data, '--calibration-method', 'max'],
       ...['--skip', 'build,bench', '--run-root', run],
-    ]);
+    ];
+    const forged = await trtforge(wish);
     expect(forged.exitCode).toBe(1);
-    const next = `${line.replace(' --budget', ' --calibration-method max --budget')}`;
-    expect(forged.out).toContain(next);
+    // The same search, within the run.
+    const next = `trtforge ${wish.join(' ')} --heal`;
+    expect(forged.out).toContain(`Next: ${next}\n`);
     expect(readFileSync(join(run, 'report.html'), 'utf8')).toContain(next);
+    const report = JSON.parse(readFileSync(join(run, 'report.json'), 'utf8'));
+    expect(report.verification.next.bisect).toBe(
+      line.replace(' --budget', ' --calibration-method max --budget'),
+    );
   });
 });
