@@ -642,6 +642,17 @@ export const catalogue = {
       'Two models, or two sets of recorded outputs, cannot be compared: they have no output in common, or inputs that do not agree.',
     remedy: 'Compare models with the same inputs and outputs, or pass compare --map, which pairs outputs.',
   },
+  TF_EDIT_UNKNOWN: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A step of `edit` names a tensor, a dimension or an axis that the model does not have.',
+    remedy: 'Run `trtforge inspect` on the model, which lists them.',
+  },
+  TF_EDIT_IMPOSSIBLE: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'A step of `edit` cannot be done without changing what the model computes: a cut leaves a value without a source, a size is stored as another, or an operator means something else in the other opset.',
+    remedy: 'Correct the step, or leave it out.',
+  },
   TF_BUDGET_UNREACHABLE: {
     exitCode: ExitCode.failed,
     meaning:

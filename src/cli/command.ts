@@ -24,6 +24,8 @@ export interface CommandContext extends Work {
   readonly verbose?: boolean;
   /** Whether --force was passed. */
   readonly force?: boolean;
+  /** Long names of the options that the command line passes, in its order and as often: for commands whose options are steps. */
+  readonly order?: readonly string[];
   /** Asks the user at the terminal; absent without one. */
   readonly ask?: (question: string) => Promise<string>;
 }

@@ -150,7 +150,7 @@ function buildParser(chosen: Chosen, console: Console) {
   >;
   const fill = (parser: Parser, path: string) => {
     if (verb === undefined || command === undefined || path !== verb.path) return;
-    addOwn(parser, command, chosen);
+    const order = addOwn(parser, command, chosen);
     const declared = command.arguments?.length ?? 0;
     parser.action(async (...received: unknown[]) => {
       const inputs = received
@@ -158,7 +158,8 @@ function buildParser(chosen: Chosen, console: Console) {
         .flat()
         .filter((input): input is string => typeof input === 'string');
       const excess = command.arguments?.some(({ many }) => many) ? [] : parser.args.slice(declared);
-      exitCode = await execution({ ...chosen, verb, command, path, excess }, inputs, parser.opts(), console);
+      const called = { ...chosen, verb, command, path, excess, order };
+      exitCode = await execution(called, inputs, parser.opts(), console);
     });
   };
   for (const first of new Set(verbs.map(({ path }) => path.split(' ')[0] ?? path))) {
@@ -182,10 +183,10 @@ function buildParser(chosen: Chosen, console: Console) {
   return { tree, exitCode: () => exitCode };
 }
 
-/** Adds a command's arguments and options. */
-function addOwn(parser: Parser, command: Command, { verb, everything }: Chosen): void {
+/** Adds a command's arguments and options; returns the names of the options in the order in which they are read. */
+function addOwn(parser: Parser, command: Command, { verb, everything }: Chosen): readonly string[] {
   for (const argument of command.arguments ?? []) parser.argument(argumentUsage(argument), argument.describe);
-  addOptions(parser, command.options, everything);
+  const order = addOptions(parser, command.options, everything);
   for (const [flags, description] of globalOptions)
     parser.addOption(new Option(flags, description).helpGroup('Of every command:').hideHelp(!everything));
   const hidden = Object.values(command.options).filter(({ advanced }) => advanced).length;
@@ -205,6 +206,7 @@ function addOwn(parser: Parser, command: Command, { verb, everything }: Chosen):
         .join(''),
     );
   if (verb !== undefined) parser.summary(verb.summary);
+  return order;
 }
 
 const argumentUsage = ({ name, optional, many }: ArgumentSpec): string => {
@@ -212,7 +214,8 @@ const argumentUsage = ({ name, optional, many }: ArgumentSpec): string => {
   return optional ? `[${inner}]` : `<${inner}>`;
 };
 
-function addOptions(parser: Parser, table: OptionTable, everything: boolean): void {
+function addOptions(parser: Parser, table: OptionTable, everything: boolean): readonly string[] {
+  const order: string[] = [];
   const append = (value: string, previous: unknown) => [...(Array.isArray(previous) ? previous : []), value];
   // Options without a group come first.
   const specs = Object.values(table).sort(
@@ -223,8 +226,9 @@ function addOptions(parser: Parser, table: OptionTable, everything: boolean): vo
     const shown = new Option(spec.flags, describe(spec)).hideHelp(spec.advanced === true && !everything);
     if (spec.group !== undefined) shown.helpGroup(`${spec.group}:`);
     if (spec.repeat) shown.argParser(append);
-    parser.addOption(shown);
+    parser.addOption(shown).on(`option:${shown.name()}`, () => order.push(longName(spec)));
   }
+  return order;
 }
 
 function describe(spec: OptionTable[string]): string {
@@ -245,11 +249,12 @@ interface Execution extends Chosen {
   readonly path: string;
   /** Arguments beyond those that the command takes. */
   readonly excess: readonly string[];
+  readonly order: readonly string[];
 }
 
 /** One command: options resolved once, Ctrl-C as an abort signal, events to the terminal, the result as JSON or text. */
 async function execution(
-  { command, verb, path, argv, own, excess, signal, program, verbs }: Execution,
+  { command, verb, path, argv, own, excess, order, signal, program, verbs }: Execution,
   inputs: readonly string[],
   raw: Record<string, unknown>,
   console: Console,
@@ -289,7 +294,7 @@ async function execution(
     const commandLine = shellLine([program.name, ...argv]);
     const shown = options.values.dryRun === true ? asPlanned(command) : command;
     const force = globals.force === true;
-    const context = { commandLine, signal, environment, products, ask, verbose, force };
+    const context = { commandLine, signal, environment, products, ask, verbose, force, order };
     // Whatever a command asks of TensorRT: when it fails, the error states which known issue its lines show.
     const listen: EventListener = (event) => {
       log?.(event);

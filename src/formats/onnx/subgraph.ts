@@ -1,13 +1,34 @@
-import type { Dtype } from '../tensor/dtype.js';
+import { type Dtype, dtypes } from '../tensor/dtype.js';
 import { type Dimension, valueInfo } from './builder.js';
+import { inferDtypes } from './dtype-inference.js';
 import { usedNames } from './graph.js';
+import type { ModelLike } from './model.js';
 import type { GraphProto, ModelProto, NodeProto } from './onnx_pb.js';
+import { dimensionsText } from './shapes/cost-facts.js';
+import { inferShapes } from './shapes/infer.js';
+import { interfaceOf } from './value-facts.js';
 
 /** A value at the border of a part; its dimensions are sizes, symbols, or null where they are open; null leaves its rank open. */
 export interface BorderValue {
   readonly name: string;
   readonly dtype: Dtype;
   readonly shape: readonly Dimension[] | null;
+}
+
+/** The values of a graph as inputs and outputs are declared, in their inferred types and shapes; undefined for a name that it has not, and a type that no tensor has. */
+export function borderValues(model: ModelLike): (name: string) => BorderValue | undefined {
+  const { types } = inferDtypes(model.proto).graph;
+  const { inputs, outputs } = interfaceOf(model.proto);
+  const inferred = [...inferShapes(model).nodes].flatMap(([{ output }, { shapes }]) =>
+    output.map((name, index) => [name, dimensionsText(shapes[index])] as const),
+  );
+  const declared = [...inputs, ...outputs].map(({ name, shape }) => [name, shape] as const);
+  const shapes = new Map([...inferred, ...declared]);
+  return (name) => {
+    const type = types.get(name);
+    if (type === undefined || !(type in dtypes)) return undefined;
+    return { name, dtype: type as Dtype, shape: shapes.get(name) ?? null };
+  };
 }
 
 /** The values that a part of a graph reads from outside (initializers apart), and those of it read outside. */

@@ -222,6 +222,10 @@ const changes: readonly Change[] = [
   },
 ];
 
+/** Whether an operator is spelled or computed in another way from an opset behind `from` on, up to `to`. */
+export const hasChanged = (opType: string, from: number, to: number): boolean =>
+  changes.some(({ at, operators }) => at > from && at <= to && operators.includes(opType));
+
 /** Before opset 13 a softmax ran over all axes from the given one on, as if they were one; from then on it runs over one axis. */
 function overOneAxis(node: NodeProto, context: ChangeContext): undefined {
   const first = Number(attributeOf(node, 'axis')?.i ?? 1);

@@ -10,13 +10,21 @@ const onGpus = [...everywhere, 'device', 'allowFallback'] as const;
 /** Models on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see rounded-model.ts). */
 export const onnxRuntimeCpu = backEnd('cpu', 'ONNX Runtime on the CPU', everywhere);
 
+/** The same node by node as the graph stands: nothing is merged, so that equal nodes give equal bits. For proofs; it is none of those that a user chooses. */
+export const onnxRuntimePlain = backEnd('cpu', 'ONNX Runtime on the CPU, node by node', everywhere, true);
+
 /** Models on a GPU, with cuBLAS, cuDNN and ONNX Runtime's own kernels. */
 export const onnxRuntimeCuda = backEnd('cuda', 'ONNX Runtime on CUDA', onGpus);
 
 /** Models on a GPU, as engines that TensorRT builds when a session is opened. */
 export const onnxRuntimeTensorrt = backEnd('tensorrt', 'ONNX Runtime on TensorRT', onGpus);
 
-function backEnd(provider: OrtProvider, name: string, honours: readonly (keyof OpenOptions)[]): BackEnd {
+function backEnd(
+  provider: OrtProvider,
+  name: string,
+  honours: readonly (keyof OpenOptions)[],
+  isPlain = false,
+): BackEnd {
   const id = `onnxruntime-${provider}`;
   return {
     id,
@@ -28,7 +36,7 @@ function backEnd(provider: OrtProvider, name: string, honours: readonly (keyof O
       const { threads, device, providerOptions, onnxRuntime, allowFallback } = options;
       const { rounding, facts, peakBytes, ...session } = await openOrtSession(path, {
         ...{ provider, threads, device, providerOptions, onnxRuntime, allowFallback },
-        ...{ emit, signal, environment },
+        ...{ emit, signal, environment, isPlain },
       });
       return {
         ...session,

@@ -10,7 +10,7 @@ import type { OrtOpen } from './ort-protocol.js';
 
 /** A model on onnxruntime-node's binding: on the CPU, where the addon is not compiled. Throws TF_ONNXRUNTIME_MISSING, TF_ONNXRUNTIME_FAILED. */
 export async function openNodeModel(request: OrtOpen): Promise<OrtModel> {
-  const { modelPath, weightsFolder, threads, isFloat8 } = request;
+  const { modelPath, weightsFolder, threads, isFloat8, isPlain } = request;
   const ort = await loadOrt();
   const { model, extra } =
     weightsFolder === undefined
@@ -25,7 +25,9 @@ export async function openNodeModel(request: OrtOpen): Promise<OrtModel> {
       executionProviders: ['cpu'],
       logSeverityLevel: 3,
       extra,
-      ...(isFloat8 ? { graphOptimizationLevel: 'basic' as const } : {}),
+      ...(isPlain || isFloat8
+        ? { graphOptimizationLevel: isPlain ? ('disabled' as const) : ('basic' as const) }
+        : {}),
       ...(threads === null ? {} : { intraOpNumThreads: threads }),
     }),
   );

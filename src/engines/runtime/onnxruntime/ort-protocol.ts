@@ -41,6 +41,8 @@ export interface OrtOpen {
   readonly threads: number | null;
   /** Whether the model quantizes values to float8, which ONNX Runtime's own rewriting of Q/DQ breaks. */
   readonly isFloat8: boolean;
+  /** Whether nodes run as they stand, without any rewriting. */
+  readonly isPlain?: boolean;
   /** null: onnxruntime-node runs it, on the CPU, where the addon is not compiled. */
   readonly native: OrtNative | null;
 }

@@ -52,6 +52,8 @@ export interface OrtSessionOptions extends OrtPlace, WorkContext {
   readonly threads?: number;
   /** Default: this process's. */
   readonly environment?: NodeJS.ProcessEnv;
+  /** Whether nodes run one by one as they stand; onnxruntime-node does that, on the CPU. */
+  readonly isPlain?: boolean;
 }
 
 /**
@@ -98,7 +100,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   const given = options.givenModel ?? path;
   checkDevice(device);
   const resolved = resolveProvider(options, base);
-  const library = libraryFor(options, base);
+  const library = options.isPlain === true ? null : libraryFor(options, base);
   const prepared = await prepareModel(path, given, options);
   const flags = prepared.precisionFlags.filter(([key]) => options.providerOptions?.[key] === undefined);
   const { arithmetic } = prepared;
@@ -144,6 +146,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
       weightsFolder: prepared.weightsFolder,
       threads: options.threads ?? null,
       isFloat8,
+      isPlain: options.isPlain === true,
       native,
     };
     const opened = (await child.request(request, options.signal).catch(async (error: unknown) => {

@@ -1,0 +1,103 @@
+import { didYouMean } from '../../base/text/suggest-name.js';
+import { TrtforgeError } from '../../errors.js';
+import { definedNames, visitGraphs } from '../../formats/onnx/graph.js';
+import type { OnnxModel } from '../../formats/onnx/model.js';
+import type { GraphProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
+import { feedInputs } from '../../formats/onnx/value-facts.js';
+import type { Dtype } from '../../formats/tensor/dtype.js';
+
+/** What an input or an output of the edited model is in the original. */
+export interface Link {
+  /** The value of the original; null where it has none. */
+  readonly source: string | null;
+  /** The type it has now, where that is another. */
+  readonly cast?: Dtype;
+}
+
+/** A model while it is edited, and how its inputs and outputs follow from the original's. */
+export class Editing {
+  readonly model: OnnxModel;
+  readonly inputs: Map<string, Link>;
+  readonly outputs: Map<string, Link>;
+  /** Sizes that open dimensions of the original's inputs were set to. */
+  readonly sizes: { readonly input: string; readonly axis: number; readonly size: number }[] = [];
+  /** Values of the original under other names. */
+  readonly #renamed = new Map<string, string>();
+  readonly #original: ReadonlySet<string>;
+
+  constructor(model: OnnxModel) {
+    this.model = model;
+    const linked = (values: readonly { readonly name: string }[]) =>
+      new Map(values.map(({ name }) => [name, { source: name }]));
+    this.inputs = linked(feedInputs(this.graph));
+    this.outputs = linked(this.graph.output);
+    this.#original = definedNames({ graph: this.graph, nodes: this.graph.node, function: undefined });
+  }
+
+  get graph(): GraphProto {
+    return this.model.proto.graph!;
+  }
+
+  /** The value of the original that a value is; null where the original has none. */
+  originOf(name: string): string | null {
+    const origin = this.#renamed.get(name) ?? name;
+    return this.#original.has(origin) ? origin : null;
+  }
+
+  noteRenamed(from: string, to: string): void {
+    this.#renamed.set(to, this.#renamed.get(from) ?? from);
+    this.#renamed.set(from, '');
+  }
+
+  /** A name that no value of the model has, in no graph of it. */
+  freeName(stem: string): string {
+    const names = this.names();
+    let name = stem;
+    for (let count = 2; names.has(name); count++) name = `${stem}_${count}`;
+    return name;
+  }
+
+  /** Every name that stands for a value. */
+  names(): ReadonlySet<string> {
+    return new Set([...visitGraphs(this.model.proto)].flatMap((view) => [...definedNames(view)]));
+  }
+
+  /** Throws TF_EDIT_UNKNOWN where a name is not among those known. */
+  known(what: string, name: string, known: Iterable<string>): string {
+    const names = [...known];
+    if (names.includes(name)) return name;
+    const listed = names.length <= MOST_LISTED ? ` It has ${names.join(', ') || 'none'}.` : '';
+    throw new TrtforgeError('TF_EDIT_UNKNOWN', `${this.model.path} has no ${what} "${name}".`, {
+      remedy:
+        `${didYouMean(name, names)}${listed}`.trim() ||
+        'Run `trtforge inspect` on the model, which lists them.',
+      details: { name, known: names.slice(0, MOST_DETAILED) },
+    });
+  }
+}
+
+const MOST_LISTED = 20;
+const MOST_DETAILED = 200;
+
+/** What a step did, in one phrase; null where it changed nothing. */
+export type Done = string | null;
+
+export const impossible = (message: string, remedy?: string) =>
+  new TrtforgeError('TF_EDIT_IMPOSSIBLE', message, remedy === undefined ? {} : { remedy });
+
+/** Reads of some values under other names, in a graph and in the bodies that take them from outside. */
+export function redirect(graph: GraphProto, names: ReadonlyMap<string, string>): void {
+  if (names.size === 0) return;
+  for (const node of graph.node) redirectNode(node, names);
+}
+
+function redirectNode(node: NodeProto, names: ReadonlyMap<string, string>): void {
+  node.input = node.input.map((name) => names.get(name) ?? name);
+  for (const { g, graphs } of node.attribute)
+    for (const body of g === undefined ? graphs : [g, ...graphs]) {
+      const own = definedNames({ graph: body, nodes: body.node, function: undefined });
+      const visible = new Map([...names].filter(([name]) => !own.has(name)));
+      redirect(body, visible);
+      for (const output of body.output) output.name = visible.get(output.name) ?? output.name;
+    }
+}

@@ -1,0 +1,308 @@
+import { join } from 'node:path';
+import { closing } from '../../base/files/byte-source.js';
+import type { Profile } from '../../engines/profiles/profile.js';
+import { inDtype } from '../../engines/run/inputs.js';
+import { onnxRuntimePlain } from '../../engines/runtime/onnxruntime/back-ends.js';
+import { openSession } from '../../engines/runtime/open-session.js';
+import { type ErrorCode, TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
+import { editModel, viewModel } from '../../formats/onnx/model.js';
+import { type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
+import { addOutputs, borderValues } from '../../formats/onnx/subgraph.js';
+import { interfaceOf } from '../../formats/onnx/value-facts.js';
+import { writeModel } from '../../formats/onnx/write.js';
+import { usesOf } from '../../formats/precision/inline-functions.js';
+import type { Dtype } from '../../formats/tensor/dtype.js';
+import { isSameShape, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
+import { float32Values, tensorFrom } from '../../formats/tensor/values.js';
+import { judgeRuns, type RunsJudgement } from '../../quality/verify/judge-runs.js';
+import type { OwnNoise } from '../../quality/verify/judged.js';
+import { worst } from '../../quality/verify/outcome.js';
+import { OwnNoises } from '../../quality/verify/own-noise.js';
+import { reachingOutputs } from '../../quality/verify/reached-by.js';
+import { unrepeatable } from '../../quality/verify/repeatable.js';
+import type { VerifyContext, VerifyRequest } from '../../quality/verify/request.js';
+import { type ReferenceRun, SampleRuns, type SideRun } from '../../quality/verify/sample-runs.js';
+import type { Editing, Link } from './editing.js';
+import type { EditProof } from './result.js';
+import type { Promised } from './steps/steps.js';
+
+/** What both models run on. */
+export interface ProofRequest
+  extends Pick<VerifyRequest, 'seed' | 'samples' | 'shapes' | 'ranges' | 'data' | 'threads'> {}
+
+/** The files of a proof. */
+interface Proven {
+  readonly original: string;
+  readonly edited: string;
+  readonly editing: Pick<Editing, 'inputs' | 'outputs' | 'sizes'>;
+  readonly promised: Promised;
+  /** A folder for files that are not kept. */
+  readonly work: string;
+}
+
+/** What means that this machine cannot run a model, and no fault of it. */
+const cannotRun: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'TF_ONNXRUNTIME_FAILED',
+  'TF_ONNXRUNTIME_MISSING',
+  'TF_CHILD_DIED',
+  'TF_SESSION_BINDING',
+]);
+
+/**
+ * Runs the original and the edited model node by node on the same inputs, and compares every output that the original has: bit by bit, and where they differ and
+ * the steps allow it by the rules of `verify` for FP32. Values inside the original, at a cut, are its outputs for that. Throws what reading samples and opening throw, TF_CANCELLED.
+ */
+export async function prove(
+  proven: Proven,
+  request: ProofRequest,
+  { emit, signal }: WorkContext,
+): Promise<EditProof> {
+  const context = { emit, signal, backEnds: [onnxRuntimePlain] };
+  const { edited, editing, promised } = proven;
+  const linked = [...editing.outputs].filter(([, { source }]) => source !== null);
+  const unproven = [...editing.outputs.keys()].filter((name) => !linked.some(([each]) => each === name));
+  const none = { promised, found: null, samples: 0, shapes: [], backend: null, outputs: [], unproven };
+  const inconclusive = (reason: string): EditProof => ({
+    ...none,
+    outcome: 'inconclusive',
+    reasons: [reason],
+  });
+  const lost = [...editing.inputs].find(([, { source }]) => source === null);
+  if (lost !== undefined) return inconclusive(`Input ${lost[0]} is no value of the original.`);
+  if (linked.length === 0) return inconclusive('No output has an original.');
+  const asked = { ...request, ...(await referenceOf(proven, request, signal)), candidate: edited };
+  let runs: SampleRuns;
+  let reference: ReferenceRun;
+  try {
+    ({ runs, reference } = await ran(asked, editing.inputs, context));
+  } catch (error) {
+    if (!isUnable(error)) throw error;
+    return inconclusive(`The original does not run here: ${error.message}`);
+  }
+  const named = new Map(linked.map(([name, link]) => [name, link.source!]));
+  let candidate: SideRun;
+  try {
+    candidate = await candidateRun(edited, reference, editing.inputs, named, request.threads, context);
+  } catch (error) {
+    if (!isUnable(error)) throw error;
+    const reasons = [`The edited model does not run, as the original does: ${error.message}`];
+    return { ...none, outcome: error.code === 'TF_ONNXRUNTIME_FAILED' ? 'fail' : 'inconclusive', reasons };
+  }
+  const casts = new Map(linked.map(([, { source, cast }]) => [source!, cast]));
+  const expected = reference.outputs.map(
+    (tensors) => new Map([...casts].map(([name, cast]) => [name, inType(tensors.get(name)!, cast)])),
+  );
+  const isEqual = (name: string) =>
+    expected.every((tensors, at) => isSame(tensors.get(name)!, candidate.outputs[at]!.get(name)));
+  const differing = new Set([...casts.keys()].filter((name) => !isEqual(name)));
+  const bindings = reference.bindings.filter(({ name }) => differing.has(name));
+  const known = { reaching: reachingOutputs(asked.reference), plant: false };
+  const judge = (noise?: OwnNoise) =>
+    judgeRuns(asked, 'fp32', { ...reference, bindings, outputs: expected }, candidate, { ...known, noise });
+  let judgement: RunsJudgement = { judged: [], broken: [] };
+  if (bindings.length > 0)
+    judgement = judge(await new OwnNoises(asked, 'fp32', runs, reference, known).of(judge()));
+  const doubts = await unrepeatable(asked, 'fp32', judgement, runs, { reference, candidate });
+  const outputs = linked.map(([name, link]): EditProof['outputs'][number] => {
+    const was = link.source!;
+    const judged = judgement.judged.find(({ output }) => output.name === was)?.output;
+    const equal = !differing.has(was) ? 'bits' : judged && judged.outcome !== 'fail' ? 'rounding' : null;
+    const isKept = equal === 'bits' || (equal === 'rounding' && promised === 'rounding');
+    const outcome = isKept ? 'pass' : doubts.has(was) ? 'inconclusive' : 'fail';
+    const error = judged?.statistics.find((statistic) => statistic.name === 'max')?.amount;
+    return { name, was, outcome, equal, largestError: equal === 'bits' ? 0 : (error ?? null) };
+  });
+  const found = outputs.map(({ equal }) => equal);
+  return {
+    ...none,
+    outcome: worst(outputs.map(({ outcome }) => outcome)),
+    found: found.includes(null) ? null : found.includes('rounding') ? 'rounding' : 'bits',
+    samples: reference.outputs.length,
+    shapes: shapesOf(reference),
+    backend: candidate.backend,
+    outputs,
+    reasons: [
+      ...doubts.values(),
+      ...judgement.broken.flatMap(({ name, reason }) => (doubts.has(name) ? [] : reason)),
+      ...judgement.judged.flatMap(({ output }) => (output.outcome === 'fail' ? output.reasons : [])),
+      ...outputs.flatMap(({ name, outcome, equal }) =>
+        outcome === 'fail' && equal === 'rounding'
+          ? [`${name} is equal to rounding only, and these steps promise every bit.`]
+          : [],
+      ),
+    ],
+  };
+}
+
+/**
+ * What states the values that the edited model is compared with: the original itself, or a copy with the values at its cuts as outputs, and with the sizes
+ * that were fixed where shapes alone cannot fix them.
+ */
+async function referenceOf(
+  { original, editing, work }: Proven,
+  request: ProofRequest,
+  signal: AbortSignal | undefined,
+): Promise<Pick<VerifyRequest, 'reference' | 'shapes'>> {
+  const { inputs, outputs } = viewModel(original, ({ proto }) => interfaceOf(proto));
+  const own = new Set([...inputs, ...outputs].map(({ name }) => name));
+  const links = [...editing.inputs.values(), ...editing.outputs.values()];
+  const inside = [
+    ...new Set(links.flatMap(({ source }) => (source === null || own.has(source) ? [] : source))),
+  ];
+  const sized = inputs.flatMap(({ name, shape }) => {
+    const sizes = editing.sizes.filter(({ input }) => input === name);
+    if (sizes.length === 0 || shape === null) return [];
+    return [[name, shape.map((dim, axis) => sizes.find((each) => each.axis === axis)?.size ?? dim)] as const];
+  });
+  const isWhole = (shape: readonly unknown[]): shape is readonly number[] =>
+    shape.every((size) => typeof size === 'number');
+  const shapes = sized.flatMap(([name, shape]) => (isWhole(shape) ? [[name, shape] as const] : []));
+  const stated = new Map([...(request.shapes ?? []), ...shapes]);
+  if (inside.length === 0 && shapes.length === sized.length) return { reference: original, shapes: stated };
+  const copy = join(work, 'original.onnx');
+  await editModel(original, async (model) => {
+    const valueAt = borderValues(model);
+    addOutputs(
+      model.proto,
+      inside.flatMap((name) => valueAt(name) ?? []),
+    );
+    const open = new Map(sized);
+    for (const value of model.proto.graph!.input) {
+      const shape = open.get(value.name);
+      const dims = value.type?.value.case === 'tensorType' ? (value.type.value.value.shape?.dim ?? []) : [];
+      for (const [axis, dim] of dims.entries()) {
+        const size = shape?.[axis];
+        if (typeof size === 'number') dim.value = { case: 'dimValue', value: BigInt(size) };
+      }
+    }
+    if (open.size > 0) model.proto.graph!.valueInfo = [];
+    await writeModel(model, copy, { signal });
+  });
+  return { reference: copy, shapes: stated };
+}
+
+type Links = ReadonlyMap<string, Link>;
+type ProofContext = WorkContext & Pick<VerifyContext, 'backEnds'>;
+const quietly = () => {};
+
+/** Runs the original: at the sizes that are requested or guessed, then at others of its open dimensions too; and on values that the types of the edited model have. */
+async function ran(request: VerifyRequest, inputs: Links, context: ProofContext) {
+  let runs = new SampleRuns(request, context);
+  let reference = await runs.reference(quietly);
+  const profile = request.data === undefined ? otherSizes(request.reference, reference) : undefined;
+  if (profile !== undefined) {
+    runs = new SampleRuns({ ...request, profiles: [profile] }, context);
+    reference = await runs.reference(quietly);
+  }
+  const casts = [...inputs.values()].flatMap(({ source, cast }) =>
+    cast === undefined ? [] : [[source!, cast] as const],
+  );
+  if (casts.length === 0) return { runs, reference };
+  const { plan } = reference;
+  const narrowed = (sample: NamedTensors): NamedTensors =>
+    new Map([
+      ...sample,
+      ...casts.map(([name, cast]) => {
+        const tensor = sample.get(name)!;
+        return [
+          name,
+          inType(inType(cast === 'uint8' ? asCodes(tensor) : tensor, cast), tensor.dtype),
+        ] as const;
+      }),
+    ]);
+  runs = new SampleRuns(request, context, { ...plan, tensors: (sample) => narrowed(plan.tensors(sample)) });
+  return { runs, reference: await runs.reference(quietly) };
+}
+
+/** Numbers of any range as whole ones from 0 to 255; those that are such stay. */
+function asCodes(tensor: Tensor): Tensor {
+  const values = float32Values(tensor);
+  const isCode = values.every((value) => Number.isInteger(value) && value >= 0 && value <= 255);
+  return isCode
+    ? tensor
+    : tensorFrom(
+        'float32',
+        tensor.shape,
+        values.map((value) => Math.floor(Math.abs(value) * 97) % 256),
+      );
+}
+
+const inType = (tensor: Tensor, dtype: Dtype | undefined): Tensor =>
+  dtype === undefined ? tensor : inDtype({ name: '', dtype, shape: null }, tensor, 'the original');
+
+/** Ends around the sizes that ran, so that what was folded under them shows: a batch of 1 and more, the next sizes that models of the kind take. */
+function otherSizes(path: string, { plan, inputs }: ReferenceRun): Profile | undefined {
+  const shapes = new Map(plan.inputs.map(({ name, shape }) => [name, shape]));
+  const open = viewModel(path, (model) => openDimensions(inputs, usesOf(model)));
+  if (open.length === 0) return undefined;
+  const ends = (pick: (size: number, dimension: OpenDimension) => number) => {
+    const sized = new Map([...shapes].map(([name, shape]) => [name, [...shape]]));
+    for (const dimension of open)
+      for (const { input, axis } of dimension.places) {
+        const own = sized.get(input)!;
+        own[axis] = pick(own[axis]!, dimension);
+      }
+    return sized;
+  };
+  const min = ends((size, { isBatch, tries }) =>
+    isBatch ? 1 : Math.max(1, ...tries.filter((other) => other < size)),
+  );
+  const max = ends((size, { isBatch, tries }) =>
+    isBatch ? size + 1 : Math.min(...tries.filter((other) => other > size), size + 1),
+  );
+  return Object.fromEntries(
+    [...shapes].map(([name, opt]) => [
+      name,
+      { min: min.get(name)!, opt: [...opt], max: max.get(name)!, values: false },
+    ]),
+  );
+}
+
+/** Runs the edited model on what the original ran on, its values at cuts among them; its outputs get the names that they have in the original. */
+async function candidateRun(
+  path: string,
+  { plan, outputs: originals }: ReferenceRun,
+  links: Links,
+  names: ReadonlyMap<string, string>,
+  threads: number | undefined,
+  context: ProofContext,
+): Promise<SideRun> {
+  const { emit, signal, backEnds } = context;
+  return closing(await openSession(path, { threads }, { emit, signal }, backEnds), async (session) => {
+    const outputs: NamedTensors[] = [];
+    for (const [at, values] of originals.entries()) {
+      const sample = plan.tensors(at);
+      const fed = session.inputs.map((input) => {
+        const source = links.get(input.name)!.source!;
+        return [
+          input.name,
+          inDtype(input, sample.get(source) ?? values.get(source)!, 'the original'),
+        ] as const;
+      });
+      const own = await session.run(new Map(fed), { signal });
+      outputs.push(
+        new Map([...own].flatMap(([name, tensor]) => (names.has(name) ? [[names.get(name)!, tensor]] : []))),
+      );
+    }
+    const { inputs, backend, seedsRepeat, arithmetic } = session;
+    const bindings = session.outputs.flatMap((binding) =>
+      names.has(binding.name) ? [{ ...binding, name: names.get(binding.name)! }] : [],
+    );
+    return { inputs, bindings, outputs, backend, seedsRepeat, arithmetic, roundedValues: 0 };
+  });
+}
+
+const isSame = (a: Tensor, b: Tensor | undefined): boolean =>
+  b !== undefined && a.dtype === b.dtype && isSameShape(a, b) && Buffer.compare(a.bytes, b.bytes) === 0;
+
+/** Each combination of shapes once. */
+function shapesOf({ plan, outputs }: ReferenceRun): EditProof['shapes'] {
+  const all = outputs.map((_, at) =>
+    Object.fromEntries([...plan.tensors(at)].map(([name, { shape }]) => [name, [...shape]])),
+  );
+  return [...new Map(all.map((shapes) => [JSON.stringify(shapes), shapes])).values()];
+}
+
+const isUnable = (error: unknown): error is TrtforgeError =>
+  error instanceof TrtforgeError && cannotRun.has(error.code);

@@ -1,0 +1,186 @@
+import { splitNames } from '../../../base/options/readers.js';
+import { flag, longName, option } from '../../../cli/option.js';
+import { integer } from '../../../cli/values.js';
+import { TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
+import type { Done, Editing } from '../editing.js';
+import { fold } from '../fold/fold.js';
+import { dropDead, inline, setIr, setOpset } from './graph.js';
+import {
+  type AskedCut,
+  type AskedType,
+  changeTypes,
+  dropOutputs,
+  extract,
+  markOutputs,
+  renameValue,
+} from './interface.js';
+import { type AskedSize, renameSize, setSize } from './sizes.js';
+
+/** What outputs of the edited model are beside the original's: bit by bit, or to the last rounding of FP32. */
+export type Promised = 'bits' | 'rounding';
+
+/** One step of an edit, as typed. */
+export interface Step {
+  readonly text: string;
+  readonly promise: Promised;
+  readonly apply: (editing: Editing, context: WorkContext) => Done | Promise<Done>;
+}
+
+type Apply<A> = (editing: Editing, asked: A, context: WorkContext) => Done | Promise<Done>;
+
+/** A step without a value. */
+const plain = (flags: string, describe: string, promise: Promised, apply: Apply<undefined>) => ({
+  option: flag({ flags, describe, group: 'Steps' }),
+  read: (_text: string): Step => ({
+    text: flags,
+    promise,
+    apply: (editing, context) => apply(editing, undefined, context),
+  }),
+});
+
+/** A step with a value, which may stand several times. */
+const valued = <A>(
+  flags: string,
+  describe: string,
+  promise: Promised,
+  parse: (text: string) => A,
+  apply: Apply<A>,
+) => {
+  const [name = ''] = flags.split(' ');
+  const read = (text: string): Step => {
+    const asked = parse(text);
+    return { text: `${name} ${text}`, promise, apply: (editing, context) => apply(editing, asked, context) };
+  };
+  return { option: option({ flags, describe, group: 'Steps', parse: read, repeat: true }), read };
+};
+
+/** Every step there is, in the order of --help. */
+const steps = {
+  fold: plain(
+    '--fold',
+    'compute what is constant once, also shapes; merge nodes and leave out those that do nothing',
+    'rounding',
+    (editing, _, context) => fold(editing, context),
+  ),
+  setDim: valued(
+    '--set-dim <dim=size>',
+    'fix an open dimension: batch=1; of an axis: x:0=1; or name it: x:0=batch',
+    'bits',
+    parseSize,
+    setSize,
+  ),
+  renameDim: valued(
+    '--rename-dim <old=new>',
+    'another name of an open dimension',
+    'bits',
+    parsePair,
+    renameSize,
+  ),
+  rename: valued('--rename <old=new>', 'another name of an input or output', 'bits', parsePair, renameValue),
+  extract: valued(
+    '--extract <inputs:outputs>',
+    "leave what lies between tensors: a,b:c; nothing before or behind the colon: the model's own",
+    'bits',
+    parseCut,
+    extract,
+  ),
+  mark: valued(
+    '--mark <tensors>',
+    'make tensors outputs too, several by comma',
+    'bits',
+    splitNames,
+    markOutputs,
+  ),
+  dropOutput: valued(
+    '--drop-output <names>',
+    'leave outputs out with what they alone need, several by comma',
+    'bits',
+    splitNames,
+    dropOutputs,
+  ),
+  ioType: valued(
+    '--io-type <type>',
+    'float16 for float32 inputs and outputs, or uint8 for inputs, with casts; images:uint8 for one',
+    'bits',
+    parseType,
+    changeTypes,
+  ),
+  opset: valued(
+    '--opset <number>',
+    "another opset of ONNX's operators (13 to 25), where it is lossless",
+    'rounding',
+    integer(1, 1000),
+    setOpset,
+  ),
+  ir: valued('--ir <number>', 'another IR version, where it is lossless', 'bits', integer(1, 1000), setIr),
+  inline: plain('--inline', "replace calls of the model's functions by their nodes", 'rounding', inline),
+  dead: plain('--dead', 'remove nodes, weights and functions that no output needs', 'bits', dropDead),
+};
+
+/** The options of the steps. */
+export const stepOptions = Object.fromEntries(
+  Object.entries(steps).map(([name, step]) => [name, step.option]),
+) as { readonly [K in keyof typeof steps]: (typeof steps)[K]['option'] };
+
+/** The steps in the order of the command line; those of a configuration file come first, in the order of --help. */
+export function stepsOf(
+  values: Readonly<Record<string, unknown>>,
+  order: readonly string[],
+): readonly Step[] {
+  const taken = new Map<string, number>();
+  const rows = Object.entries(steps).map(([key, step]) => {
+    const value = values[key];
+    const all = Array.isArray(value) ? (value as readonly Step[]) : value === true ? [step.read('')] : [];
+    // A step without a value is the same each time.
+    const next = (at: number) => (Array.isArray(value) ? all.slice(at, at + 1) : all);
+    return [longName(step.option), { all, next }] as const;
+  });
+  const configured = rows.flatMap(([name, { all }]) => (order.includes(name) ? [] : all));
+  const byName = new Map(rows);
+  const typed = order.flatMap((name) => {
+    const at = taken.get(name) ?? 0;
+    taken.set(name, at + 1);
+    return byName.get(name)?.next(at) ?? [];
+  });
+  return [...configured, ...typed];
+}
+
+const notWritten = (text: string, how: string) =>
+  new TrtforgeError('TF_USAGE', `"${text}" is not written as ${how}.`, { remedy: `Write ${how}.` });
+
+/** `old=new`; the last `=` separates. */
+function parsePair(text: string): readonly [string, string] {
+  const at = text.lastIndexOf('=');
+  const [from = '', to = ''] = [text.slice(0, at), text.slice(at + 1)].map((part) => splitNames(part)[0]);
+  if (at <= 0 || from === '' || to === '') throw notWritten(text, 'old=new');
+  return [from, to];
+}
+
+/** `batch=1`, `x:0=1`, `x:0=batch`. */
+function parseSize(text: string): AskedSize {
+  const [place, becomes] = parsePair(text);
+  const size = /^\d+$/.test(becomes) ? Number(becomes) : becomes;
+  const [, input = '', axis] = /^(.+):(\d+)$/.exec(place) ?? [];
+  const isName = typeof size === 'string';
+  if (axis === undefined && isName) throw notWritten(text, 'batch=1 or x:0=batch');
+  if (!isName && !(size >= 1 && size < 2 ** 31)) throw notWritten(text, 'batch=1, with a size from 1 on');
+  return { dimension: axis === undefined ? place : { input, axis: Number(axis) }, becomes: size };
+}
+
+/** `a,b:c,d`; the only colon separates, or the one that stands outside quotes. */
+function parseCut(text: string): AskedCut {
+  const parts: readonly string[] = text.match(/(?:'[^']*'|"[^"]*"|[^:])+|:/g) ?? [];
+  const at = parts.indexOf(':');
+  const rest = parts.slice(at + 1).join('');
+  if (at < 0 || parts.lastIndexOf(':') !== at || (at === 0 && rest === ''))
+    throw notWritten(text, `inputs:outputs, names with a colon in quotes: 'a:0',b:c`);
+  return { inputs: splitNames(parts.slice(0, at).join('')), outputs: splitNames(rest) };
+}
+
+/** `float16`, `uint8`, `images:uint8`. */
+function parseType(text: string): AskedType {
+  const [, name = null, type] = /^(?:(.+):)?(float16|uint8)$/.exec(text) ?? [];
+  if (type === undefined) throw notWritten(text, 'float16, uint8 or images:uint8');
+  return { name: name === null ? null : splitNames(name)[0]!, type: type as AskedType['type'] };
+}
