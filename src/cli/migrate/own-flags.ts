@@ -1,7 +1,7 @@
 import { shellQuote } from '../../base/process/shell-quote.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Product } from '../command.js';
-import { type ForeignFlag, templateOption, templateWords } from '../foreign-flag.js';
+import { editors, type ForeignFlag, templateOption, templateWords } from '../foreign-flag.js';
 import { globalOptions, longName, type OptionTable } from '../option.js';
 import { type ReadFlag, toolOf } from './line.js';
 import { isProfileEnd, profilesOf } from './profiles.js';
@@ -111,9 +111,11 @@ function assertNoFlag(flag: string, value: string, options: OptionTable): void {
   });
 }
 
-/** Flags of a script, and values that are foreign, are so to the verbs that are named; elsewhere they are as unknown as any other. */
+/** Flags of a script or an editor of graphs, and values that are foreign, are so to the verbs that are named; elsewhere they are as unknown as any other. */
 const isForVerb = ({ of, only, verbs }: ForeignFlag, { path }: Chosen): boolean =>
-  (!of.endsWith(' script') && only === undefined) || verbs === undefined || verbs.includes(path);
+  (!of.endsWith(' script') && !editors.has(of) && only === undefined) ||
+  verbs === undefined ||
+  verbs.includes(path);
 
 const remedyOf = (line: readonly string[]): string => `Run: trtforge ${line.map(shellQuote).join(' ')}`;
 
