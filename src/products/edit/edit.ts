@@ -52,29 +52,29 @@ async function edited(
   rejectWrappedEngine(path, proto);
   assertWellTyped(path, proto);
   const before = statesOf(model);
-  const editing = new Editing(model);
-  const done: EditResult['steps'] = [];
-  for (const step of steps) {
-    throwIfCancelled(signal, 'editing the model');
-    const did = await inPhase('edit', emit, async () => step.apply(editing, { emit, signal }), step.text);
-    done.push({ step: step.text, did, promised: step.promise });
-  }
-  const changed = done.some(({ did }) => did !== null);
-  if (changed) completed(editing);
-  assertWellTyped(path, proto);
-  const promised = done.every(({ did, promised: each }) => did === null || each === 'bits')
-    ? 'bits'
-    : 'rounding';
   makeFolder(dirname(output));
   const work = makeScratch('edit', dirname(output));
   try {
+    const editing = new Editing(model, work);
+    const done: EditResult['steps'] = [];
+    for (const step of steps) {
+      throwIfCancelled(signal, 'editing the model');
+      const did = await inPhase('edit', emit, async () => step.apply(editing, { emit, signal }), step.text);
+      done.push({ step: step.text, did, promised: step.promise });
+    }
+    const changed = done.some(({ did }) => did !== null);
+    if (changed) completed(editing);
+    assertWellTyped(path, proto);
+    const promised = done.every(({ did, promised: each }) => did === null || each === 'bits')
+      ? 'bits'
+      : 'rounding';
     const candidate = join(work, 'edited', basename(output));
     mkdirSync(dirname(candidate));
     const { externalData = 'auto' } = request;
     const isOutside = Array.from(visitTensors(proto)).some(({ tensor }) => isExternal(tensor));
     const mode = externalData === 'auto' && isOutside ? 'always' : externalData;
     const written = await inPhase('write', emit, () =>
-      writeModel(model, candidate, { externalData: mode, signal: signal }, emit),
+      writeModel(model, candidate, { externalData: mode, replacements: editing.streams, signal }, emit),
     );
     const proof: EditProof = changed
       ? await inPhase('prove', emit, () =>

@@ -1,10 +1,21 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { create } from '@bufbuild/protobuf';
+import { openFile } from '../../base/files/byte-source.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import { definedNames, visitGraphs } from '../../formats/onnx/graph.js';
 import type { OnnxModel } from '../../formats/onnx/model.js';
-import type { GraphProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
+import {
+  type GraphProto,
+  type NodeProto,
+  type TensorProto,
+  TensorProtoSchema,
+} from '../../formats/onnx/onnx_pb.js';
 import { feedInputs } from '../../formats/onnx/value-facts.js';
-import type { Dtype } from '../../formats/tensor/dtype.js';
+import type { WeightStream } from '../../formats/onnx/weight.js';
+import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
+import type { Tensor } from '../../formats/tensor/tensor.js';
 
 /** What an input or an output of the edited model is in the original. */
 export interface Link {
@@ -17,6 +28,10 @@ export interface Link {
 /** A model while it is edited, and how its inputs and outputs follow from the original's. */
 export class Editing {
   readonly model: OnnxModel;
+  /** A folder for files that are not kept. */
+  readonly work: string;
+  /** Values of new weights that are too large for memory, by their tensors. */
+  readonly streams = new Map<TensorProto, WeightStream>();
   readonly inputs: Map<string, Link>;
   readonly outputs: Map<string, Link>;
   /** Sizes that open dimensions of the original's inputs were set to. */
@@ -25,8 +40,9 @@ export class Editing {
   readonly #renamed = new Map<string, string>();
   readonly #original: ReadonlySet<string>;
 
-  constructor(model: OnnxModel) {
+  constructor(model: OnnxModel, work: string) {
     this.model = model;
+    this.work = work;
     const linked = (values: readonly { readonly name: string }[]) =>
       new Map(values.map(({ name }) => [name, { source: name }]));
     this.inputs = linked(feedInputs(this.graph));
@@ -62,6 +78,24 @@ export class Editing {
     return new Set([...visitGraphs(this.model.proto)].flatMap((view) => [...definedNames(view)]));
   }
 
+  /** A new weight. Large values go into a file. */
+  storeWeight(name: string, { dtype, shape, bytes }: Tensor): string {
+    const tensor = create(TensorProtoSchema, { name, dims: shape.map(BigInt), dataType: dtypes[dtype].onnx });
+    if (bytes.length <= IN_MEMORY) tensor.rawData = new Uint8Array(bytes);
+    else {
+      const path = join(this.work, `weight-${this.streams.size}`);
+      writeFileSync(path, bytes);
+      this.streams.set(tensor, { dtype, byteLength: bytes.length, chunks: (size) => chunksOf(path, size) });
+    }
+    this.graph.initializer.push(tensor);
+    return name;
+  }
+
+  /** The values of a weight, also of a new one. */
+  weight(tensor: TensorProto): WeightStream {
+    return this.streams.get(tensor) ?? this.model.weight(tensor);
+  }
+
   /** Throws TF_EDIT_UNKNOWN where a name is not among those known. */
   known(what: string, name: string, known: Iterable<string>): string {
     const names = [...known];
@@ -78,6 +112,20 @@ export class Editing {
 
 const MOST_LISTED = 20;
 const MOST_DETAILED = 200;
+
+/** Bytes of a new weight that stay in memory. */
+const IN_MEMORY = 1 << 20;
+
+function* chunksOf(path: string, chunkBytes = IN_MEMORY): Generator<Uint8Array> {
+  const file = openFile(path);
+  try {
+    const chunk = new Uint8Array(Math.ceil(chunkBytes / 16) * 16);
+    for (let at = 0; at < file.size; at += chunk.length)
+      yield chunk.subarray(0, file.read(chunk, at, Math.min(chunk.length, file.size - at)));
+  } finally {
+    file.close();
+  }
+}
 
 /** What a step did, in one phrase; null where it changed nothing. */
 export type Done = string | null;

@@ -231,7 +231,7 @@ function asCodes(tensor: Tensor): Tensor {
 const inType = (tensor: Tensor, dtype: Dtype | undefined): Tensor =>
   dtype === undefined ? tensor : inDtype({ name: '', dtype, shape: null }, tensor, 'the original');
 
-/** Ends around the sizes that ran, so that what was folded under them shows: a batch of 1 and more, the next sizes that models of the kind take. */
+/** Ends around the sizes that ran, where what was folded under them shows: a batch of 1 and of 2, half and twice the size of others, which most strides divide. */
 function otherSizes(path: string, { plan, inputs }: ReferenceRun): Profile | undefined {
   const shapes = new Map(plan.inputs.map(({ name, shape }) => [name, shape]));
   const open = viewModel(path, (model) => openDimensions(inputs, usesOf(model)));
@@ -245,12 +245,8 @@ function otherSizes(path: string, { plan, inputs }: ReferenceRun): Profile | und
       }
     return sized;
   };
-  const min = ends((size, { isBatch, tries }) =>
-    isBatch ? 1 : Math.max(1, ...tries.filter((other) => other < size)),
-  );
-  const max = ends((size, { isBatch, tries }) =>
-    isBatch ? size + 1 : Math.min(...tries.filter((other) => other > size), size + 1),
-  );
+  const min = ends((size, { isBatch }) => (isBatch ? 1 : Math.max(1, size >> 1)));
+  const max = ends((size, { isBatch }) => (isBatch ? 2 : 2 * size));
   return Object.fromEntries(
     [...shapes].map(([name, opt]) => [
       name,

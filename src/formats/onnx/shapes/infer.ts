@@ -34,9 +34,10 @@ import { shapeRules } from './shape-rules.js';
 import { isNumber, type MaybeSize, type Size, symbol } from './size.js';
 import { constantValue, storedValue } from './stored-value.js';
 
-/** The results for one node: a shape for each output, and its FLOPs with those of its bodies; undefined where they are not known. */
+/** The results for one node: a shape for each output, the elements of small outputs that sizes decide, and its FLOPs with those of its bodies; undefined where they are not known. */
 export interface NodeFigures {
   readonly shapes: readonly (Shape | undefined)[];
+  readonly elements: readonly ShapedValue['elements'][];
   readonly flops: MaybeSize;
 }
 
@@ -224,6 +225,7 @@ class Inference {
     );
     this.#nodes.set(node, {
       shapes: results.map(({ shape }) => shape),
+      elements: results.map(({ elements }) => elements),
       flops: isConstant ? 0 : cost.uncounted > 0 && cost.flops.size === 0 ? undefined : totalFlops(cost),
     });
     return { outputs: results, cost: isConstant ? noCost : cost };

@@ -1,0 +1,139 @@
+import { create } from '@bufbuild/protobuf';
+import { inferDtypes, opsetsOf } from '../../../formats/onnx/dtype-inference.js';
+import { GraphUses } from '../../../formats/onnx/graph.js';
+import { attributeOf } from '../../../formats/onnx/node-types.js';
+import {
+  AttributeProto_AttributeType,
+  AttributeProtoSchema,
+  type NodeProto,
+  NodeProtoSchema,
+} from '../../../formats/onnx/onnx_pb.js';
+import type { Shape } from '../../../formats/onnx/shapes/call.js';
+import { inferShapes } from '../../../formats/onnx/shapes/infer.js';
+import { equals, isNumber, type MaybeSize } from '../../../formats/onnx/shapes/size.js';
+import { storedValue } from '../../../formats/onnx/shapes/stored-value.js';
+import type { ValueType } from '../../../formats/onnx/value-type.js';
+import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+import type { Tensor } from '../../../formats/tensor/tensor.js';
+import { integerTensor } from '../../../formats/tensor/values.js';
+import type { Editing } from '../editing.js';
+
+/** What is known of a graph before one round of folding. Rules read it; they change no node that it has. */
+export class Round extends GraphUses {
+  readonly editing: Editing;
+  readonly opset: number;
+  readonly types: ReadonlyMap<string, ValueType>;
+  readonly outputs: ReadonlySet<string>;
+  readonly #shapes = new Map<string, Shape | undefined>();
+  readonly #elements = new Map<string, readonly MaybeSize[] | undefined>();
+  readonly #taken: Set<string>;
+
+  constructor(editing: Editing) {
+    super(editing.graph);
+    const { graph, model } = editing;
+    this.editing = editing;
+    this.#taken = new Set(editing.names());
+    this.opset = opsetsOf(model.proto.opsetImport).get('') ?? 0;
+    this.types = inferDtypes(model.proto).graph.types;
+    this.outputs = new Set(graph.output.map(({ name }) => name));
+    const { nodes, inputs } = inferShapes(model);
+    for (const [name, shape] of inputs) this.#shapes.set(name, shape);
+    for (const node of graph.node)
+      for (const [index, name] of node.output.entries()) {
+        this.#shapes.set(name, nodes.get(node)?.shapes[index]);
+        this.#elements.set(name, nodes.get(node)?.elements[index]);
+      }
+  }
+
+  shape(name: string | undefined): Shape | undefined {
+    const stored = this.constants.get(name ?? '');
+    return stored === undefined ? this.#shapes.get(name ?? '') : stored.dims.map(Number);
+  }
+
+  /** The elements of a small value, as far as sizes decide them. */
+  elements(name: string | undefined): readonly MaybeSize[] | undefined {
+    const stored = this.constants.get(name ?? '');
+    return stored === undefined
+      ? this.#elements.get(name ?? '')
+      : storedValue(this.editing.model, stored).elements;
+  }
+
+  /** The same of a constant, all of them numbers. */
+  numbers(name: string | undefined): readonly number[] | undefined {
+    const elements = this.constants.has(name ?? '') ? this.elements(name) : undefined;
+    return elements?.every(isNumber) === true ? elements : undefined;
+  }
+
+  /** The one number that a constant is everywhere. */
+  only(name: string | undefined): number | undefined {
+    const [first, ...others] = this.numbers(name) ?? [];
+    return others.every((other) => other === first) ? first : undefined;
+  }
+
+  isSameShape(a: string | undefined, b: string | undefined): boolean {
+    const [left, right] = [this.shape(a), this.shape(b)];
+    return (
+      left !== undefined &&
+      left.length === right?.length &&
+      left.every((size, axis) => equals(size, right[axis]))
+    );
+  }
+
+  /** The node of one of some operators that makes a value which nothing else reads. */
+  onlyMaker(name: string | undefined, ...operators: readonly string[]): NodeProto | undefined {
+    const maker = this.producers.get(name ?? '');
+    const isOne = maker !== undefined && maker.domain === '' && operators.includes(maker.opType);
+    return isOne && this.readers(name!).length === 1 && !this.outputs.has(name!) ? maker : undefined;
+  }
+
+  /** A name that nothing has yet. */
+  name(stem: string): string {
+    let name = stem;
+    for (let count = 2; this.#taken.has(name); count++) name = `${stem}_${count}`;
+    this.#taken.add(name);
+    return name;
+  }
+
+  /** A new weight; `integers` makes one of whole numbers. */
+  store(stem: string, tensor: Tensor): string {
+    return this.editing.storeWeight(this.name(stem), tensor);
+  }
+
+  integers(stem: string, values: readonly number[]): string {
+    return this.store(stem, integerTensor('int64', [values.length], values));
+  }
+
+  /** The same node of other inputs, outputs and attributes. */
+  made(
+    node: NodeProto,
+    changes: { input?: string[]; output?: string[]; ints?: Readonly<Record<string, readonly number[]>> },
+  ): NodeProto {
+    const { ints = {}, ...values } = changes;
+    const kept = node.attribute.filter(({ name }) => !(name in ints));
+    const set = Object.entries(ints).map(([name, list]) =>
+      create(AttributeProtoSchema, { name, type: AttributeProto_AttributeType.INTS, ints: list.map(BigInt) }),
+    );
+    const { opType, domain, name, output, input } = node;
+    return create(NodeProtoSchema, {
+      opType,
+      domain,
+      name,
+      input,
+      output,
+      ...values,
+      attribute: [...kept, ...set],
+    });
+  }
+
+  /** A node that computes a new value; returned with its name. */
+  node(opType: string, stem: string, input: string[]): { readonly node: NodeProto; readonly name: string } {
+    const name = this.name(stem);
+    return { node: create(NodeProtoSchema, { opType, name, input, output: [name] }), name };
+  }
+}
+
+export const intsOf = (node: NodeProto, name: string): readonly number[] | undefined =>
+  attributeOf(node, name)?.ints.map(Number);
+export const intOf = (node: NodeProto, name: string, otherwise: number): number =>
+  Number(attributeOf(node, name)?.i ?? otherwise);
+export const dtypeIs = (type: ValueType | undefined): type is Dtype => type !== undefined && type in dtypes;

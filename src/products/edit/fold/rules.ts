@@ -1,0 +1,299 @@
+import { attributeOf, textAttribute } from '../../../formats/onnx/node-types.js';
+import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
+import { equals, isNumber } from '../../../formats/onnx/shapes/size.js';
+import { tensorFrom } from '../../../formats/tensor/values.js';
+import { intOf, intsOf, type Round } from './round.js';
+
+/** What becomes of a node: its first output is another value, or other nodes make it; undefined where it stays. */
+export type Rewrite = { readonly alias: string } | { readonly nodes: readonly NodeProto[] } | undefined;
+type Rule = (node: NodeProto, round: Round) => Rewrite;
+
+const input = ({ input: [first = ''] }: NodeProto) => ({ alias: first });
+const isPassed = (name: string | undefined): name is string => name !== undefined && name !== '';
+
+/** An operator that leaves its first input as it is where that has the shape of the output already. */
+const whereShapeStays: Rule = (node, round) =>
+  round.isSameShape(node.input[0], node.output[0]) ? input(node) : undefined;
+
+/** Adding 0, multiplying by 1 and the like, where broadcasting does nothing. */
+const neutral =
+  (value: number, ...sides: readonly number[]): Rule =>
+  (node, round) => {
+    const side = sides.find((at) => round.only(node.input[at]) === value);
+    const kept = side === undefined ? undefined : node.input[1 - side];
+    return kept !== undefined && round.isSameShape(kept, node.output[0]) ? { alias: kept } : undefined;
+  };
+
+const either: Rule = (node) => (node.input.filter(isPassed).length === 1 ? input(node) : undefined);
+
+const cast: Rule = (node, round) => {
+  const [from, to] = [round.types.get(node.input[0] ?? ''), round.types.get(node.output[0] ?? '')];
+  if (from !== undefined && from === to) return input(node);
+  const before = round.onlyMaker(node.input[0], 'Cast');
+  const first = before && round.types.get(before.input[0] ?? '');
+  if (before === undefined || !holds(from, first)) return undefined;
+  return first === to ? input(before) : { nodes: [round.made(node, { input: [before.input[0]!] })] };
+};
+
+/** Whether every value of one type is one of another. */
+function holds(wide: string | undefined, narrow: string | undefined): boolean {
+  const wider: Readonly<Record<string, readonly string[]>> = {
+    float16: ['float32', 'float64'],
+    bfloat16: ['float32', 'float64'],
+    float32: ['float64'],
+    int32: ['int64', 'float64'],
+    int8: ['int16', 'int32', 'int64', 'float32', 'float64'],
+    uint8: ['int32', 'int64', 'float32', 'float64'],
+    bool: ['uint8', 'int32', 'int64', 'float16', 'float32', 'float64'],
+  };
+  return wide !== undefined && wider[narrow ?? '']?.includes(wide) === true;
+}
+
+const transpose: Rule = (node, round) => {
+  const rank = round.shape(node.input[0])?.length ?? intsOf(node, 'perm')?.length;
+  if (rank === undefined) return undefined;
+  const perm = (of: NodeProto) =>
+    intsOf(of, 'perm') ?? Array.from({ length: rank }, (_, axis) => rank - 1 - axis);
+  const own = perm(node);
+  if (own.every((axis, at) => axis === at)) return input(node);
+  const before = round.onlyMaker(node.input[0], 'Transpose');
+  if (before === undefined) return undefined;
+  const first = perm(before);
+  const both = own.map((axis) => first[axis]!);
+  return { nodes: [round.made(node, { input: [before.input[0]!], ints: { perm: both } })] };
+};
+
+const reshapers = ['Reshape', 'Squeeze', 'Unsqueeze', 'Flatten'];
+
+/** A reshape of a reshaped value reads what that was made of; a shape that is known but for one size is stored. */
+const reshape: Rule = (node, round) => {
+  const same = whereShapeStays(node, round);
+  if (same !== undefined) return same;
+  const before = round.onlyMaker(node.input[0], ...reshapers);
+  const [source = ''] = (before ?? node).input;
+  if (before !== undefined && round.isSameShape(source, node.output[0])) return { alias: source };
+  if (intOf(node, 'allowzero', 0) !== 0) return undefined;
+  if (node.opType === 'Reshape' && before !== undefined) {
+    const sizes = round.numbers(node.input[1]);
+    if (sizes?.every((size) => size !== 0))
+      return { nodes: [round.made(node, { input: [source, node.input[1]!] })] };
+  }
+  const target = round.shape(node.output[0]);
+  const isStored = node.opType === 'Reshape' && round.constants.has(node.input[1] ?? '');
+  if (target === undefined || isStored || (node.opType !== 'Reshape' && before === undefined))
+    return undefined;
+  const from = round.shape(source);
+  let open = 0;
+  const sizes = target.map((size, axis) => {
+    if (isNumber(size) && size > 0) return size;
+    if (size !== undefined && from !== undefined && equals(size, from[axis])) return 0;
+    open++;
+    return -1;
+  });
+  // A size of 0 beside one that is inferred leaves that one undetermined.
+  if (open > 1 || target.includes(0)) return undefined;
+  const shape = round.integers(`${node.output[0]}_shape`, sizes);
+  const made = round.made(node, { input: [source, shape] });
+  return { nodes: [{ ...made, opType: 'Reshape', attribute: [] }] };
+};
+
+const slice: Rule = (node, round) => {
+  const steps = isPassed(node.input[4]) ? round.numbers(node.input[4]) : [1];
+  return steps?.every((step) => step === 1) ? whereShapeStays(node, round) : undefined;
+};
+
+const pad: Rule = (node, round) => {
+  const pads = intsOf(node, 'pads') ?? round.numbers(node.input[1]);
+  return pads?.every((size) => size === 0) ? input(node) : undefined;
+};
+
+const dropout: Rule = (node, round) => {
+  const training = isPassed(node.input[2]) ? round.only(node.input[2]) : 0;
+  const isMaskRead = isPassed(node.output[1]) && round.readers(node.output[1]).length > 0;
+  return training === 0 && !isMaskRead && !round.outputs.has(node.output[1] ?? '') ? input(node) : undefined;
+};
+
+const concat: Rule = (node, round) => {
+  if (node.input.length === 1) return input(node);
+  const axis = (of: NodeProto) => {
+    const own = intOf(of, 'axis', 1);
+    return own < 0 ? own + (round.shape(of.output[0])?.length ?? Number.NaN) : own;
+  };
+  const inner = node.input.map((name) => {
+    const maker = round.onlyMaker(name, 'Concat');
+    return maker !== undefined && axis(maker) === axis(node) ? maker.input : [name];
+  });
+  if (inner.every((names, at) => names.length === 1 && names[0] === node.input[at])) return undefined;
+  return { nodes: [round.made(node, { input: inner.flat() })] };
+};
+
+/** A reduction that drops its axes, and an Unsqueeze that puts them back. */
+const unsqueeze: Rule = (node, round) => {
+  const before = round.producers.get(node.input[0] ?? '');
+  const axesOf = (of: NodeProto) => intsOf(of, 'axes') ?? round.numbers(of.input[1]);
+  const isReduction =
+    before !== undefined && /^Reduce/.test(before.opType) && intOf(before, 'keepdims', 1) === 0;
+  if (!isReduction || round.onlyMaker(node.input[0], before.opType) === undefined)
+    return reshape(node, round);
+  const rank = round.shape(node.output[0])?.length ?? Number.NaN;
+  const sorted = (axes: readonly number[] | undefined) =>
+    axes
+      ?.map((axis) => (axis + rank) % rank)
+      .sort()
+      .join();
+  if (sorted(axesOf(node)) === undefined || sorted(axesOf(node)) !== sorted(axesOf(before)))
+    return reshape(node, round);
+  const made = round.made(before, { output: [node.output[0]!] });
+  made.attribute = made.attribute.filter(({ name }) => name !== 'keepdims');
+  return { nodes: [made] };
+};
+
+/** A convolution before a node that scales and shifts its channels by constants takes both into its weights. */
+const intoConvolution: Rule = (node, round) => {
+  const at = node.input.findIndex((name) => round.onlyMaker(name, 'Conv', 'ConvTranspose') !== undefined);
+  const conv = round.producers.get(node.input[at] ?? '');
+  if (conv === undefined || at > 1 || (at === 1 && !/^(?:Add|Mul)$/.test(node.opType))) return undefined;
+  const [x = '', weight = '', bias] = conv.input;
+  const dims = round.shape(weight);
+  const isTransposed = conv.opType === 'ConvTranspose';
+  if (!round.constants.has(weight) || dims === undefined || (isTransposed && intOf(conv, 'group', 1) !== 1))
+    return undefined;
+  if (isPassed(bias) && !round.constants.has(bias)) return undefined;
+  const channels = Number(dims[isTransposed ? 1 : 0]);
+  const [output = ''] = node.output;
+  const nodes: NodeProto[] = [];
+  const made = (opType: string, ...inputs: string[]): string => {
+    const { node: arithmetic, name } = round.node(opType, `${output}_${opType}`, inputs);
+    nodes.push(arithmetic);
+    return name;
+  };
+  const scaled = (factor: string) => {
+    const shape = dims.map((_, axis) => (axis === (isTransposed ? 1 : 0) ? channels : 1));
+    return made('Mul', weight, made('Reshape', factor, round.integers(`${output}_channels`, shape)));
+  };
+  const replaced = (weights: string, shift: string | undefined) => {
+    const inputs = [x, weights, ...(isPassed(shift) ? [shift] : [])];
+    return { nodes: [...nodes, round.made(conv, { input: inputs, output: [output] })] };
+  };
+  if (node.opType === 'BatchNormalization') {
+    const [, scale = '', shift = '', mean = '', variance = ''] = node.input;
+    const isConstant = [scale, shift, mean, variance].every((name) => round.constants.has(name));
+    if (!isConstant || node.output.filter(isPassed).length > 1 || intOf(node, 'training_mode', 0) !== 0)
+      return undefined;
+    const epsilon = round.store(
+      `${output}_epsilon`,
+      tensorFrom('float32', [], Float32Array.of(attributeOf(node, 'epsilon')?.f ?? 1e-5)),
+    );
+    if (round.types.get(scale) !== 'float32' || round.types.get(weight) !== 'float32') return undefined;
+    const factor = made('Div', scale, made('Sqrt', made('Add', variance, epsilon)));
+    const centred = isPassed(bias) ? made('Sub', bias, mean) : made('Neg', mean);
+    return replaced(scaled(factor), made('Add', made('Mul', centred, factor), shift));
+  }
+  const constant = node.input[1 - at] ?? '';
+  const shape = round.shape(constant);
+  const rank = dims.length;
+  // One number for each channel: [C, 1, 1], or a single one.
+  const axis = rank - 1 - (rank - 2);
+  const isPerChannel =
+    round.constants.has(constant) &&
+    shape !== undefined &&
+    shape.length <= rank &&
+    shape.every((size, index) => size === 1 || (index === shape.length - (rank - axis) && size === channels));
+  if (!isPerChannel) return undefined;
+  const count = shape.reduce<number>((product, size) => product * Number(size), 1);
+  const list = made('Reshape', constant, round.integers(`${output}_list`, [-1]));
+  const factor =
+    count === channels ? list : made('Expand', list, round.integers(`${output}_count`, [channels]));
+  if (node.opType === 'Mul' || node.opType === 'Div')
+    return replaced(
+      scaled(node.opType === 'Mul' ? factor : made('Reciprocal', factor)),
+      isPassed(bias) ? made(node.opType, bias, factor) : undefined,
+    );
+  if (node.opType === 'Sub')
+    return replaced(weight, isPassed(bias) ? made('Sub', bias, factor) : made('Neg', factor));
+  return replaced(weight, isPassed(bias) ? made('Add', bias, factor) : factor);
+};
+
+/** A product of two matrices, and a bias that does not make it larger. */
+const intoGemm: Rule = (node, round) => {
+  const at = node.input.findIndex((name) => round.onlyMaker(name, 'MatMul', 'Gemm') !== undefined);
+  const product = round.producers.get(node.input[at] ?? '');
+  if (product === undefined || at > 1) return undefined;
+  const bias = node.input[1 - at] ?? '';
+  const [a = '', b = '', c] = product.input;
+  const isMatrix = [a, b, node.output[0]].every((name) => round.shape(name)?.length === 2);
+  const size = round.shape(b)?.[product.opType === 'Gemm' && intOf(product, 'transB', 0) === 1 ? 0 : 1];
+  const shape = round.shape(bias);
+  const fits = shape !== undefined && shape.length <= 2 && shape.length > 0 && equals(shape.at(-1), size);
+  const isRow = fits && (shape.length === 1 || shape[0] === 1);
+  const isKnown = round.constants.has(bias) && round.types.get(a)?.startsWith('float') === true;
+  const isScaled = attributeOf(product, 'alpha') !== undefined || attributeOf(product, 'beta') !== undefined;
+  if (!isMatrix || !isRow || !isKnown || isPassed(c) || isScaled) return undefined;
+  const made = round.made(product, { input: [a, b, bias], output: [...node.output] });
+  return { nodes: [{ ...made, opType: 'Gemm' }] };
+};
+
+/** A convolution pads by itself. */
+const padded: Rule = (node, round) => {
+  const before = round.onlyMaker(node.input[0], 'Pad');
+  const rank = round.shape(node.input[0])?.length ?? round.shape(node.input[1])?.length;
+  if (before === undefined || rank === undefined) return undefined;
+  if (textAttribute(before, 'mode', 'constant') !== 'constant' || isPassed(before.input[3])) return undefined;
+  const value = isPassed(before.input[2])
+    ? round.only(before.input[2])
+    : (attributeOf(before, 'value')?.f ?? 0);
+  const pads = intsOf(before, 'pads') ?? round.numbers(before.input[1]);
+  if (
+    value !== 0 ||
+    pads?.length !== 2 * rank ||
+    !['NOTSET', ''].includes(textAttribute(node, 'auto_pad', 'NOTSET'))
+  )
+    return undefined;
+  const outer = [pads[0], pads[1], pads[rank], pads[rank + 1]];
+  const spatial = [...pads.slice(2, rank), ...pads.slice(rank + 2)];
+  if (outer.some((size) => size !== 0) || spatial.some((size) => size < 0)) return undefined;
+  const own = intsOf(node, 'pads') ?? spatial.map(() => 0);
+  const sum = spatial.map((size, axis) => size + (own[axis] ?? 0));
+  return {
+    nodes: [round.made(node, { input: [before.input[0]!, ...node.input.slice(1)], ints: { pads: sum } })],
+  };
+};
+
+const either2 =
+  (...rules: readonly Rule[]): Rule =>
+  (node, round) => {
+    for (const rule of rules) {
+      const rewrite = rule(node, round);
+      if (rewrite !== undefined) return rewrite;
+    }
+    return undefined;
+  };
+
+/** What becomes of each operator. */
+export const rules: Readonly<Record<string, Rule>> = {
+  Identity: input,
+  Dropout: dropout,
+  Cast: cast,
+  CastLike: cast,
+  Transpose: transpose,
+  Reshape: reshape,
+  Flatten: reshape,
+  Squeeze: reshape,
+  Unsqueeze: unsqueeze,
+  Expand: whereShapeStays,
+  Tile: whereShapeStays,
+  Slice: slice,
+  Pad: pad,
+  Concat: concat,
+  Sum: either,
+  Max: either,
+  Min: either,
+  Mean: either,
+  Add: either2(neutral(0, 0, 1), intoConvolution, intoGemm),
+  Sub: either2(neutral(0, 1), intoConvolution),
+  Mul: either2(neutral(1, 0, 1), intoConvolution),
+  Div: either2(neutral(1, 1), intoConvolution),
+  Pow: neutral(1, 1),
+  BatchNormalization: intoConvolution,
+  Conv: padded,
+};
