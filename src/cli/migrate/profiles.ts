@@ -1,4 +1,4 @@
-import { splitAtCommas } from '../../base/options/readers.js';
+import { quotedName, splitAtCommas } from '../../base/options/readers.js';
 import type { ReadFlag } from './line.js';
 
 /** Flags that describe optimization profiles, by the end of the range that they set. */
@@ -63,7 +63,7 @@ function rangeText({ min, opt, max }: Range): string {
 export const openAxes = (text: string): readonly string[] => {
   const { name, dims } = editedShape(text);
   return dims.flatMap((size, axis) =>
-    /^(?:-\d+|0|auto|)$/.test(size) ? [] : [`${quotedName(`${name}:${axis}`, /[,'"]/)}=${size}`],
+    /^(?:-\d+|0|auto|)$/.test(size) ? [] : [`${quotedName(`${name}:${axis}`)}=${size}`],
   );
 };
 
@@ -77,10 +77,6 @@ function editedShape(text: string): { readonly name: string; readonly dims: read
   const [, name = 'INPUT', dims = ''] = /^(?:(.+):)?\[?([^:\]]*)\]?$/.exec(text) ?? [];
   return { name, dims: dims.split(',').map((size) => size.trim().replace(/^(["'])(.*)\1$/, '$2')) };
 }
-
-/** A name with letters that separate stands in quotes. */
-export const quotedName = (name: string, separators: RegExp): string =>
-  separators.test(name) ? `'${name}'` : name;
 
 /** `x:1x3x8` and `x:[1,3,8]`, as both tools write them. */
 function namedShapes(text: string): readonly (readonly [string, string])[] {

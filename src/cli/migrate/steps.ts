@@ -1,3 +1,4 @@
+import { quotedName } from '../../base/options/readers.js';
 import { behaviour, removal } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import {
@@ -8,7 +9,7 @@ import {
 } from '../../formats/precision/formats/index.js';
 import { DLA, editors, QUANTIZED } from '../foreign-flag.js';
 import type { ForeignLine } from './line.js';
-import { openAxes, profilesOf, quotedName } from './profiles.js';
+import { openAxes, profilesOf } from './profiles.js';
 
 /** A line of trtforge before it is written. */
 interface Step {
@@ -341,7 +342,7 @@ function editSteps(line: ForeignLine): readonly Step[] {
         ? { path: 'inspect', args: [model], why: 'inputs, outputs, operators and findings of the model' }
         : { path: 'compare models', args: [model, output], why: 'what differs between the two' },
     ];
-  const halves = has(line, '--fp-to-fp16') || lastValue(line, '--dtype') === 'fp16';
+  const halves = has(line, '--fp-to-fp16') || lastValue(line, '--dtype') === defaultFormat.id;
   const edited = halves ? `${stem(output ?? model)}.fp32.onnx` : output;
   const folds = isSurgeon ? has(line, '--fold-constants') : !has(line, '--skip-constant-folding');
   const [heads, tails] = [cutAt(line, '--inputs'), cutAt(line, '--outputs')];

@@ -1,5 +1,6 @@
 import { type ForeignFlag, rowsOf } from '../../cli/foreign-flag.js';
 import { openAxes, runnableShape } from '../../cli/migrate/profiles.js';
+import { defaultFormat } from '../../formats/precision/formats/index.js';
 
 const only = { verbs: ['edit'] } as const;
 const PROVEN = 'every edit is proven: bit by bit, or to the last rounding of FP32';
@@ -54,7 +55,7 @@ const slimRows: readonly ForeignFlag[] = [
   ...slim.listed('--inputs --outputs', '--extract {value}', CUT, only),
   ...slim.valued('--dtype', '--precision {value}', '`convert` changes types', {
     verbs: ['convert'],
-    values: (value) => (value === 'fp16' ? [value] : null),
+    values: (value) => (value === defaultFormat.id ? [value] : null),
   }),
   ...slim.bare('--save-as-external-data', '--external-data always', OUTSIDE, only),
   ...slim.bare('--model-check', '', PROVEN, only),

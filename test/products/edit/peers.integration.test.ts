@@ -66,8 +66,13 @@ test.each([
     operators: ['MatMul', 'Softmax'],
   },
   {
-    line: 'polygraphy surgeon extract m.onnx --inputs h:0:[2,4]:float32 --outputs y:auto -o out.onnx',
+    line: 'polygraphy surgeon extract m.onnx --inputs x:[2,4]:float32 --outputs h:0:auto -o out.onnx',
     shape: [2, 4],
+    outputs: ['h:0'],
+    operators: ['MatMul'],
+  },
+  {
+    line: 'polygraphy surgeon extract m.onnx --inputs h:0:auto:auto --outputs y:auto -o out.onnx',
     outputs: ['y'],
     operators: ['Relu'],
   },
