@@ -6,9 +6,9 @@ import type { NamedTensors } from '../../src/formats/tensor/tensor.js';
 
 /**
  * ONNX Runtime on the CPU in this process: for thousands of small models, of which each would else be a child process. A file that was opened once stays open,
- * until `forget`: files must not change. Inputs and outputs of 16 bits are not taken.
+ * until `forget`: files must not change. Inputs and outputs of 16 bits are not taken. `isPlain`: nodes run one by one as they stand.
  */
-export function inProcessBackEnd(): BackEnd & { readonly forget: (path: string) => void } {
+export function inProcessBackEnd(isPlain = false): BackEnd & { readonly forget: (path: string) => void } {
   const open = new Map<string, Promise<OpenedModel>>();
   return {
     id: 'onnxruntime-cpu',
@@ -17,7 +17,7 @@ export function inProcessBackEnd(): BackEnd & { readonly forget: (path: string) 
     provider: 'cpu',
     honours: new Set(['threads']),
     open: (path) => {
-      const opened = open.get(path) ?? openModel(path);
+      const opened = open.get(path) ?? openModel(path, isPlain);
       open.set(path, opened);
       return opened;
     },
@@ -25,10 +25,18 @@ export function inProcessBackEnd(): BackEnd & { readonly forget: (path: string) 
   };
 }
 
-async function openModel(path: string): Promise<OpenedModel> {
+async function openModel(path: string, isPlain: boolean): Promise<OpenedModel> {
   const { inputs, outputs, rounding, arithmetic, isFloat8, ...prepared } = await prepareModel(path, path, {});
   const { path: modelPath, weightsFolder } = prepared;
-  const request = { kind: 'open', modelPath, weightsFolder, threads: 1, isFloat8, native: null } as const;
+  const request = {
+    kind: 'open',
+    modelPath,
+    weightsFolder,
+    threads: 1,
+    isFloat8,
+    isPlain,
+    native: null,
+  } as const;
   const model = await openNodeModel(request).finally(() => prepared.discard());
   const run = async (tensors: NamedTensors) => {
     checkInputs(inputs, tensors);

@@ -12,6 +12,8 @@ import {
 import { onnxRuntimeCpu, onnxRuntimeCuda, onnxRuntimeTensorrt } from './onnxruntime/back-ends.js';
 import { tensorrt } from './tensorrt/back-end.js';
 
+export { onnxRuntimePlain } from './onnxruntime/back-ends.js';
+
 /** Every back end; of those that take the same kind of file the first is the default. */
 export const backEnds: readonly BackEnd[] = [tensorrt, onnxRuntimeCpu, onnxRuntimeCuda, onnxRuntimeTensorrt];
 

@@ -6,7 +6,8 @@ import { moveInto } from '../../base/files/publish.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { assertMayReplace, assertNotInput, protectingInputs } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { ignoreEvents, inPhase, type WorkContext } from '../../events.js';
+import { onnxRuntimePlain } from '../../engines/runtime/open-session.js';
+import { ignoreEvents, inPhase } from '../../events.js';
 import { assertWellTyped, opsetsOf } from '../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../formats/onnx/external-data.js';
 import { visitTensors } from '../../formats/onnx/graph.js';
@@ -16,7 +17,7 @@ import { inferShapes } from '../../formats/onnx/shapes/infer.js';
 import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import { rejectWrappedEngine } from '../../formats/onnx/wrapped-engine.js';
 import { type WriteOptions, writeModel } from '../../formats/onnx/write.js';
-import { Editing, type Link } from './editing.js';
+import { type EditContext, Editing, type Link } from './editing.js';
 import { type ProofRequest, prove } from './proof.js';
 import type { EditProof, EditResult } from './result.js';
 import type { Step } from './steps/steps.js';
@@ -34,7 +35,7 @@ export interface EditRequest extends ProofRequest {
  * Applies steps to a model in their order, proves that what is left computes what the original does, and only then writes it. Weights are streamed. Throws
  * TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE, TF_ONNX_GRAPH_INVALID, TF_CANCELLED, and what opening, running and writing models throw.
  */
-export async function editOnnx(request: EditRequest, context: WorkContext = {}): Promise<EditResult> {
+export async function editOnnx(request: EditRequest, context: EditContext = {}): Promise<EditResult> {
   return protectingInputs([request.model], () =>
     editModel(request.model, (model) => edited(model, request, context)),
   );
@@ -43,7 +44,7 @@ export async function editOnnx(request: EditRequest, context: WorkContext = {}):
 async function edited(
   model: OnnxModel,
   request: EditRequest,
-  { emit = ignoreEvents, signal }: WorkContext,
+  { emit = ignoreEvents, signal, backEnds = [onnxRuntimePlain] }: EditContext,
 ): Promise<EditResult> {
   const started = performance.now();
   const { model: path, output, steps } = request;
@@ -59,7 +60,12 @@ async function edited(
     const done: EditResult['steps'] = [];
     for (const step of steps) {
       throwIfCancelled(signal, 'editing the model');
-      const did = await inPhase('edit', emit, async () => step.apply(editing, { emit, signal }), step.text);
+      const did = await inPhase(
+        'edit',
+        emit,
+        async () => step.apply(editing, { emit, signal, backEnds }),
+        step.text,
+      );
       done.push({ step: step.text, did, promised: step.promise });
     }
     const changed = done.some(({ did }) => did !== null);
@@ -78,7 +84,11 @@ async function edited(
     );
     const proof: EditProof = changed
       ? await inPhase('prove', emit, () =>
-          prove({ original: path, edited: candidate, editing, promised, work }, request, { emit, signal }),
+          prove({ original: path, edited: candidate, editing, promised, work }, request, {
+            emit,
+            signal,
+            backEnds,
+          }),
         )
       : unchanged(editing);
     const isKept =

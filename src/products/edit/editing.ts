@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { openFile } from '../../base/files/byte-source.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
+import type { BackEnd } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
 import { definedNames, visitGraphs } from '../../formats/onnx/graph.js';
 import type { OnnxModel } from '../../formats/onnx/model.js';
 import {
@@ -17,6 +19,12 @@ import type { WeightStream } from '../../formats/onnx/weight.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
 
+/** What steps and proofs run with: progress, cancellation, and what runs models. */
+export interface EditContext extends WorkContext {
+  /** Default: ONNX Runtime on the CPU, node by node. */
+  readonly backEnds?: readonly BackEnd[];
+}
+
 /** What an input or an output of the edited model is in the original. */
 export interface Link {
   /** The value of the original; null where it has none. */
@@ -28,21 +36,26 @@ export interface Link {
 /** A model while it is edited, and how its inputs and outputs follow from the original's. */
 export class Editing {
   readonly model: OnnxModel;
-  /** A folder for files that are not kept. */
-  readonly work: string;
+  readonly #work: string;
+  #files = 0;
   /** Values of new weights that are too large for memory, by their tensors. */
   readonly streams = new Map<TensorProto, WeightStream>();
   readonly inputs: Map<string, Link>;
   readonly outputs: Map<string, Link>;
-  /** Sizes that open dimensions of the original's inputs were set to. */
-  readonly sizes: { readonly input: string; readonly axis: number; readonly size: number }[] = [];
+  /** Sizes that open dimensions were set to: of a value of the original, by place and by name. */
+  readonly sizes: {
+    readonly input: string | null;
+    readonly axis: number;
+    readonly symbol: string | null;
+    readonly size: number;
+  }[] = [];
   /** Values of the original under other names. */
   readonly #renamed = new Map<string, string>();
   readonly #original: ReadonlySet<string>;
 
   constructor(model: OnnxModel, work: string) {
     this.model = model;
-    this.work = work;
+    this.#work = work;
     const linked = (values: readonly { readonly name: string }[]) =>
       new Map(values.map(({ name }) => [name, { source: name }]));
     this.inputs = linked(feedInputs(this.graph));
@@ -78,12 +91,17 @@ export class Editing {
     return new Set([...visitGraphs(this.model.proto)].flatMap((view) => [...definedNames(view)]));
   }
 
+  /** A path for a file that is not kept. */
+  file(what: string): string {
+    return join(this.#work, `${what}-${this.#files++}`);
+  }
+
   /** A new weight. Large values go into a file. */
   storeWeight(name: string, { dtype, shape, bytes }: Tensor): string {
     const tensor = create(TensorProtoSchema, { name, dims: shape.map(BigInt), dataType: dtypes[dtype].onnx });
     if (bytes.length <= IN_MEMORY) tensor.rawData = new Uint8Array(bytes);
     else {
-      const path = join(this.work, `weight-${this.streams.size}`);
+      const path = this.file('weight');
       writeFileSync(path, bytes);
       this.streams.set(tensor, { dtype, byteLength: bytes.length, chunks: (size) => chunksOf(path, size) });
     }

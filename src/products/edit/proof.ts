@@ -1,11 +1,7 @@
 import { join } from 'node:path';
 import { closing } from '../../base/files/byte-source.js';
-import type { Profile } from '../../engines/profiles/profile.js';
-import { inDtype } from '../../engines/run/inputs.js';
-import { onnxRuntimePlain } from '../../engines/runtime/onnxruntime/back-ends.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
-import type { WorkContext } from '../../events.js';
 import { editModel, viewModel } from '../../formats/onnx/model.js';
 import { type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import { addOutputs, borderValues } from '../../formats/onnx/subgraph.js';
@@ -14,16 +10,16 @@ import { writeModel } from '../../formats/onnx/write.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values, tensorFrom } from '../../formats/tensor/values.js';
+import { float32Values, floatTensor, integerTensor, tensorFrom } from '../../formats/tensor/values.js';
 import { judgeRuns, type RunsJudgement } from '../../quality/verify/judge-runs.js';
 import type { OwnNoise } from '../../quality/verify/judged.js';
 import { worst } from '../../quality/verify/outcome.js';
 import { OwnNoises } from '../../quality/verify/own-noise.js';
 import { reachingOutputs } from '../../quality/verify/reached-by.js';
 import { unrepeatable } from '../../quality/verify/repeatable.js';
-import type { VerifyContext, VerifyRequest } from '../../quality/verify/request.js';
+import type { VerifyRequest } from '../../quality/verify/request.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../quality/verify/sample-runs.js';
-import type { Editing, Link } from './editing.js';
+import type { EditContext, Editing, Link } from './editing.js';
 import type { EditProof } from './result.js';
 import type { Promised } from './steps/steps.js';
 
@@ -42,23 +38,18 @@ interface Proven {
 }
 
 /** What means that this machine cannot run a model, and no fault of it. */
-const cannotRun: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+const cannotRun: readonly ErrorCode[] = [
   'TF_ONNXRUNTIME_FAILED',
   'TF_ONNXRUNTIME_MISSING',
   'TF_CHILD_DIED',
   'TF_SESSION_BINDING',
-]);
+];
 
 /**
  * Runs the original and the edited model node by node on the same inputs, and compares every output that the original has: bit by bit, and where they differ and
  * the steps allow it by the rules of `verify` for FP32. Values inside the original, at a cut, are its outputs for that. Throws what reading samples and opening throw, TF_CANCELLED.
  */
-export async function prove(
-  proven: Proven,
-  request: ProofRequest,
-  { emit, signal }: WorkContext,
-): Promise<EditProof> {
-  const context = { emit, signal, backEnds: [onnxRuntimePlain] };
+export async function prove(proven: Proven, request: ProofRequest, context: EditContext): Promise<EditProof> {
   const { edited, editing, promised } = proven;
   const linked = [...editing.outputs].filter(([, { source }]) => source !== null);
   const unproven = [...editing.outputs.keys()].filter((name) => !linked.some(([each]) => each === name));
@@ -71,7 +62,7 @@ export async function prove(
   const lost = [...editing.inputs].find(([, { source }]) => source === null);
   if (lost !== undefined) return inconclusive(`Input ${lost[0]} is no value of the original.`);
   if (linked.length === 0) return inconclusive('No output has an original.');
-  const asked = { ...request, ...(await referenceOf(proven, request, signal)), candidate: edited };
+  const asked = { ...request, ...(await referenceOf(proven, request, context.signal)), candidate: edited };
   let runs: SampleRuns;
   let reference: ReferenceRun;
   try {
@@ -85,7 +76,7 @@ export async function prove(
   try {
     candidate = await candidateRun(edited, reference, editing.inputs, named, request.threads, context);
   } catch (error) {
-    if (!isUnable(error)) throw error;
+    if (!isUnable(error, 'TF_SESSION_INPUT')) throw error;
     const reasons = [`The edited model does not run, as the original does: ${error.message}`];
     return { ...none, outcome: error.code === 'TF_ONNXRUNTIME_FAILED' ? 'fail' : 'inconclusive', reasons };
   }
@@ -107,9 +98,10 @@ export async function prove(
   const outputs = linked.map(([name, link]): EditProof['outputs'][number] => {
     const was = link.source!;
     const judged = judgement.judged.find(({ output }) => output.name === was)?.output;
-    const equal = !differing.has(was) ? 'bits' : judged && judged.outcome !== 'fail' ? 'rounding' : null;
+    const equal = !differing.has(was) ? 'bits' : judged?.outcome === 'pass' ? 'rounding' : null;
     const isKept = equal === 'bits' || (equal === 'rounding' && promised === 'rounding');
-    const outcome = isKept ? 'pass' : doubts.has(was) ? 'inconclusive' : 'fail';
+    const isOpen = doubts.has(was) || judged?.outcome === 'inconclusive';
+    const outcome = isKept ? 'pass' : isOpen ? 'inconclusive' : 'fail';
     const error = judged?.statistics.find((statistic) => statistic.name === 'max')?.amount;
     return { name, was, outcome, equal, largestError: equal === 'bits' ? 0 : (error ?? null) };
   });
@@ -125,7 +117,7 @@ export async function prove(
     reasons: [
       ...doubts.values(),
       ...judgement.broken.flatMap(({ name, reason }) => (doubts.has(name) ? [] : reason)),
-      ...judgement.judged.flatMap(({ output }) => (output.outcome === 'fail' ? output.reasons : [])),
+      ...judgement.judged.flatMap(({ output }) => (output.outcome === 'pass' ? [] : output.reasons)),
       ...outputs.flatMap(({ name, outcome, equal }) =>
         outcome === 'fail' && equal === 'rounding'
           ? [`${name} is equal to rounding only, and these steps promise every bit.`]
@@ -151,9 +143,12 @@ async function referenceOf(
     ...new Set(links.flatMap(({ source }) => (source === null || own.has(source) ? [] : source))),
   ];
   const sized = inputs.flatMap(({ name, shape }) => {
-    const sizes = editing.sizes.filter(({ input }) => input === name);
-    if (sizes.length === 0 || shape === null) return [];
-    return [[name, shape.map((dim, axis) => sizes.find((each) => each.axis === axis)?.size ?? dim)] as const];
+    const sizeOf = (dim: number | string | null, axis: number) =>
+      editing.sizes.find((each) => (each.input === name && each.axis === axis) || each.symbol === (dim ?? ''))
+        ?.size;
+    const fixed =
+      shape?.map((dim, axis) => (typeof dim === 'number' ? dim : (sizeOf(dim, axis) ?? dim))) ?? [];
+    return fixed.join() === shape?.join() ? [] : [[name, fixed] as const];
   });
   const isWhole = (shape: readonly unknown[]): shape is readonly number[] =>
     shape.every((size) => typeof size === 'number');
@@ -183,14 +178,13 @@ async function referenceOf(
 }
 
 type Links = ReadonlyMap<string, Link>;
-type ProofContext = WorkContext & Pick<VerifyContext, 'backEnds'>;
 const quietly = () => {};
 
 /** Runs the original: at the sizes that are requested or guessed, then at others of its open dimensions too; and on values that the types of the edited model have. */
-async function ran(request: VerifyRequest, inputs: Links, context: ProofContext) {
+async function ran(request: VerifyRequest, inputs: Links, context: EditContext) {
   let runs = new SampleRuns(request, context);
   let reference = await runs.reference(quietly);
-  const profile = request.data === undefined ? otherSizes(request.reference, reference) : undefined;
+  const profile = request.data === undefined ? otherSizes(request, reference) : undefined;
   if (profile !== undefined) {
     runs = new SampleRuns({ ...request, profiles: [profile] }, context);
     reference = await runs.reference(quietly);
@@ -228,13 +222,23 @@ function asCodes(tensor: Tensor): Tensor {
       );
 }
 
-const inType = (tensor: Tensor, dtype: Dtype | undefined): Tensor =>
-  dtype === undefined ? tensor : inDtype({ name: '', dtype, shape: null }, tensor, 'the original');
+function inType(tensor: Tensor, dtype: Dtype | undefined): Tensor {
+  if (dtype === undefined || dtype === tensor.dtype) return tensor;
+  const values = float32Values(tensor);
+  return dtype === 'uint8'
+    ? integerTensor(dtype, tensor.shape, values)
+    : floatTensor(dtype as 'float16' | 'float32', tensor.shape, values);
+}
 
 /** Ends around the sizes that ran, where what was folded under them shows: a batch of 1 and of 2, half and twice the size of others, which most strides divide. */
-function otherSizes(path: string, { plan, inputs }: ReferenceRun): Profile | undefined {
+function otherSizes(
+  { reference: path, shapes: stated = new Map() }: VerifyRequest,
+  { plan, inputs }: ReferenceRun,
+) {
   const shapes = new Map(plan.inputs.map(({ name, shape }) => [name, shape]));
-  const open = viewModel(path, (model) => openDimensions(inputs, usesOf(model)));
+  const isFixed = ({ places }: OpenDimension) => places.some(({ input }) => stated.has(input));
+  const all = viewModel(path, (model) => openDimensions(inputs, usesOf(model)));
+  const open = all.filter((dimension) => !isFixed(dimension));
   if (open.length === 0) return undefined;
   const ends = (pick: (size: number, dimension: OpenDimension) => number) => {
     const sized = new Map([...shapes].map(([name, shape]) => [name, [...shape]]));
@@ -248,10 +252,11 @@ function otherSizes(path: string, { plan, inputs }: ReferenceRun): Profile | und
   const min = ends((size, { isBatch }) => (isBatch ? 1 : Math.max(1, size >> 1)));
   const max = ends((size, { isBatch }) => (isBatch ? 2 : 2 * size));
   return Object.fromEntries(
-    [...shapes].map(([name, opt]) => [
-      name,
-      { min: min.get(name)!, opt: [...opt], max: max.get(name)!, values: false },
-    ]),
+    [...shapes].flatMap(([name, opt]) =>
+      stated.has(name)
+        ? []
+        : [[name, { min: min.get(name)!, opt: [...opt], max: max.get(name)!, values: false }]],
+    ),
   );
 }
 
@@ -262,7 +267,7 @@ async function candidateRun(
   links: Links,
   names: ReadonlyMap<string, string>,
   threads: number | undefined,
-  context: ProofContext,
+  context: EditContext,
 ): Promise<SideRun> {
   const { emit, signal, backEnds } = context;
   return closing(await openSession(path, { threads }, { emit, signal }, backEnds), async (session) => {
@@ -271,10 +276,7 @@ async function candidateRun(
       const sample = plan.tensors(at);
       const fed = session.inputs.map((input) => {
         const source = links.get(input.name)!.source!;
-        return [
-          input.name,
-          inDtype(input, sample.get(source) ?? values.get(source)!, 'the original'),
-        ] as const;
+        return [input.name, inType(sample.get(source) ?? values.get(source)!, input.dtype)] as const;
       });
       const own = await session.run(new Map(fed), { signal });
       outputs.push(
@@ -300,5 +302,5 @@ function shapesOf({ plan, outputs }: ReferenceRun): EditProof['shapes'] {
   return [...new Map(all.map((shapes) => [JSON.stringify(shapes), shapes])).values()];
 }
 
-const isUnable = (error: unknown): error is TrtforgeError =>
-  error instanceof TrtforgeError && cannotRun.has(error.code);
+const isUnable = (error: unknown, ...more: readonly ErrorCode[]): error is TrtforgeError =>
+  error instanceof TrtforgeError && [...cannotRun, ...more].includes(error.code);

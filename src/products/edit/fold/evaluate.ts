@@ -1,10 +1,7 @@
 import { rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
-import { onnxRuntimePlain } from '../../../engines/runtime/onnxruntime/back-ends.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { WorkContext } from '../../../events.js';
 import { valueInfo } from '../../../formats/onnx/builder.js';
 import { isOnnxDomain, nodesReached, usedNames } from '../../../formats/onnx/graph.js';
 import { inOrder } from '../../../formats/onnx/node-order.js';
@@ -15,6 +12,7 @@ import { drawsNumbers } from '../../../formats/precision/operator-traits.js';
 import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { isArrayDtype } from '../../../formats/tensor/values.js';
+import type { EditContext } from '../editing.js';
 import { dtypeIs, type Round } from './round.js';
 
 /** What a folded value may have more than the weights that it is made of: a ConstantOfShape or a Tile stays that would grow the file by more. */
@@ -42,7 +40,7 @@ interface Constant {
  * Computes what constants decide on ONNX Runtime, node by node, and stores it as weights. What it cannot compute stays, and is noted in `stuck`. Whether anything
  * changed. Throws TF_CANCELLED, and what writing a model throws.
  */
-export async function evaluate(round: Round, stuck: Set<string>, context: WorkContext): Promise<boolean> {
+export async function evaluate(round: Round, stuck: Set<string>, context: EditContext): Promise<boolean> {
   let isChanged = false;
   const compute = async (some: readonly Constant[]): Promise<void> => {
     if (some.length === 0) return;
@@ -120,10 +118,10 @@ function canCompute({ opType, domain, attribute }: NodeProto): boolean {
 async function valuesOf(
   { editing, before }: Round,
   constants: readonly Constant[],
-  { emit, signal }: WorkContext,
+  { emit, signal, backEnds }: EditContext,
 ): Promise<NamedTensors> {
-  const { model, graph, work, streams } = editing;
-  const path = join(work, 'constants.onnx');
+  const { model, graph, streams } = editing;
+  const path = editing.file('constants');
   const wanted = nodesReached(
     constants.map((constant) => constant.node),
     before,
@@ -140,7 +138,7 @@ async function valuesOf(
   };
   try {
     await writeModel({ ...model, proto }, path, { replacements: streams, signal }, emit);
-    await using session = await openSession(path, {}, { emit, signal }, [onnxRuntimePlain]);
+    await using session = await openSession(path, {}, { emit, signal }, backEnds);
     return await session.run(new Map(), { signal });
   } finally {
     for (const file of [path, `${path}.data`]) rmSync(file, { force: true });

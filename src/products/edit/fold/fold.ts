@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { plural } from '../../../base/text/quantity.js';
-import type { WorkContext } from '../../../events.js';
 import { definedNames, isOnnxDomain } from '../../../formats/onnx/graph.js';
 import { attributeOf } from '../../../formats/onnx/node-types.js';
 import {
@@ -13,8 +12,8 @@ import {
 import { isNumber } from '../../../formats/onnx/shapes/size.js';
 import { drawsNumbers } from '../../../formats/precision/operator-traits.js';
 import { type IntegerDtype, integerTensor, isIntegerDtype } from '../../../formats/tensor/values.js';
-import { type Done, type Editing, redirect } from '../editing.js';
-import { dropDead } from '../steps/graph.js';
+import { dropDead } from '../dead.js';
+import { type Done, type EditContext, type Editing, redirect } from '../editing.js';
 import { evaluate } from './evaluate.js';
 import { dtypeIs, Round } from './round.js';
 import { type Rewrite, rules } from './rules.js';
@@ -26,7 +25,7 @@ const MOST_ROUNDS = 200;
  * Computes what is constant once, on ONNX Runtime, with sizes that shapes decide; leaves nodes out that do nothing, merges those that others can do, and takes one
  * of several that are the same. Throws TF_CANCELLED, and what writing models throws.
  */
-export async function fold(editing: Editing, context: WorkContext): Promise<Done> {
+export async function fold(editing: Editing, context: EditContext): Promise<Done> {
   const { graph } = editing;
   const before = graph.node.length;
   const stuck = new Set<string>();

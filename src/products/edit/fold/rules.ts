@@ -24,7 +24,7 @@ const neutral =
     return kept !== undefined && round.isSameShape(kept, node.output[0]) ? { alias: kept } : undefined;
   };
 
-const either: Rule = (node) => (node.input.filter(isPassed).length === 1 ? input(node) : undefined);
+const single: Rule = (node) => (node.input.filter(isPassed).length === 1 ? input(node) : undefined);
 
 const cast: Rule = (node, round) => {
   const [from, to] = [round.types.get(node.input[0] ?? ''), round.types.get(node.output[0] ?? '')];
@@ -259,7 +259,7 @@ const padded: Rule = (node, round) => {
   };
 };
 
-const either2 =
+const firstOf =
   (...rules: readonly Rule[]): Rule =>
   (node, round) => {
     for (const rule of rules) {
@@ -285,14 +285,14 @@ export const rules: Readonly<Record<string, Rule>> = {
   Slice: slice,
   Pad: pad,
   Concat: concat,
-  Sum: either,
-  Max: either,
-  Min: either,
-  Mean: either,
-  Add: either2(neutral(0, 0, 1), intoConvolution, intoGemm),
-  Sub: either2(neutral(0, 1), intoConvolution),
-  Mul: either2(neutral(1, 0, 1), intoConvolution),
-  Div: either2(neutral(1, 1), intoConvolution),
+  Sum: single,
+  Max: single,
+  Min: single,
+  Mean: single,
+  Add: firstOf(neutral(0, 0, 1), intoConvolution, intoGemm),
+  Sub: firstOf(neutral(0, 1), intoConvolution),
+  Mul: firstOf(neutral(1, 0, 1), intoConvolution),
+  Div: firstOf(neutral(1, 1), intoConvolution),
   Pow: neutral(1, 1),
   BatchNormalization: intoConvolution,
   Conv: padded,

@@ -5,8 +5,8 @@ import { addOutputs, type BorderValue, borderValues, keepPart } from '../../../f
 import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { integerAttribute } from '../../../formats/precision/raise-opset.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
+import { dropDead } from '../dead.js';
 import { type Done, type Editing, impossible, redirect } from '../editing.js';
-import { dropDead } from './graph.js';
 
 /** Renames an input or an output. Throws TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE. */
 export function renameValue(editing: Editing, [from, to]: readonly [string, string]): Done {

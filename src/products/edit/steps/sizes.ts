@@ -69,7 +69,8 @@ export function setSize(editing: Editing, { dimension, becomes }: AskedSize): Do
   const places = isShared ? axes.filter(({ dim }) => changed.includes(dim)) : [first];
   for (const dim of changed) dim.value = { ...value };
   if (typeof becomes === 'number')
-    for (const { input, axis } of places) editing.sizes.push({ input, axis, size: becomes });
+    for (const { input, axis } of places)
+      editing.sizes.push({ input: editing.inputs.get(input)?.source ?? null, axis, symbol, size: becomes });
   forgetShapes(editing);
   return `${isShared ? symbol : `${first.input}:${first.axis}`} = ${becomes}`;
 }

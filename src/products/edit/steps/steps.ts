@@ -2,10 +2,9 @@ import { splitNames } from '../../../base/options/readers.js';
 import { flag, longName, option } from '../../../cli/option.js';
 import { integer } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { WorkContext } from '../../../events.js';
-import type { Done, Editing } from '../editing.js';
+import { dropDead } from '../dead.js';
+import type { Done, EditContext, Editing } from '../editing.js';
 import { fold } from '../fold/fold.js';
-import { dropDead, inline, setIr, setOpset } from './graph.js';
 import {
   type AskedCut,
   type AskedType,
@@ -16,6 +15,7 @@ import {
   renameValue,
 } from './interface.js';
 import { type AskedSize, renameSize, setSize } from './sizes.js';
+import { inline, setIr, setOpset } from './versions.js';
 
 /** What outputs of the edited model are beside the original's: bit by bit, or to the last rounding of FP32. */
 export type Promised = 'bits' | 'rounding';
@@ -24,10 +24,10 @@ export type Promised = 'bits' | 'rounding';
 export interface Step {
   readonly text: string;
   readonly promise: Promised;
-  readonly apply: (editing: Editing, context: WorkContext) => Done | Promise<Done>;
+  readonly apply: (editing: Editing, context: EditContext) => Done | Promise<Done>;
 }
 
-type Apply<A> = (editing: Editing, asked: A, context: WorkContext) => Done | Promise<Done>;
+type Apply<A> = (editing: Editing, asked: A, context: EditContext) => Done | Promise<Done>;
 
 /** A step without a value. */
 const plain = (flags: string, describe: string, promise: Promised, apply: Apply<undefined>) => ({

@@ -1,0 +1,310 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, it } from 'vitest';
+import {
+  type AttributeValue,
+  attribute as a,
+  GraphBuilder,
+  type ModelSpec,
+} from '../../../src/formats/onnx/index.js';
+import { viewModel } from '../../../src/formats/onnx/model.js';
+import type { Tensor } from '../../../src/formats/tensor/tensor.js';
+import { integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { editOnnx } from '../../../src/products/edit/edit.js';
+import { stepsOf } from '../../../src/products/edit/steps/steps.js';
+import { castTo, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { inProcessBackEnd } from '../../support/in-process-back-end.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-fold-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let count = 0;
+
+const noise = (...shape: number[]) =>
+  tensorFrom(
+    'float32',
+    shape,
+    Float32Array.from({ length: shape.reduce((x, y) => x * y, 1) }, (_, at) => Math.sin(3 * at + 1)),
+  );
+const bool = (value: number) => ({ ...integerTensor('uint8', [], [value]), dtype: 'bool' as const });
+
+type Build = (g: GraphBuilder) => void;
+interface Case {
+  readonly name: string;
+  readonly build: Build;
+  /** Operators that are left. */
+  readonly left: readonly string[];
+  readonly spec?: ModelSpec;
+}
+
+/** A chain of nodes from x to y. */
+const chain =
+  (
+    shape: readonly (number | string)[],
+    ...steps: readonly (readonly [
+      op: string,
+      inputs?: readonly string[],
+      attributes?: Record<string, AttributeValue>,
+    ])[]
+  ): Build =>
+  (g) => {
+    g.input('x', 'float32', shape);
+    let at = 'x';
+    for (const [index, [op, inputs = [], attributes = {}]] of steps.entries()) {
+      const next = index === steps.length - 1 ? 'y' : `v${index}`;
+      g.node(op, { inputs: [at, ...inputs], outputs: [next], attributes });
+      at = next;
+    }
+    g.output('y', 'float32', null);
+  };
+const having =
+  (constants: Readonly<Record<string, Tensor>>, build: Build): Build =>
+  (g) => {
+    for (const [name, value] of Object.entries(constants)) g.initializer(name, value);
+    build(g);
+  };
+const ends = ['Relu'] as const;
+const perm = (...axes: number[]) => ({ perm: a.ints(axes) });
+const image = ['n', 2, 6, 6];
+const conv = {
+  w: noise(3, 2, 3, 3),
+  b: noise(3),
+  c: noise(1, 3, 1, 1),
+  one: noise(1),
+  wide: noise(1, 3, 1, 4),
+  row: noise(4),
+};
+const plane = { m: noise(4, 5), bias: noise(5), column: noise(1, 5), tall: noise(7, 5) };
+
+const cases: readonly Case[] = [
+  {
+    name: 'Identity and its like between nodes',
+    build: chain([2, 3], ends, ['Identity'], ['Dropout'], ends),
+    left: ['Relu', 'Relu'],
+  },
+  { name: 'Identity from input to output stays', build: chain([2, 3], ['Identity']), left: ['Identity'] },
+  { name: 'Identity to an output gives its name', build: chain([2, 3], ends, ['Identity']), left: ['Relu'] },
+  {
+    name: 'a transposition back',
+    build: chain([2, 3, 4], ends, ['Transpose', [], perm(1, 2, 0)], ['Transpose', [], perm(2, 0, 1)], ends),
+    left: ['Relu', 'Relu'],
+  },
+  {
+    name: 'two transpositions',
+    build: chain([2, 3, 4], ends, ['Transpose', [], perm(1, 2, 0)], ['Transpose', [], perm(1, 2, 0)], ends),
+    left: ['Relu', 'Transpose', 'Relu'],
+  },
+  {
+    name: 'a cast to the type it is',
+    build: chain([2], ends, ['Cast', [], castTo('float32')], ends),
+    left: ['Relu', 'Relu'],
+  },
+  {
+    name: 'a cast that widens, and back',
+    build: chain([2], ends, ['Cast', [], castTo('float64')], ['Cast', [], castTo('float32')], ends),
+    left: ['Relu', 'Relu'],
+  },
+  {
+    name: 'a cast that narrows, and back, stays',
+    build: chain([2], ends, ['Cast', [], castTo('int32')], ['Cast', [], castTo('float32')], ends),
+    left: ['Relu', 'Cast', 'Cast', 'Relu'],
+  },
+  {
+    name: 'a reshape of a reshape',
+    build: having(
+      { s: ids([2], [6, 4]), t: ids([3], [4, 3, 2]) },
+      chain([2, 3, 4], ends, ['Reshape', ['s']], ['Reshape', ['t']], ends),
+    ),
+    left: ['Relu', 'Reshape', 'Relu'],
+  },
+  {
+    name: 'a reshape to the shape it is',
+    build: having({ s: ids([2], [2, -1]) }, chain([2, 12], ends, ['Reshape', ['s']], ends)),
+    left: ['Relu', 'Relu'],
+  },
+  {
+    name: 'a slice of everything',
+    build: having(
+      { from: ids([1], [0]), to: ids([1], [99]) },
+      chain([4, 4], ends, ['Slice', ['from', 'to']], ends),
+    ),
+    left: ['Relu', 'Relu'],
+  },
+  {
+    name: 'a slice in reverse stays',
+    build: having(
+      { from: ids([1], [-1]), to: ids([1], [-99]), axis: ids([1], [0]), step: ids([1], [-1]) },
+      chain([4, 4], ends, ['Slice', ['from', 'to', 'axis', 'step']], ends),
+    ),
+    left: ['Relu', 'Slice', 'Relu'],
+  },
+  {
+    name: 'a padding that moves stays',
+    build: having({ p: ids([2], [1, -1]) }, chain([4], ends, ['Pad', ['p']], ends)),
+    left: ['Relu', 'Pad', 'Relu'],
+  },
+  {
+    name: 'a padding before a convolution',
+    build: having(
+      { ...conv, p: ids([8], [0, 0, 1, 2, 0, 0, 1, 0]) },
+      chain(image, ['Pad', ['p']], ['Conv', ['w', 'b']]),
+    ),
+    left: ['Conv'],
+  },
+  {
+    name: 'a padding of channels stays',
+    build: having(
+      { ...conv, p: ids([8], [0, 1, 1, 1, 0, 0, 1, 1]) },
+      chain(['n', 1, 6, 6], ['Pad', ['p']], ['Conv', ['w']]),
+    ),
+    left: ['Pad', 'Conv'],
+  },
+  {
+    name: 'scales and shifts behind a convolution',
+    build: having(
+      conv,
+      chain(image, ['Conv', ['w', 'b']], ['Mul', ['c']], ['Add', ['c']], ['Sub', ['one']], ['Div', ['c']]),
+    ),
+    left: ['Conv'],
+  },
+  {
+    name: 'a shift of places behind a convolution stays',
+    build: having(conv, chain(image, ['Conv', ['w']], ['Add', ['wide']])),
+    left: ['Conv', 'Add'],
+  },
+  {
+    name: 'a shift of columns behind a convolution stays',
+    build: having(conv, chain(image, ['Conv', ['w']], ['Add', ['row']])),
+    left: ['Conv', 'Add'],
+  },
+  {
+    name: 'a product and its bias',
+    build: having(plane, chain(['n', 4], ['MatMul', ['m']], ['Add', ['bias']])),
+    left: ['Gemm'],
+  },
+  {
+    name: 'a bias of a row for each item stays',
+    build: having(plane, chain([1, 4], ['MatMul', ['m']], ['Add', ['tall']])),
+    left: ['MatMul', 'Add'],
+  },
+  {
+    name: 'a mean that keeps its axis',
+    build: having(
+      { at: ids([1], [1]) },
+      chain([2, 3, 4], ['ReduceMean', [], { axes: a.ints([1]), keepdims: a.int(0) }], ['Unsqueeze', ['at']]),
+    ),
+    left: ['ReduceMean'],
+  },
+  {
+    name: 'nothing added, multiplied by one',
+    build: having(
+      {
+        zero: tensorFrom('float32', [], Float32Array.of(0)),
+        one: tensorFrom('float32', [1], Float32Array.of(1)),
+      },
+      chain([2, 3], ends, ['Add', ['zero']], ['Div', ['one']], ends),
+    ),
+    left: ['Relu', 'Relu'],
+  },
+  {
+    name: 'one that broadcasts stays',
+    build: having(
+      { ones: tensorFrom('float32', [2, 1], Float32Array.of(1, 1)) },
+      chain([3], ends, ['Mul', ['ones']], ends),
+    ),
+    left: ['Relu', 'Mul', 'Relu'],
+  },
+  {
+    name: 'what constants make, with sizes',
+    build: (g) => {
+      g.input('x', 'float32', ['n', 3, 4]);
+      g.node('Shape', { inputs: ['x'], outputs: ['s'] });
+      g.initializer('last', ids([1], [2]));
+      g.node('Gather', { inputs: ['s', 'last'], outputs: ['size'] });
+      g.node('Cast', { inputs: ['size'], outputs: ['f'], attributes: castTo('float32') });
+      g.node('Sqrt', { inputs: ['f'], outputs: ['root'] });
+      g.node('Div', { inputs: ['x', 'root'], outputs: ['y'] });
+      g.output('y', 'float32', null);
+    },
+    left: ['Div'],
+  },
+  {
+    name: 'a branch whose condition is constant',
+    build: (g) => {
+      const [yes, no] = ['Relu', 'Neg'].map((op) => {
+        const body = new GraphBuilder(op);
+        body.node(op, { inputs: ['x'], outputs: ['inner'] });
+        body.output('inner', 'float32', null);
+        return body;
+      });
+      g.input('x', 'float32', [3]);
+      g.initializer('condition', bool(0));
+      g.node('If', {
+        inputs: ['condition'],
+        outputs: ['y'],
+        attributes: { then_branch: a.body(yes!), else_branch: a.body(no!) },
+      });
+      g.output('y', 'float32', null);
+    },
+    left: ['Neg'],
+  },
+  {
+    name: 'the same twice, and random numbers twice',
+    build: (g) => {
+      g.input('x', 'float32', [3]);
+      for (const name of ['p', 'q']) g.node('Exp', { inputs: ['x'], outputs: [name] });
+      for (const name of ['r', 's'])
+        g.node('RandomNormalLike', { inputs: ['x'], outputs: [name], attributes: { seed: a.float(1) } });
+      g.node('Add', { inputs: ['p', 'q'], outputs: ['y'] });
+      g.node('Add', { inputs: ['r', 's'], outputs: ['z'] });
+      g.output('y', 'float32', null);
+      g.output('z', 'float32', null);
+    },
+    left: ['Exp', 'RandomNormalLike', 'RandomNormalLike', 'Add', 'Add'],
+  },
+  {
+    name: 'a convolution that others read too stays',
+    build: having(conv, (g) => {
+      g.input('x', 'float32', image);
+      g.node('Conv', { inputs: ['x', 'w'], outputs: ['v'] });
+      g.node('Mul', { inputs: ['v', 'c'], outputs: ['y'] });
+      g.output('y', 'float32', null);
+      g.output('v', 'float32', null);
+    }),
+    left: ['Conv', 'Mul'],
+  },
+  {
+    name: 'codes of weights stay codes',
+    build: (g) => {
+      g.input('x', 'float32', ['n', 4]);
+      g.initializer('q', integerTensor('int8', [4, 2], [1, 2, 3, 4, 5, 6, 7, 8]));
+      g.initializer('scale', tensorFrom('float32', [], Float32Array.of(0.5)));
+      g.node('DequantizeLinear', { inputs: ['q', 'scale'], outputs: ['w'] });
+      g.node('MatMul', { inputs: ['x', 'w'], outputs: ['y'] });
+      g.output('y', 'float32', null);
+    },
+    left: ['DequantizeLinear', 'MatMul'],
+  },
+  {
+    name: 'a batch in a shape is no constant',
+    build: (g) => {
+      g.input('x', 'float32', ['n', 4]);
+      g.node('Shape', { inputs: ['x'], outputs: ['s'] });
+      g.node('ConstantOfShape', { inputs: ['s'], outputs: ['zeros'] });
+      g.node('Add', { inputs: ['x', 'zeros'], outputs: ['y'] });
+      g.output('y', 'float32', null);
+    },
+    left: ['Shape', 'ConstantOfShape', 'Add'],
+  },
+];
+
+it.each(cases.map((one) => [one.name, one] as const))('%s', async (_, { build, left, spec }) => {
+  const model = await modelFile(build, spec);
+  const output = join(folder, `${count++}.onnx`);
+  const result = await editOnnx(
+    { model, output, steps: stepsOf({ fold: true }, ['fold']), threads: 1 },
+    { backEnds: [inProcessBackEnd(true)] },
+  );
+  expect(result.proof).toMatchObject({ outcome: 'pass', reasons: [] });
+  expect(viewModel(output, ({ proto }) => proto.graph!.node.map(({ opType }) => opType))).toEqual(left);
+});

@@ -1,0 +1,175 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { TrtforgeError } from '../../../src/errors.js';
+import { editOnnx } from '../../../src/products/edit/edit.js';
+import type { Editing } from '../../../src/products/edit/editing.js';
+import { type Promised, type Step, stepsOf } from '../../../src/products/edit/steps/steps.js';
+import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { writeVariant } from '../../models/kind.js';
+import { kinds } from '../../models/kinds.js';
+import { inProcessBackEnd } from '../../support/in-process-back-end.js';
+import { mutations } from '../../support/mutations.js';
+import { runs } from '../../support/runs.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-edit-proof-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+let count = 0;
+const fresh = () => join(folder, `${count++}.onnx`);
+const fold = () => stepsOf({ fold: true }, ['fold']);
+/** Steps on ONNX Runtime in this process. */
+const edited = (model: string, steps: readonly Step[], output = fresh()) =>
+  editOnnx({ model, output, steps, threads: 1 }, { backEnds: [inProcessBackEnd(true)] });
+
+const network = () =>
+  modelFile((g) => {
+    g.input('x', 'float32', ['batch', 4]);
+    g.initializer(
+      'w',
+      floats(
+        'float32',
+        [4, 4],
+        Array.from({ length: 16 }, (_, at) => Math.sin(at)),
+      ),
+    );
+    g.node('MatMul', { inputs: ['x', 'w'], outputs: ['h'] });
+    g.node('Relu', { inputs: ['h'], outputs: ['r'] });
+    g.initializer('shape', ids([2], [0, 4]));
+    g.node('Reshape', { inputs: ['r', 'shape'], outputs: ['s'] });
+    g.node('Sigmoid', { inputs: ['s'], outputs: ['y'] });
+    g.node('Neg', { inputs: ['s'], outputs: ['z'] });
+    g.output('y', 'float32', ['batch', 4]);
+    g.output('z', 'float32', ['batch', 4]);
+  });
+
+const planted = (promise: Promised, spoil: (editing: Editing) => void): Step => ({
+  text: '--planted',
+  promise,
+  apply: (editing) => {
+    spoil(editing);
+    return 'spoiled';
+  },
+});
+const weight = (change: (values: Float32Array) => void) => (editing: Editing) => {
+  const tensor = editing.graph.initializer.find(({ name }) => name === 'w')!;
+  const bytes = new Uint8Array(tensor.rawData);
+  change(new Float32Array(bytes.buffer));
+  tensor.rawData = bytes;
+};
+const node =
+  (operator: string, change: (found: Editing['graph']['node'][number]) => void) => (editing: Editing) =>
+    change(editing.graph.node.find(({ opType }) => opType === operator)!);
+
+describe('a step that is wrong leaves no file', () => {
+  it.each<[string, Promised, (editing: Editing) => void]>([
+    ['the last bit of one weight', 'bits', weight((values) => new Uint32Array(values.buffer)[5]!++)],
+    ['one weight by a thousandth', 'rounding', weight((values) => (values[5]! += 1e-3))],
+    ['another activation', 'rounding', node('Relu', (relu) => (relu.opType = 'Elu'))],
+    [
+      'outputs that are swapped',
+      'bits',
+      (editing) => {
+        const [y, z] = editing.graph.node.slice(-2);
+        [y!.output, z!.output] = [z!.output, y!.output];
+      },
+    ],
+    [
+      'a batch that is stored',
+      'bits',
+      (editing) => {
+        const shape = editing.graph.initializer.find(({ name }) => name === 'shape')!;
+        shape.rawData = new Uint8Array(BigInt64Array.of(8n, 4n).buffer);
+      },
+    ],
+    [
+      'an axis that only a batch of 1 has',
+      'rounding',
+      node('Neg', (neg) => {
+        neg.opType = 'ReduceMean';
+        neg.attribute = [];
+      }),
+    ],
+    ['an operator that does not run', 'rounding', node('Relu', (relu) => (relu.opType = 'Softplus2'))],
+  ])('%s', async (_, promise, spoil) => {
+    const output = fresh();
+    const result = await edited(await network(), [planted(promise, spoil)], output);
+    expect(result).toMatchObject({ output: null, proof: { outcome: 'fail' } });
+    expect(result.proof.reasons).not.toEqual([]);
+    expect(existsSync(output)).toBe(false);
+  });
+
+  it('and what stood there stays', async () => {
+    const output = fresh();
+    await edited(await network(), fold(), output);
+    const before = readFileSync(output);
+    await edited(
+      await network(),
+      [
+        planted(
+          'bits',
+          weight((values) => (values[0] = 9)),
+        ),
+      ],
+      output,
+    );
+    expect(readFileSync(output)).toEqual(before);
+  });
+
+  it('while the same step passes where it spoils nothing', async () => {
+    const nothing = planted('bits', () => {});
+    expect((await edited(await network(), [nothing])).proof).toMatchObject({
+      outcome: 'pass',
+      found: 'bits',
+    });
+  });
+
+  it('a model that draws its numbers is not judged', async () => {
+    const random = await modelFile((g) => {
+      g.input('x', 'float32', [4]);
+      g.node('RandomNormalLike', { inputs: ['x'], outputs: ['r'] });
+      g.node('Add', { inputs: ['x', 'r'], outputs: ['y'] });
+      g.output('y', 'float32', [4]);
+    });
+    const result = await edited(random, [
+      planted(
+        'bits',
+        node('Add', (add) => (add.opType = 'Sub')),
+      ),
+    ]);
+    expect(result).toMatchObject({ output: null, proof: { outcome: 'inconclusive' } });
+  });
+
+  it('an output without an original is listed, and the others decide', async () => {
+    const step = planted('bits', (editing) => {
+      editing.outputs.set('z', { source: null });
+    });
+    expect((await edited(await network(), [step])).proof).toMatchObject({ outcome: 'pass', unproven: ['z'] });
+  });
+});
+
+describe('folding every kind of network', () => {
+  it.each(kinds.map((kind) => [kind.name, kind] as const))('%s: nothing is lost', async (_, kind) => {
+    const model = fresh();
+    await writeVariant(model, kind, 1);
+    const { proof, nodes } = await edited(model, fold());
+    expect(proof).toMatchObject({ outcome: 'pass', reasons: [] });
+    expect(nodes.after).toBeLessThanOrEqual(nodes.before);
+  });
+});
+
+it('any mutation of a model is edited or rejected', async () => {
+  const model = fresh();
+  const original = readFileSync(await network());
+  for (const bytes of mutations(original, runs(600))) {
+    writeFileSync(model, bytes);
+    try {
+      const { proof, output } = await edited(model, [...fold(), ...stepsOf({ dead: true }, ['dead'])]);
+      expect(output === null).toBe(proof.outcome !== 'pass');
+      expect(proof.outcome).not.toBe('fail');
+    } catch (error) {
+      expect(error).toBeInstanceOf(TrtforgeError);
+      expect((error as TrtforgeError).code).not.toBe('TF_INTERNAL');
+    }
+  }
+});
