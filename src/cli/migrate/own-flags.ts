@@ -129,7 +129,7 @@ const flagOf = (arg: string): { readonly flag: string; readonly inline?: string 
   return at < 0 ? { flag: arg } : { flag: arg.slice(0, at), inline: arg.slice(at + 1) };
 };
 
-/** The row whose replacement the verb takes, else one that is for the verb, else the first one; undefined where no row reads the flag as it is written. */
+/** The row whose replacement the verb takes, of several one that names it, else one that is for the verb, else the first one; undefined where no row reads the flag as it is written. */
 function equivalent(
   rows: readonly ForeignFlag[],
   value: string | undefined,
@@ -144,11 +144,9 @@ function equivalent(
     ours: oursFor(row, value ?? '', path, options),
     value: value ?? '',
   }));
-  return (
-    found.find(({ ours }) => ours !== undefined) ??
-    found.find(({ row }) => row.verbs?.includes(path)) ??
-    found[0]
-  );
+  const isNamed = ({ row }: Answered) => row.verbs?.includes(path) === true;
+  const replaced = found.filter(({ ours }) => ours !== undefined);
+  return replaced.find(isNamed) ?? replaced[0] ?? found.find(isNamed) ?? found[0];
 }
 
 async function answer(

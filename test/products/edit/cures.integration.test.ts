@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { shellWords } from '../../../src/cli/migrate/line.js';
 import { attribute, buildModel, GraphBuilder, type ModelSpec } from '../../../src/formats/onnx/builder.js';
 import { inspectModel } from '../../../src/formats/onnx/inspect.js';
+import type { ModelFacts } from '../../../src/formats/onnx/model-facts.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { floatTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
 import type { ExplainResult } from '../../../src/quality/explain/explain.js';
@@ -141,6 +142,16 @@ describe('the line that inspect prints of a finding', () => {
     );
     const { out } = await trtforge(['inspect', path]);
     await runPrinted(out, 'engine inspect');
+  });
+
+  test('an opset that is too new for a target is lowered to one that it knows', async () => {
+    const path = await written('target', product, { opset: 21 });
+    const target = ['--target', 'tensorrt@10.3.0.26:sm_87'];
+    const before = (await trtforge(['inspect', path, ...target, '--json'])).json<ModelFacts>();
+    const [found] = before.findings.filter(({ code }) => code === 'target-unsupported');
+    const edited = await runPrinted(found!.remedy!, 'edit');
+    const after = (await trtforge(['inspect', edited, ...target, '--json'])).json<ModelFacts>();
+    expect(after.findings).toEqual([]);
   });
 
   test('is not printed where an operator is another one in the older opset', async () => {

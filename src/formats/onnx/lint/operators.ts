@@ -12,7 +12,15 @@ import {
 import { compareVersions } from '../../../behaviour/versions.js';
 import { dtypes } from '../../tensor/dtype.js';
 import { editRemedy } from '../edit-remedy.js';
-import { type GraphView, isOnnxDomain, nodeLabel, opsets, qualifiedOpType, visitGraphs } from '../graph.js';
+import {
+  type GraphView,
+  isOnnxDomain,
+  nodeLabel,
+  opsets,
+  qualifiedOpType,
+  visitGraphs,
+  visitNodes,
+} from '../graph.js';
 import { NEWEST_LOADED_IR, neededIrVersion } from '../ir-version.js';
 import type { OnnxModel } from '../model.js';
 import { attributeOf } from '../node-types.js';
@@ -90,10 +98,12 @@ function lintProducts(views: readonly GraphView[], findings: Findings): void {
       findings.add('onnxruntime-crash', `${view.path}/${nodeLabel(node)}`, `${CRASHES_ONNXRUNTIME}.`);
 }
 
-function lintOpsets({ path, proto }: OnnxModel, views: readonly GraphView[], findings: Findings): void {
+function lintOpsets(model: OnnxModel, views: readonly GraphView[], findings: Findings): void {
+  const { path, proto } = model;
   const versions = opsets(proto);
   const opset = versions['ai.onnx'];
-  if (opset !== undefined) lintOpset(opset, findings, loweringRemedy(path, proto, views, opset));
+  const recent = opsetRanges.find(({ version }) => version === operatorLists.recentOpset)?.newest ?? 0;
+  if (opset !== undefined) lintOpset(opset, findings, loweringRemedy(model, recent));
   const needed = neededIrVersion(proto);
   if (proto.irVersion > NEWEST_LOADED_IR)
     findings.add(
@@ -122,19 +132,14 @@ function lintOpsets({ path, proto }: OnnxModel, views: readonly GraphView[], fin
   }
 }
 
-/** How the model gets the newest opset that every recent TensorRT knows, where that changes no operator of it; undefined where it might. */
-function loweringRemedy(
-  path: string,
-  proto: ModelProto,
-  views: readonly GraphView[],
-  opset: number,
-): string | undefined {
-  const to = opsetRanges.find(({ version }) => version === operatorLists.recentOpset)?.newest ?? opset;
+/** The remedy that gives a model an older opset, where that changes no operator of it; undefined where it might. */
+export function loweringRemedy({ path, proto }: OnnxModel, to: number): string | undefined {
+  const opset = opsets(proto)['ai.onnx'] ?? 0;
   const isSame = ({ domain, opType }: NodeProto) => {
     const [now, then] = [opset, to].map((each) => operatorSignature('', opType, each)?.since);
     return !isOnnxDomain(domain) || (now !== undefined && now === then);
   };
-  return proto.functions.length === 0 && views.every(({ nodes }) => nodes.every(isSame))
+  return proto.functions.length === 0 && [...visitNodes(proto)].every(({ node }) => isSame(node))
     ? editRemedy(path, ['--opset', `${to}`])
     : undefined;
 }
