@@ -8,11 +8,20 @@ const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.m
 /** Files of which `npm test` runs a part (a tenth of a fuzz test's runs, a verb of those that take an option), and the full tier all: they run in both. */
 const inBoth = testFiles('.test.ts', /\/support\/runs\.js/);
 
-/** Tests that change what a process has once: its modules, environment, folder or libraries. The others share processes, and import the source once in each. */
+/**
+ * Tests that change what a process has once, for good: its modules or libraries. The others share processes, and import the source once in each; folders and
+ * `vi.stubEnv` they put back.
+ */
 const alone = testFiles(
   '.test.ts',
-  /vi\.(?:mock|spyOn|stubEnv)\(|process\.chdir|process\.env[^;]* = |delete process\.env|\.enter\(|loadAddon/,
+  /vi\.(?:mock|spyOn)\(|process\.env[^;]* = |delete process\.env|\.enter\(|loadAddon/,
 );
+
+/** Integration tests that `npm test` leaves to the full tier (scripts/leaves.mjs). */
+const leftOut = (process.env.TRTFORGE_TESTS_LEFT_OUT ?? '')
+  .split(',')
+  .filter((leaf) => leaf !== '')
+  .map((leaf) => `test/products/${leaf}/**`);
 
 function testFiles(ending: string, content: RegExp): readonly string[] {
   return readdirSync('test', { recursive: true, encoding: 'utf8' })
@@ -60,7 +69,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/**/*.integration.test.ts'],
-          exclude: [...alone],
+          exclude: [...alone, ...leftOut],
           pool: 'forks',
           isolate: false,
         },
@@ -70,6 +79,7 @@ export default defineConfig({
         test: {
           name: 'integration-alone',
           include: alone.filter((path) => path.endsWith('.integration.test.ts')),
+          exclude: leftOut,
           pool: 'forks',
         },
       },

@@ -92,7 +92,7 @@ async function commandLinePage() {
     '| `--quiet`, `--verbose` | nothing but the result; also the verbose lines of the library |',
     '| `--log-file FILE` | the JSON lines of `--events` in a file |',
     '| `--config FILE`, `--print-config` | the configuration file; prints the options as resolved |',
-    '| `--force` | results replace files of another kind or edited ones, but never an input |',
+    '| `--force` | results replace files of another kind or edited ones, but never an input; `deepstream config` and `triton export` write what DeepStream or Triton cannot serve, with a warning |',
     '',
     'Commands that build for minutes, download or remove take `--dry-run`: it decides everything, prints the steps ([`plan`](../schemas/plan.json)) and ends. What ends a run before its work ends the dry run, with the same code.',
     '',

@@ -58,6 +58,7 @@ function pageOf({ program, checker }, root) {
     }
   }
 
+  /** What `atDoor` made has its comment where the function that it calls is declared. */
   function functionSection(name, symbol, signature) {
     for (const parameter of signature.getParameters()) {
       const type = checker.getTypeOfSymbol(parameter);
@@ -77,7 +78,7 @@ function pageOf({ program, checker }, root) {
     const declared = shown(checker.getTypeOfSymbol(symbol)).replaceAll(/\s+/g, ' ');
     return [
       `### ${name}\n`,
-      `${commentOf(symbol)}\n`,
+      `${commentOf(symbol) || commentOf(checker.getTypeOfSymbol(symbol).getSymbol())}\n`,
       `\`${declared}\`\n`,
       ...(isPublished ? [`Its result is \`schemas/${file}.json\`.\n`] : []),
     ];

@@ -68,7 +68,7 @@ export const catalogue = {
   TF_OUTPUT_OF_OTHER_KIND: {
     exitCode: ExitCode.badInput,
     meaning: 'A result would replace a file of another kind, or one that was edited.',
-    remedy: 'Choose another output path, or replace the file with --force.',
+    remedy: 'Choose another output path, or remove the file; --force replaces it.',
   },
   TF_SIZE_INVALID: {
     exitCode: ExitCode.badInput,

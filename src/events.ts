@@ -35,7 +35,7 @@ export const logSeverities: readonly LogSeverity[] = [
 
 export type EventListener = (event: WorkEvent) => void;
 
-/** Who hears of long work while it runs, what stops it, and the environment that it reads (default: that of the process). */
+/** Who hears of long work while it runs, what stops it, and the environment that it reads (default: that of the process). It is passed on whole. */
 export interface WorkContext {
   readonly emit?: EventListener;
   readonly signal?: AbortSignal;
@@ -56,7 +56,7 @@ export const workOf = ({
 /** Runs `work` as a named phase: its start, and with the time its end or failure, become events; `found` is the detail of the end, `skipped` why it was none. */
 export async function inPhase<T>(
   phase: string,
-  emit: EventListener,
+  emit: EventListener | undefined = ignoreEvents,
   work: () => Promise<T>,
   detail?: string,
   found?: (result: T) => string,

@@ -98,13 +98,14 @@ const opening = async () => (await import('./engines/runtime/back-end.js')).open
 export const forge = lazy(
   async () => {
     const { forge, unlessCancelled } = await import('./forge/forge.js');
-    const { afterFailure } = await import('./registry.js');
+    const { afterFailure, healer } = await import('./registry.js');
     return async (options: ForgeOptions, context?: ForgeContext): ReturnType<typeof forge> => {
-      const result = await forge(options, { ...context, afterFailure });
+      const result = await forge(options, { ...context, afterFailure, healer });
       const { error } = unlessCancelled(result, result.error, context?.signal);
       const { inLibraryWords } = await import('./base/options/library-words.js');
+      const { forgeOptions } = await import('./forge/options.js');
       const [message = '', remedy = ''] = [error?.message, error?.remedy].map((text) =>
-        inLibraryWords(text ?? ''),
+        inLibraryWords(text ?? '', [forgeOptions]),
       );
       return { ...result, error: error && { ...error, message, remedy } };
     };
@@ -424,7 +425,6 @@ export type {
   BackEnd,
   MeasureOptions,
   ModelRunOptions,
-  OpenContext,
   OpenedSession,
   OpenOptions,
   PlaceOptions,
@@ -437,10 +437,10 @@ export type {
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
 export type { CudaGraph, EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
-export type { InspectContext, InspectOptions } from './formats/onnx/inspect.js';
+export type { InspectOptions } from './formats/onnx/inspect.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
 export type { ConversionResult } from './formats/precision/conversion.js';
-export type { ConvertContext, ConvertOptions } from './formats/precision/convert.js';
+export type { ConvertOptions } from './formats/precision/convert.js';
 export type { Calibration, ValueRange } from './formats/precision/options.js';
 export type { PluginTypes } from './formats/precision/plugin-types.js';
 export type { NamedTensors, Tensor } from './formats/tensor/tensor.js';
@@ -463,13 +463,11 @@ export type { ExplainMeans } from './quality/explain/log-reading.js';
 export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/gate-result.js';
-export type { CheckMode } from './quality/known-answer/check-mode.js';
-export type { CompareModelsContext } from './quality/models/compare-models.js';
+export type { CheckMode } from './quality/known-answer/at-load.js';
 export type { ModelComparison } from './quality/models/result.js';
 export type { AskedCheck } from './quality/verify/checks.js';
 export type { CompareResult } from './quality/verify/compare-result.js';
 export type {
-  CompareContext,
   CompareRequest,
   SampleData,
 } from './quality/verify/request.js';

@@ -1,4 +1,4 @@
-import { afterFailureOfProducts } from './cli/command.js';
+import { afterFailureOfProducts, healerOfProducts } from './cli/command.js';
 import { core } from './cli/commands/core.js';
 import { bundle } from './products/bundle/product.js';
 import { deepstream } from './products/deepstream/product.js';
@@ -14,3 +14,6 @@ export const products = [core, edit, study, bundle, streaming, deepstream, evalu
 
 /** The search after a failed comparison, for the library. */
 export const afterFailure = afterFailureOfProducts(products);
+
+/** What searches with `heal`, for the library. */
+export const healer = healerOfProducts(products);

@@ -24,7 +24,7 @@ console.log(JSON.stringify([
 ]));
 `;
 
-test('a program that trtforge is bundled into is told so, and nothing beside its folder runs', async () => {
+test('a program that trtforge is bundled into gets an error that states it, and nothing beside its folder runs', async () => {
   const app = join(folder, 'a/b/c/app');
   mkdirSync(app, { recursive: true });
   writeFileSync(join(app, 'main.mjs'), program(staticModel(folder)));

@@ -5,6 +5,7 @@ import { afterAll, expect, test } from 'vitest';
 import { text } from '../src/base/options/kinds.js';
 import { inLibraryWords } from '../src/base/options/library-words.js';
 import { catalogue } from '../src/errors.js';
+import { forgeOptions } from '../src/forge/options.js';
 import {
   benchCompare,
   benchWith,
@@ -31,6 +32,7 @@ import {
   tensor,
   verifyModel,
 } from '../src/index.js';
+import { compareOptions, verifyOptions } from '../src/quality/verify/request.js';
 import { dynamicModel, staticModel } from './native/tiny-models.js';
 import { assertLibraryWords } from './support/parsed-lines.js';
 import { codeOf } from './support/refusal.js';
@@ -162,6 +164,15 @@ test.each([
   expect(inLibraryWords(line, [{ data: { kind: text } }])).toBe(words);
 });
 
+test.each([
+  ['--map', 'names', compareOptions],
+  ['--provider-option', 'providerOptions', verifyOptions],
+  ['--inputs', 'data.files', verifyOptions],
+  ['--atol', 'verify.atol', forgeOptions],
+])('a flag is the option that declares it: %s is %s', (flag, name, group) => {
+  expect(inLibraryWords(`Pass ${flag} x.`, [group])).toBe(`Pass \`${name}\` x.`);
+});
+
 test('no remedy of the catalogue names a flag to a caller of the library', () => {
   for (const { remedy } of Object.values(catalogue))
     assertLibraryWords(JSON.stringify({ error: { remedy } }));
@@ -225,7 +236,7 @@ test('inspectModel and compareModels return what the command line prints as JSON
   expect((await trtforge(['compare', 'models', a, b, '--json'])).json()).toMatchObject({ ...comparison });
 });
 
-test('a type that is none to convert to names those that are, and the one of a graph as it is', async () => {
+test('the error of a type that nothing is converted to names those that are, and the one of a graph as it is', async () => {
   const asked = { precision: 'fp32' as never };
   await expect(convertModel(staticModel(folder), join(folder, 'o.onnx'), asked)).rejects.toMatchObject({
     code: 'TF_USAGE',

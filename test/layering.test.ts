@@ -114,7 +114,7 @@ describe('the layers', () => {
     expect(wrong).toEqual([]);
   });
 
-  test('of a room with doors others import these and no more, and each of them', () => {
+  test('of a room with a list of doors others import these and no more, and each of them', () => {
     const across = files.flatMap((path) => imports(path).map((to) => ({ path, to })));
     const opened = (room: string) => {
       const outside = across.filter(({ path }) => !path.startsWith(`${room}/`)).map(({ to }) => to);
@@ -204,7 +204,7 @@ describe('the layers', () => {
     expect(loadedBy(children, /^zod/).heavy).toEqual([]);
   });
 
-  test('only the command line and its doors speak to the console', () => {
+  test('only the command line and its entry files write to the console', () => {
     const loud = files.filter((path) =>
       /^(?! \*).*\bconsole\.(log|error|warn)\(/m.test(readFileSync(join(source, path), 'utf8')),
     );

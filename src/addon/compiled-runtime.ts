@@ -30,7 +30,7 @@ export interface CompiledBinding {
   readonly offset: number;
 }
 
-export interface CompiledCallRequest {
+interface CompiledCallRequest {
   readonly shapes: readonly NativeShape[];
   readonly bindings: readonly CompiledBinding[];
   readonly graph: boolean;

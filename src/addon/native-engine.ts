@@ -180,7 +180,7 @@ export interface NativeMeasureRequest {
   readonly warmUpMs: number;
   /** From the first timed inference on. */
   readonly durationMs: number;
-  /** At least so many timed inferences per stream, however long they take. */
+  /** At least this many timed inferences per stream, however long they take. */
   readonly iterations: number;
   /** Host to device and back in every inference, overlapped with the compute of the inference before as trtexec does. */
   readonly transfers: boolean;

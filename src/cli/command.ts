@@ -4,6 +4,7 @@ import type { Exporter } from '../engines/exports/exporter.js';
 import type { ProfileSource } from '../engines/profiles/sample-profile.js';
 import type { ErrorCode, ExitCode } from '../errors.js';
 import type { Work } from '../events.js';
+import type { Healer } from '../forge/options.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
 import type { Recogniser } from '../quality/tasks/recogniser.js';
 import type { ScorerOf } from '../quality/tasks/scorer.js';
@@ -146,6 +147,8 @@ export interface Product {
   readonly scorer?: () => Promise<ScorerOf>;
   /** The search after a failed comparison. */
   readonly afterFailure?: () => Promise<AfterFailure>;
+  /** What searches with `forge --heal`. */
+  readonly healer?: () => Promise<Healer>;
   /** Files of its own that `--profile-from` reads. */
   readonly profileSources?: () => Promise<readonly ProfileSource[]>;
   /** The reader of a file that describes several models, as the builds of each. */
@@ -156,7 +159,7 @@ export interface Product {
 
 type Part = Exclude<
   keyof Product,
-  'name' | 'verbs' | 'errors' | 'families' | 'files' | 'printed' | 'afterFailure'
+  'name' | 'verbs' | 'errors' | 'families' | 'files' | 'printed' | 'afterFailure' | 'healer'
 >;
 type Brought<P extends Part> = Awaited<ReturnType<NonNullable<Product[P]>>>;
 type Each<T> = T extends readonly (infer E)[] ? E : T;
@@ -169,6 +172,12 @@ export const broughtBy = async <P extends Part>(products: readonly Pick<Product,
 export async function sectionsOfProducts(products: readonly Product[]): Promise<RunRootSections> {
   const all = await broughtBy(products, 'runRootSections');
   return (runs) => all.flatMap((sections) => sections(runs));
+}
+
+/** What searches with `--heal`: it is loaded when it is asked to. Undefined where no product does. */
+export function healerOfProducts(products: readonly Product[]): Healer | undefined {
+  const healer = products.find((product) => product.healer)?.healer;
+  return healer && (async (...failed) => (await healer())(...failed));
 }
 
 /** The search after a failed comparison: it is loaded when one failed. */

@@ -160,6 +160,15 @@ export const poolSettings =
     return settings.every((setting) => setting !== null) ? settings : null;
   };
 
+/** Reads a budget of streamed weights: -2 is none, -1 the automatic one, else a size of this form. */
+export const weightBudget =
+  (size: RegExp): NonNullable<ForeignFlag['values']> =>
+  (value) => {
+    if (value === '-2') return [];
+    if (value === '-1') return ['automatic'];
+    return size.test(value) ? [value] : null;
+  };
+
 /** The words of a template: an option and its text. */
 export function templateWords(template: string, value: string): readonly string[] {
   if (template === '') return [];

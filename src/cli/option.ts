@@ -88,7 +88,10 @@ export const globalOptions = [
   ['--log-file <file>', 'write progress and logs into this file, as --events prints them'],
   ['--config <file>', 'read options from this file instead of trtforge.config.{json,yaml}'],
   ['--print-config', 'print the options as resolved, and stop'],
-  ['--force', 'let results replace files of another kind, and edited ones'],
+  [
+    '--force',
+    'let results replace files of another kind, and edited ones; write what DeepStream or Triton cannot serve',
+  ],
 ] as const;
 
 /** The kind of write to a file that an option names: undefined where the file is read. */

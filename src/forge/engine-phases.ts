@@ -8,16 +8,18 @@ import { passportPath } from '../engines/identity/engine-name.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { whyNotRun } from '../engines/identity/machine.js';
 import { readPassport } from '../engines/identity/passport.js';
-import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
 import type { LocalStore } from '../engines/store/local.js';
 import { openLocalStore, openStores } from '../engines/store/open-stores.js';
 import { type Trust, verifyTrusted } from '../engines/store/trust.js';
 import { TrtforgeError } from '../errors.js';
+import { workOf } from '../events.js';
 import { benchEngine } from '../quality/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../quality/bench/request.js';
 import { answerMaker } from '../quality/known-answer/at-build.js';
+import type { VerifyRequest } from '../quality/verify/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import type { ForgedEngine } from '../report/result.js';
+import { onlyLoadOptions } from '../tensorrt/trtexec/request.js';
 import { builtShapes, judgingData, outcomeText } from './model-phases.js';
 import type { SkippablePhase } from './options.js';
 import type { PhaseOutcome } from './phase.js';
@@ -39,7 +41,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
     const answer = await store.get(identityDigest(prepared.identity));
     return answer.found ? `last built in ${formatMs(answer.engine.passport.built.ms)}` : undefined;
   },
-  run: async (soFar, { emit, signal }) => {
+  run: async (soFar, context) => {
     const prepared = preparedOf(soFar);
     return closing(await openStores(run.options, run.environment), async (stores) => {
       const kept = await keptEngine(run, prepared, stores.trust);
@@ -52,9 +54,7 @@ export const buildPhase = (run: Run): ForgePhase => ({
         },
         stores,
         {
-          emit,
-          signal,
-          environment: run.environment,
+          ...context,
           build: run.build,
           // The reference runs anyway where the engine is compared with it.
           answer: answerMaker(
@@ -125,34 +125,37 @@ function obtainedBy(obtained: ForgedEngine): PhaseOutcome<Forged> {
 export const verifyEnginePhase = (run: Run): ForgePhase => ({
   name: 'verify engine',
   skip: (soFar) => whyNoRun(run, soFar, 'verify'),
-  run: async ({ prepared, obtained, conversion }, { emit, signal }) => {
-    if (obtained === undefined) throw new Error('The engine is verified only after the build phase.');
-    const data = judgingData(run.options);
-    const engineVerification = await verifyModel(
-      {
-        shapes: builtShapes(prepared),
-        profiles: prepared?.identity.recipe.profiles,
-        ...run.options.verify,
-        data: data && { ...data, profiles: prepared?.identity.recipe.profiles },
-        reference: run.options.model,
-        candidate: obtained.engine,
-        device: run.options.device,
-        ...loadingOf(run, prepared),
-        precision: conversion?.precision,
-        conversion: run.options.conversion,
-        errorMap: true,
-      },
-      { emit, environment: run.environment, signal, afterFailure: run.afterFailure },
-    );
+  run: async (soFar, context) => {
+    const { afterFailure } = run;
+    const engineVerification = await verifyModel(engineRequest(run, soFar), { ...context, afterFailure });
     return { found: { engineVerification }, detail: outcomeText(engineVerification) };
   },
 });
+
+/** The comparison of the engine. */
+export function engineRequest(run: Run, { prepared, obtained, conversion }: Partial<Forged>): VerifyRequest {
+  if (obtained === undefined) throw new Error('The engine is verified only after the build phase.');
+  const data = judgingData(run.options);
+  return {
+    shapes: builtShapes(prepared),
+    profiles: prepared?.identity.recipe.profiles,
+    ...run.options.verify,
+    data: data && { ...data, profiles: prepared?.identity.recipe.profiles },
+    reference: run.options.model,
+    candidate: obtained.engine,
+    device: run.options.device,
+    ...loadingOf(run, prepared),
+    precision: conversion?.precision,
+    conversion: run.options.conversion,
+    errorMap: true,
+  };
+}
 
 /** Measures the engine at the optimum of its first profile, GPU time only, as a CUDA graph: the speed of the hardware. */
 export const benchPhase = (run: Run): ForgePhase => ({
   name: 'bench',
   skip: (soFar) => whyNoRun(run, soFar, 'bench'),
-  run: async ({ prepared, obtained }, { emit, signal = new AbortController().signal }) => {
+  run: async ({ prepared, obtained }, context) => {
     if (obtained === undefined) throw new Error('The engine is measured only after the build phase.');
     const bench = await benchEngine(
       {
@@ -169,7 +172,7 @@ export const benchPhase = (run: Run): ForgePhase => ({
           durationMs: BENCH_MS,
         },
       },
-      { emit, signal, environment: run.environment },
+      workOf(context),
     );
     const { gpuMs, itemsPerSecond } = bench;
     return {

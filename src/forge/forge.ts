@@ -4,11 +4,12 @@ import { keepingFiles, openFile } from '../base/files/byte-source.js';
 import { protectingInputs } from '../base/files/user-files.js';
 import { targetText } from '../engines/identity/target.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
-import { ignoreEvents, inPhase } from '../events.js';
+import { ignoreEvents, inPhase, workOf } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
 import { packageVersion } from '../version.js';
 import { benchPhase, buildPhase, verifyEnginePhase } from './engine-phases.js';
 import { environmentPart, lookAtMachine } from './environment.js';
+import { healRun } from './heal.js';
 import { convertPhase, inspectPhase, resolvePhase, verifyPhase } from './model-phases.js';
 import type { ForgeOptions, ForgeSeams } from './options.js';
 import { PhaseRun } from './phase.js';
@@ -74,23 +75,31 @@ export function runOf(options: ForgeOptions, context: ForgeSeams): Run {
     commandLine: context.commandLine ?? null,
     profileFrom: context.profileFrom,
     build: context.build,
-    afterFailure: context.afterFailure,
+    // Where it heals, the search is the longer one.
+    afterFailure: options.heal === undefined ? context.afterFailure : undefined,
+    healer: context.healer,
   };
 }
 
 async function forgeModel(options: ForgeOptions, context: ForgeSeams): Promise<ForgeResult> {
   const run = runOf(options, context);
-  const { emit = ignoreEvents, signal } = context;
+  const { emit = ignoreEvents } = context;
   const startedAt = new Date().toISOString();
   const started = performance.now();
   const clock = () => performance.now() - started;
   const log = openRunLog(run.root, stampedLine(clock), emit);
-  const phases = new PhaseRun<Forged>({ emit, signal, model: options.model }, log.write, clock, log.begin);
+  const phases = new PhaseRun<Forged>(
+    { ...workOf(context), model: options.model },
+    log.write,
+    clock,
+    log.begin,
+  );
   try {
     const { decide, make, check } = forgePhases(run);
     await phases.advance([...decide, ...make, ...check]);
+    const heal = await healRun(run, phases, forgePhases);
     const isReported = describesTheRoot(run, phases);
-    const result = resultOf(run, phases, { startedAt, totalMs: clock(), isReported });
+    const result = resultOf(run, phases, { startedAt, totalMs: clock(), isReported, heal });
     if (!isReported) return result;
     log.begin();
     for (const [step, content] of stepResults(phases.found)) writeJson(run.root.stepResult(step), content);
@@ -123,7 +132,13 @@ const stepResults = (found: Partial<Forged>): readonly (readonly [string, object
 export function resultOf(
   { options, root, machine, commandLine, profileFrom = [] }: Run,
   { found, phases, error, issues }: Pick<PhaseRun<Forged>, 'found' | 'phases' | 'error' | 'issues'>,
-  { isReported, ...times }: Pick<ForgeResult, 'startedAt' | 'totalMs'> & { readonly isReported: boolean },
+  {
+    isReported,
+    heal,
+    ...times
+  }: Pick<ForgeResult, 'startedAt' | 'totalMs' | 'heal'> & {
+    readonly isReported: boolean;
+  },
 ): ForgeResult {
   const { inspection, prepared, conversion, obtained } = found;
   const parts = {
@@ -135,6 +150,7 @@ export function resultOf(
     verification: found.verification ?? null,
     engineVerification: found.engineVerification ?? null,
     bench: found.bench ?? null,
+    heal,
   };
   const version = packageVersion();
   return {

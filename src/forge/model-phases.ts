@@ -6,11 +6,11 @@ import { resolveBuild } from '../engines/builder/resolve-build.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { targetText } from '../engines/identity/target.js';
 import { profileEnds } from '../engines/profiles/profile.js';
-import { requireStreaming } from '../engines/runtime/tensorrt/weight-budget.js';
+import { assertStreamed, checkWeightBudget } from '../engines/runtime/tensorrt/weight-budget.js';
 import { factsOfModel } from '../formats/onnx/facts-of-model.js';
 import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
-import type { SampleData } from '../quality/verify/request.js';
+import type { SampleData, VerifyRequest } from '../quality/verify/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import { conversionSentence } from '../report/sentences.js';
 import type { ForgeOptions } from './options.js';
@@ -33,16 +33,18 @@ export const inspectPhase = ({ options }: Run): ForgePhase => ({
 });
 
 /** Decides GPU, toolchain, target, profiles and identity before any minute is spent on a request that cannot be met. */
-export const resolvePhase = ({ options, environment, visible, root }: Run): ForgePhase => ({
+export const resolvePhase = ({ options, visible, root }: Run): ForgePhase => ({
   name: 'resolve',
   decides: true,
   skip: () => (options.skip?.includes('build') ? '--skip build' : null),
-  run: async (_, { emit, signal }) => {
+  run: async (_, context) => {
     assertGpuPresent(visible, options.device, 'Building and running an engine needs an NVIDIA GPU');
     const { logFolder = root.logs } = options;
-    const prepared = await resolveBuild({ ...options, logFolder }, { emit, signal, environment });
+    const prepared = await resolveBuild({ ...options, logFolder }, context);
     const { recipe, target } = prepared.identity;
-    requireStreaming(options.model, recipe.flags, options.weightBudget);
+    checkWeightBudget(options);
+    const streams = recipe.flags.includes('weight-streaming');
+    assertStreamed(`The engine of ${options.model} is`, streams, options);
     const identity = identityDigest(prepared.identity).slice(0, 12);
     return {
       found: { prepared },
@@ -75,28 +77,34 @@ export const convertPhase = ({ options, root, needsTypedModel }: Run): ForgePhas
 });
 
 /** Compares the typed model with the original, at the shapes that the engine is optimized for and at the ends of its ranges. An output outside tolerance ends no phase: it is a finding. */
-export const verifyPhase = ({ options, afterFailure }: Run): ForgePhase => ({
+export const verifyPhase = (run: Run): ForgePhase => ({
   name: 'verify',
-  skip: ({ conversion }) => whyNotVerified(options, conversion !== undefined),
-  run: async ({ conversion, prepared }, { emit, signal }) => {
-    if (conversion === undefined) throw new Error('The verify phase runs only after the convert phase.');
-    const verification = await verifyModel(
-      {
-        shapes: builtShapes(prepared),
-        profiles: prepared?.identity.recipe.profiles,
-        ...options.verify,
-        data: judgingData(options),
-        reference: options.model,
-        candidate: conversion.output,
-        precision: conversion.precision,
-        conversion: options.conversion ?? {},
-        errorMap: true,
-      },
-      { emit, signal, afterFailure },
-    );
+  skip: ({ conversion }) => whyNotVerified(run.options, conversion !== undefined),
+  run: async (soFar, context) => {
+    const { afterFailure } = run;
+    const verification = await verifyModel(typedModelRequest(run, soFar), { ...context, afterFailure });
     return { found: { verification }, detail: outcomeText(verification) };
   },
 });
+
+/** The comparison of the typed model. */
+export function typedModelRequest(
+  { options }: Run,
+  { conversion, prepared }: Partial<Forged>,
+): VerifyRequest {
+  if (conversion === undefined) throw new Error('The verify phase runs only after the convert phase.');
+  return {
+    shapes: builtShapes(prepared),
+    profiles: prepared?.identity.recipe.profiles,
+    ...options.verify,
+    data: judgingData(options),
+    reference: options.model,
+    candidate: conversion.output,
+    precision: conversion.precision,
+    conversion: options.conversion ?? {},
+    errorMap: true,
+  };
+}
 
 /** Why the typed model would not be compared; null where it would. */
 export function whyNotVerified({ skip }: Pick<ForgeOptions, 'skip'>, isConverted: boolean): string | null {

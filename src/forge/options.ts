@@ -1,25 +1,29 @@
 import { contextOptions } from '../base/options/context.js';
 import * as is from '../base/options/kinds.js';
-import { type OptionsOf, optional } from '../base/options/option.js';
+import { allBut, type OptionsOf, optional } from '../base/options/option.js';
 import { buildOptions, type PlanBuilder } from '../engines/builder/build.js';
 import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
-import { onlyLoadOptions } from '../engines/runtime/tensorrt/engine-options.js';
-import { judgingOptions } from '../quality/verify/request.js';
+import type { FormatId } from '../formats/precision/formats/index.js';
+import type { ConversionOptions } from '../formats/precision/options.js';
+import type { SampleInfo } from '../quality/verify/judged.js';
+import { judgingOptions, type VerifyContext, type VerifyRequest } from '../quality/verify/request.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
 import type { RunRootSections } from '../report/pages/kind.js';
+import type { Heal } from '../report/result.js';
+import { onlyLoadOptions } from '../tensorrt/trtexec/request.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, the comparisons, the measurement. */
 export const skippablePhases = ['build', 'verify', 'bench'] as const;
 export type SkippablePhase = (typeof skippablePhases)[number];
 
-export type ComparisonOptions = OptionsOf<typeof judgingOptions>;
+const HEAL_MS = 5 * 60_000;
 
-const { output: _, ...engineBuildOptions } = buildOptions;
+export type ComparisonOptions = OptionsOf<typeof judgingOptions>;
 
 /** The options of forge; all but the model has a default. */
 export const forgeOptions = {
-  ...engineBuildOptions,
+  ...allBut(buildOptions, 'output'),
   ...onlyLoadOptions,
   /** The folder the run writes (default: `runs/<model>-<precision>`). */
   runRoot: optional(is.text, {
@@ -28,11 +32,52 @@ export const forgeOptions = {
     writes: true,
   }),
   skip: optional(is.list<SkippablePhase>()),
+  /** After a failed comparison, milliseconds for the search of the smallest part that has to be in a higher precision; the engine is then built, verified and measured with it. Default: nothing is searched. */
+  heal: optional(is.duration(HEAL_MS), {
+    flags: '--heal [limit]',
+    describe:
+      'after a failed comparison build the engine with the fewest nodes in a higher precision that pass, searched for this long: 90s, 10m (without a value: 5m)',
+  }),
   /** The comparison of the typed model with the original. */
   verify: optional(is.object<ComparisonOptions>(judgingOptions)),
 };
 
 export interface ForgeOptions extends OptionsOf<typeof forgeOptions> {}
+
+/** A comparison that failed, and what may be changed about it. */
+export interface HealRequest {
+  /** On the samples that the search may see. */
+  readonly failed: VerifyRequest;
+  /** null for an engine that was built as the model is. */
+  readonly precision: FormatId | null;
+  readonly conversion: ConversionOptions;
+  /** What was tried is kept there: a search that ended goes on. */
+  readonly folder: string;
+  readonly limitMs: number;
+}
+
+/** What a search for a part in a higher precision came to. */
+export interface Healing {
+  /** `found`: a candidate passes. `ended`: the time was over before one did. `none`: none does. */
+  readonly outcome: 'found' | 'ended' | 'none';
+  /** Whether the search came to its end. */
+  readonly isSmallest: boolean;
+  /** Nodes by name, what they are in, and the option of a conversion that names them. */
+  readonly raised: Pick<Heal, 'to' | 'option'> & { readonly nodes: readonly string[] };
+  /** The conversion of what passes. */
+  readonly conversion: ConversionOptions;
+  /** False: it passes without TF32. */
+  readonly tf32: boolean;
+  /** Candidates, those of earlier runs too. */
+  readonly tried: number;
+  /** Samples that judged it. */
+  readonly seen: readonly SampleInfo[];
+  readonly headline: string;
+  readonly reasons: readonly string[];
+}
+
+/** Searches the smallest part that has to be in a higher precision. Throws TF_CANCELLED and what converting and running throw. */
+export type Healer = (request: HealRequest, context: VerifyContext) => Promise<Healing>;
 
 /** A run that is aborted ends the children of the phase at work, and its report is still written. */
 export const forgeContextOptions = {
@@ -55,4 +100,6 @@ export interface ForgeSeams extends ForgeContext {
   readonly sections?: RunRootSections;
   /** The search after a failed comparison; default none. */
   readonly afterFailure?: AfterFailure;
+  /** What searches with `heal`; default nothing. */
+  readonly healer?: Healer;
 }

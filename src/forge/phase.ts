@@ -1,15 +1,13 @@
 import { throwIfCancelled } from '../base/process/cancel.js';
 import { TrtforgeError } from '../errors.js';
-import { type EventListener, inPhase, type WorkEvent } from '../events.js';
+import { type EventListener, inPhase, type Work, type WorkEvent } from '../events.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { explaining, issuesOf } from '../quality/explain/failure.js';
 import type { SilentlyBuilt } from '../quality/explain/silent-issues.js';
 import type { ForgeResult, ReportPhase } from '../report/result.js';
 
 /** The context of a phase besides the findings of earlier phases. */
-export interface PhaseContext {
-  readonly emit: EventListener;
-  readonly signal?: AbortSignal;
+export interface PhaseContext extends Work {
   /** The ONNX file at work: nodes that a failing library names are looked up in it. */
   readonly model?: string;
 }

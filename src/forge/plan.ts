@@ -1,7 +1,7 @@
 import type { ResolvedBuild } from '../engines/builder/build.js';
 import { type DecidedBuild, decideBuild } from '../engines/builder/cache-why.js';
 import { openTrust } from '../engines/store/trust.js';
-import { ignoreEvents } from '../events.js';
+import { workOf } from '../events.js';
 import { buildPhase, keptEngine, whyEngineIdle } from './engine-phases.js';
 import { runOf } from './forge.js';
 import { convertPhase, resolvePhase, whyNotVerified } from './model-phases.js';
@@ -42,20 +42,20 @@ export async function planEngine(
 /** Decides everything about a run of forge; writes nothing. Throws what its phase resolve ends with. */
 export async function planForge(options: ForgeOptions, context: ForgeSeams): Promise<ForgePlan> {
   const run = runOf(options, context);
-  const { emit = ignoreEvents, signal } = context;
   const resolve = resolvePhase(run);
   const isSkipped = resolve.skip({}) !== null;
-  const prepared = isSkipped ? undefined : (await resolve.run({}, { emit, signal })).found.prepared;
+  const prepared = isSkipped ? undefined : (await resolve.run({}, workOf(context))).found.prepared;
   const convert = convertPhase(run).skip({ prepared });
   return {
     runRoot: run.root.path,
-    engine: prepared === undefined ? null : await planEngine(run, prepared, signal),
+    engine: prepared === undefined ? null : await planEngine(run, prepared, context.signal),
     phases: [
       { name: 'convert', skipped: convert },
       { name: 'build', skipped: buildPhase(run).skip({ prepared }) },
       { name: 'verify', skipped: whyNotVerified(options, convert === null) },
       { name: 'verify engine', skipped: whyEngineIdle(run, prepared, 'verify') },
       { name: 'bench', skipped: whyEngineIdle(run, prepared, 'bench') },
+      ...(options.heal === undefined ? [] : [{ name: 'heal', skipped: 'unless a comparison fails' }]),
       { name: 'report', skipped: null },
     ],
   };

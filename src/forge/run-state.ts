@@ -34,6 +34,7 @@ export interface Run {
   readonly environment: NodeJS.ProcessEnv;
   readonly build: ForgeSeams['build'];
   readonly afterFailure?: ForgeSeams['afterFailure'];
+  readonly healer?: ForgeSeams['healer'];
   /** Where the engine goes, and stays while its identity is the same; default: under its readable name into the run root's `engines`. */
   readonly engine?: string;
   /** Whether more than the build uses the typed model; default: yes, it is verified. */

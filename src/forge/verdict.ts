@@ -1,8 +1,8 @@
-import { plural } from '../base/text/quantity.js';
+import { formatMs, plural } from '../base/text/quantity.js';
 import { ExitCode, outcomeExitCodes } from '../errors.js';
 import { decisionsSentence, onSamples } from '../quality/verify/headline.js';
 import type { VerifyResult } from '../quality/verify/result.js';
-import type { ForgeResult, ReportPhase } from '../report/result.js';
+import type { ForgeResult, Heal, ReportPhase } from '../report/result.js';
 import { decidingVerification } from '../report/sentences.js';
 
 export interface Judged {
@@ -11,6 +11,7 @@ export interface Judged {
   readonly engineVerification: ForgeResult['engineVerification'];
   readonly build: ForgeResult['build'];
   readonly phases: readonly ReportPhase[];
+  readonly heal: ForgeResult['heal'];
 }
 
 export interface Judgement {
@@ -23,13 +24,18 @@ export function judge(run: Judged): Judgement {
   if (run.error !== null) return stopped(run.error);
   const deciding = decidingVerification(run);
   const isOfEngine = deciding !== null && deciding === run.engineVerification;
+  const open = run.heal && unhealed(run.heal, deciding?.outcome === 'pass');
+  if (open !== null) return open;
   if (deciding !== null && deciding.outcome !== 'pass')
-    return notPassed(deciding, isOfEngine ? 'engine' : 'typed model');
+    return notPassed(deciding, isOfEngine ? 'engine' : 'typed model', run.heal);
   const outcome = deciding !== null ? 'pass' : run.build !== null ? 'built' : 'inconclusive';
   return {
     verdict: {
       outcome,
-      headline: headlineOf(deciding, run, isOfEngine),
+      headline: [
+        headlineOf(deciding, run, isOfEngine),
+        ...(run.heal === null ? [] : [healedText(run.heal)]),
+      ].join(' '),
       reasons: skippedReasons(run.phases),
     },
     exitCode: outcomeExitCodes[outcome],
@@ -76,10 +82,52 @@ function stopped(error: NonNullable<ForgeResult['error']>): Judgement {
 const configText = ({ keepNodes }: NonNullable<VerifyResult['next']>): string =>
   keepNodes.length === 0 ? '' : ` Add to trtforge.config.yaml: keep-nodes: ${JSON.stringify(keepNodes)}.`;
 
-function notPassed(result: VerifyResult, what: string): Judgement {
+/** A search that shows nothing yet; null where what was verified decides. */
+function unhealed(heal: Heal, passes: boolean): Judgement | null {
+  const { outcome, isSmallest, isUnseen, limitMs, headline, tried } = heal;
+  const late = `The search ended after ${formatMs(limitMs)} and ${plural(tried, 'candidate')}; the same command goes on from there.`;
+  const seen =
+    'The samples that judge it are those of the search: pass at least four to --inputs or --calibration, so that some can be held out.';
+  const isLate = outcome === 'ended' || (outcome === 'found' && passes && !isSmallest);
+  if (!isLate && !(outcome === 'found' && passes && !isUnseen)) return null;
+  return {
+    verdict: {
+      outcome: 'inconclusive',
+      headline:
+        outcome === 'ended'
+          ? `${heal.failed} ${headline}`
+          : `${healedText(heal)} ${isLate ? 'Fewer may be enough.' : ''}`.trim(),
+      reasons: [
+        ...(isLate ? [late] : []),
+        ...(outcome === 'found' && !isUnseen ? [seen] : []),
+        ...heal.reasons,
+      ],
+    },
+    exitCode: ExitCode.inconclusive,
+  };
+}
+
+/** `Healed: 3 of 40 nodes are in FP32 for it.` */
+function healedText({ nodes, to, tf32, prices }: Heal): string {
+  const all = prices.find(({ what }) => what === 'healed')?.nodes?.all;
+  const of = all === undefined ? '' : ` of ${all}`;
+  const raised = `${nodes.length}${of} nodes raised to ${to.toUpperCase()}`;
+  return `Healed: ${[...(tf32 ? [] : ['built without TF32']), ...(nodes.length === 0 && !tf32 ? [] : [raised])].join(', ')}.`;
+}
+
+function notPassed(result: VerifyResult, what: string, heal: ForgeResult['heal']): Judgement {
   const { outcome, outputs, verdicts, next } = result;
   const found = next === undefined ? [] : [`${next.message}${configText(next)}`];
-  const reasons = [...result.reasons, ...found];
+  const searched =
+    heal === null
+      ? []
+      : [
+          heal.outcome === 'none'
+            ? `Not healed: ${heal.headline}`
+            : `What the search found passes on its samples and not on others: ${healedText(heal)}`,
+          ...heal.reasons,
+        ];
+  const reasons = [...result.reasons, ...found, ...searched];
   const fail = outcome === 'fail';
   const failed = outputs.filter((output) => !output.pass).length;
   const headline = !fail

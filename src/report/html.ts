@@ -149,6 +149,9 @@ function itemMarkup({ label, text, note, items }: Item): Markup {
   return markup`<li><details><summary>${what}</summary><ul class="nodes">${items.slice(0, ITEMS_LISTED).map(itemMarkup)}</ul>${more > 0 && markup`<p class="muted">and ${formatCount(more)} more in the JSON</p>`}</details></li>`;
 }
 
+/** A longer line of a cell is a sentence, which takes a column of its own width. */
+const LONGEST_UNBROKEN = 30;
+
 const badge = (text: string, tone: string): Markup => markup`<span class="badge ${tone}">${text}</span>`;
 
 function inline(content: Text): Content {
@@ -164,6 +167,10 @@ function inline(content: Text): Content {
     case 'badge':
       return badge(content.text, content.tone);
     case 'lines':
-      return content.lines.map((line) => markup`<span class="check">${inline(line)}</span>`);
+      return content.lines.map((line) => {
+        const length = typeof line === 'string' ? line.length : LONGEST_UNBROKEN;
+        const kind = length < LONGEST_UNBROKEN ? 'short' : length > LONGEST_UNBROKEN ? 'long' : '';
+        return markup`<span class="line ${kind}">${inline(line)}</span>`;
+      });
   }
 }

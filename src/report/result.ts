@@ -39,6 +39,47 @@ const errorSchema = z.object({
   issues: z.array(explainedIssueSchema).optional(),
 });
 
+/** What an engine takes. */
+const priceSchema = z.object({
+  what: z.enum(['failed', 'healed', 'fp32']),
+  /** In a higher precision than the one asked for, of so many; null where nothing was converted. */
+  nodes: z.object({ higher: z.number(), all: z.number() }).nullable(),
+  /** Share of the FLOPs that these nodes have; null where sizes are not known. */
+  flops: z.number().nullable(),
+  /** Bytes of the model with its external data, and of the engine; null where there is none. */
+  modelBytes: z.number().nullable(),
+  engineBytes: z.number().nullable(),
+  /** Median on the GPU of this run; null where none ran it. */
+  gpuMs: z.number().nullable(),
+});
+
+/** What `--heal` did after a failed comparison. Conversion, engine and comparisons of the result are then those of the healed one where a search found it. */
+const healSchema = z.object({
+  /** `found`: the search has a candidate that passes. `ended`: its time was over before. `none`: there is none, or none that a conversion makes. */
+  outcome: z.enum(['found', 'ended', 'none']),
+  headline: z.string(),
+  reasons: z.array(z.string()),
+  /** What failed, in one sentence. */
+  failed: z.string(),
+  /** What the search raised, by name, to which precision. */
+  nodes: z.array(z.string()),
+  to: z.string(),
+  /** The option that names them, as patterns. */
+  option: z.enum(['keep-nodes', 'high-precision-nodes']),
+  /** False: the engine is built without TF32. */
+  tf32: z.boolean(),
+  /** Whether the search came to its end within its time. */
+  isSmallest: z.boolean(),
+  /** Whether the verdict is on samples that the search has not seen. */
+  isUnseen: z.boolean(),
+  /** Candidates, those of earlier runs too. */
+  tried: z.number(),
+  limitMs: z.number(),
+  /** What was tried, for the run that goes on. */
+  folder: z.string(),
+  prices: z.array(priceSchema),
+});
+
 /** Everything a report shows; `report.json` of a run root. Page, Markdown and terminal are functions of this and of nothing else. */
 export const forgeResultSchema = z.object({
   schema: z.literal('trtforge.forge/2'),
@@ -78,6 +119,8 @@ export const forgeResultSchema = z.object({
   engineVerification: verifyResultSchema.nullable().default(null),
   /** The engine's speed on the GPU at hand. */
   bench: benchResultSchema.nullable().default(null),
+  /** null where nothing failed, or nobody asked. */
+  heal: healSchema.nullable().default(null),
   environment: z.array(z.object({ name: z.string(), text: z.string() })),
   /** The command line of this run; null where a program called the library. */
   repeat: z.string().nullable(),
@@ -94,6 +137,7 @@ export const renderedReportSchema = z.object({
 
 export type RenderedReport = z.infer<typeof renderedReportSchema>;
 export interface ForgeResult extends z.infer<typeof forgeResultSchema> {}
+export type Heal = NonNullable<ForgeResult['heal']>;
 /** The engine that the build phase obtained. */
 export type ForgedEngine = NonNullable<ForgeResult['build']>;
 export type ReportPhase = ForgeResult['phases'][number];

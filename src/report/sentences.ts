@@ -1,11 +1,18 @@
 import { basename } from 'node:path';
-import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../base/text/quantity.js';
+import {
+  formatBytes,
+  formatCount,
+  formatMs,
+  formatShare,
+  formatStatistic,
+  plural,
+} from '../base/text/quantity.js';
 import type { ModelFacts } from '../formats/onnx/model-facts.js';
 import { type ConversionResult, floatPrecision } from '../formats/precision/conversion.js';
 import { formatNamed } from '../formats/precision/formats/index.js';
 import type { BenchMode, BenchResult } from '../quality/bench/result.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
-import type { ForgedEngine, ForgeResult, Outcome } from './result.js';
+import type { ForgedEngine, ForgeResult, Heal, Outcome } from './result.js';
 
 /** The sentences of a result; reports and terminal use the same. */
 
@@ -44,10 +51,34 @@ export const decidingVerification = ({
     : (engineVerification ?? verification);
 
 /** The command lines that go on from what a run found. */
-export const nextOf = (result: Parameters<typeof decidingVerification>[0]): readonly string[] => {
-  const line = decidingVerification(result)?.next?.bisect ?? null;
+export const nextOf = (
+  result: Parameters<typeof decidingVerification>[0] & Pick<ForgeResult, 'repeat' | 'heal'>,
+): readonly string[] => {
+  const { repeat, heal } = result;
+  const next = decidingVerification(result)?.next;
+  const isOpen = heal !== null && heal.outcome !== 'none' && !heal.isSmallest;
+  const line = isOpen ? repeat : next && repeat !== null ? `${repeat} --heal` : (next?.bisect ?? null);
   return line === null ? [] : [line];
 };
+
+const priceNames = { failed: 'failed', healed: 'healed', fp32: 'FP32' } as const;
+
+/** What the engines of a search take, side by side; columns that no row has are left out. */
+export function priceTable({ prices }: Heal) {
+  const text = <T>(value: T | null, format: (value: T) => string) => (value === null ? '–' : format(value));
+  const columns: readonly (readonly [string, (price: Heal['prices'][number]) => string])[] = [
+    ['nodes raised', ({ nodes }) => text(nodes, ({ higher, all }) => `${higher} of ${all}`)],
+    ['their FLOPs', ({ flops }) => text(flops, formatShare)],
+    ['model', ({ modelBytes }) => text(modelBytes, formatBytes)],
+    ['engine', ({ engineBytes }) => text(engineBytes, formatBytes)],
+    ['on the GPU', ({ gpuMs }) => text(gpuMs, formatMs)],
+  ];
+  const shown = columns.filter(([, cell]) => prices.some((price) => cell(price) !== '–'));
+  return {
+    columns: ['', ...shown.map(([title]) => title)],
+    rows: prices.map((price) => [priceNames[price.what], ...shown.map(([, cell]) => cell(price))]),
+  };
+}
 
 /** `max 0.01, mean 0.002, SNR in dB 60`. */
 export const shortStatistics = ({ statistics }: VerifiedOutput): string =>

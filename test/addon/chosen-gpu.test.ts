@@ -14,14 +14,14 @@ describe('one of the visible GPUs', () => {
     [twoGpus, 2, 'there is no GPU 2 here: 0 is NVIDIA L4, 1 is NVIDIA H200.'],
     [noGpus, 0, 'this machine shows none: There is no driver.'],
     [{ ...noGpus, reason: null }, 1, 'this machine shows none.'],
-  ])('that is not there is an error that says which are: %#', (list, device, why) => {
+  ])('that is not there is an error that names those that are: %#', (list, device, why) => {
     const message = `Running an engine needs an NVIDIA GPU, and ${why}`;
     expect(() => chosenGpu(list, device, running)).toThrow(
       expect.objectContaining({ code: 'TF_GPU_UNAVAILABLE', message }),
     );
   });
 
-  test('is looked for with what to do instead, where somebody knows', () => {
+  test('is looked for with what to do instead, where that is known', () => {
     expect(() => chosenGpu(noGpus, 0, running, 'Run it elsewhere.')).toThrow(
       expect.objectContaining({ remedy: 'Run it elsewhere.' }),
     );

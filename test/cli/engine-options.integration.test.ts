@@ -32,7 +32,6 @@ beforeAll(async () => {
     TRTFORGE_TOOLCHAINS: at('none'),
     XDG_CACHE_HOME: at('cache'),
     FAKE_CALLS: at('calls'),
-    FAKE_COMPUTE_US: '2000',
     FAKE_GPUS: '2',
     FAKE_PLAN: at('affine.engine'),
     NO_COLOR: '1',
@@ -165,7 +164,7 @@ const lines: Readonly<Record<string, () => readonly string[]>> = {
   ],
 };
 
-describe('an engine is loaded as it is told', () => {
+describe('an engine is loaded with the options passed', () => {
   test.each(verbs(Object.keys(lines), 2))('by %s', async (verb) => {
     const { exitCode, answer, calls } = await run([...lines[verb]!(), ...loading()]);
     expect([0, 1, 4], JSON.stringify(answer.error)).toContain(exitCode);
@@ -219,7 +218,7 @@ test('engine check builds the engine again, and what is built now has to give th
   expect(other).toMatchObject({ exitCode: 1, answer: { checks: rebuilt('fail', false) } });
 });
 
-test('bisect builds its candidates with the plug-ins that it is told', async () => {
+test('bisect builds its candidates with the plug-ins passed', async () => {
   const [config, script] = [at('bisect.json'), at('fails.mjs')];
   writeFileSync(config, JSON.stringify({ plugin: at('a.so'), toolchain: at('home') }));
   writeFileSync(script, 'process.exit(1);');
@@ -262,11 +261,11 @@ describe('a measurement', () => {
   const given = () => ['--shapes', 'x:4x4', '--inputs', `x=@${at('x4.npy')}`];
   const four = [{ name: 'x', shape: [4, 4] }];
 
-  test('of an engine is made as it is told', async () => {
+  test('of an engine is made as requested', async () => {
     const line = ['bench', at('affine.engine'), '--allow-host-code', '--toolchain', at('home')];
     const more = ['--batch', '8', '--samples', at('samples.json'), '--layers'];
     const words = [...line, ...pace, ...ways, ...drawn, ...more];
-    const { exitCode, answer } = await run(words, { FAKE_CLOCK: 'paper' });
+    const { exitCode, answer } = await run(words);
     expect(exitCode, JSON.stringify(answer.error)).toBe(0);
     expect(answer).toMatchObject({ mode, runs: [{ batch: 8 }], gpuMs: { percentiles: { p50: 2 } } });
     expect(answer.runs).toMatchObject([{ samples: at('samples.json') }]);
@@ -279,7 +278,7 @@ describe('a measurement', () => {
     });
   });
 
-  test('of two engines is made as it is told', async () => {
+  test('of two engines is made as requested', async () => {
     const pair = ['bench', 'compare', at('affine.engine'), at('affine.engine'), '--rounds', '3'];
     const line = [...pair, '--allow-host-code', '--toolchain', at('home')];
     const { exitCode, answer } = await run([...line, ...pace, ...ways, ...drawn, '--batch', '8']);
@@ -292,7 +291,7 @@ describe('a measurement', () => {
     expect(again.answer.batch).toBe(4);
   });
 
-  test('of a model is made as it is told', async () => {
+  test('of a model is made as requested', async () => {
     const line = ['bench', 'model', model, ...pace, '--percentile', '50'];
     const { exitCode, answer } = await run([
       ...line,

@@ -132,7 +132,7 @@ describe('the trtforge process', () => {
     rmSync(dirname(probe), { recursive: true });
   });
 
-  test('says that its output found no room', () => {
+  test('reports that its output found no room', () => {
     const script = `"${process.execPath}" "${main}" --version > /dev/full`;
     const { status, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
     expect(status).toBe(3);

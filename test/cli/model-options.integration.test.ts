@@ -81,7 +81,7 @@ describe('convert', () => {
     expect((await inspected(at('typed.onnx'))).inputs).toMatchObject([{ dtype: 'float16' }]);
   });
 
-  test('to a quantized model prepares images and calibrates where it is told', async () => {
+  test('to a quantized model prepares images and calibrates as requested', async () => {
     const log = at('calibration.log');
     writeFileSync(log, '');
     const { ORT_HOME, ...fake } = fakeProviders('Conv,Relu,MatMul', log);
@@ -117,7 +117,7 @@ test.each([
   expect([exitCode, json().error]).toMatchObject([2, { code: 'TF_USAGE', details: { option: '--imgsz' } }]);
 });
 
-test('compare layers prepares its inputs as it is told', async () => {
+test('compare layers prepares its inputs as requested', async () => {
   await run('convert', model, '-o', at('q.onnx'), '--precision', 'int8', ...samples());
   const line = [
     'compare',
@@ -136,7 +136,7 @@ test('compare layers prepares its inputs as it is told', async () => {
   expect(JSON.stringify(seen[0])).not.toEqual(JSON.stringify(seen[1]));
 });
 
-test('compare and compare layers allow what they are told to allow', async () => {
+test('compare and compare layers allow what the options allow', async () => {
   writeNpz(at('a.npz'), new Map([['y', floats('float32', [3], [1, 2, Number.NaN])]]));
   writeNpz(at('b.npz'), new Map([['y', floats('float32', [3], [1.01, 2.02, Number.NaN])]]));
   const line = ['compare', at('a.npz'), at('b.npz'), '--atol', '0'];
@@ -167,7 +167,7 @@ test('compare and compare layers allow what they are told to allow', async () =>
   expect((await run(...drawn, '5')).seed).toBe(5);
 });
 
-test('convert advise takes the options of a conversion, and judges by what was held out', async () => {
+test('convert advise takes the options of a conversion, and judges by the samples held out', async () => {
   const line = [
     'convert',
     'advise',
@@ -205,7 +205,7 @@ test('convert advise takes the options of a conversion, and judges by what was h
   expect(await run(...pictures, '--budget', '5dB')).toMatchObject({ schema: 'trtforge.convert-advise/1' });
 });
 
-test('bisect judges as it is told', async () => {
+test('bisect judges by the options passed', async () => {
   await run('convert', model, '-o', at('bad.onnx'), '--precision', 'bf16');
   const line = ['bisect', at('bad.onnx'), '--against', model, '-o', at('bisected'), '--precision', 'bf16'];
   const drawn = [
@@ -267,7 +267,7 @@ describeWith('toolchain', 'a build calibrates where its configuration says, and 
 });
 
 describeWith('toolchain', 'forge', () => {
-  test('verifies as it is told, and names the engine', async () => {
+  test('verifies as requested, and names the engine', async () => {
     const config = at('forge.json');
     writeFileSync(
       config,

@@ -291,7 +291,7 @@ describe('options', () => {
     expect((await run('fail gate')).exitCode).toBe(1);
   });
 
-  test('in the file that nobody takes are an error that names file and key', async () => {
+  test('in the file that no verb takes are an error that names file and key', async () => {
     writeFileSync('trtforge.config.yaml', 'levle: 5\n');
     const { exitCode, err } = await run('fail gate');
     expect(exitCode).toBe(2);

@@ -162,7 +162,7 @@ describeWith('toolchain', 'an option of the recipe decides what is built', (libr
     });
   });
 
-  test.each(['build', 'forge'])('%s prepares images of a calibration as it is told', async (verb) => {
+  test.each(['build', 'forge'])('%s prepares images of a calibration as requested', async (verb) => {
     const prepared = (...words: readonly string[]) => planOf(verb, [...int8(verb), ...words]);
     const plans = [
       await prepared(),

@@ -40,7 +40,7 @@ describe('shapes', () => {
   });
 
   test.each(['x', 'x:', ':1x2', 'x:1x-2', 'x:1x2.5', 'x:axb', 'x:[1,2', 'x:99999999999999999999'])(
-    '"%s" is refused',
+    '"%s" is rejected',
     (text) => {
       expect(codeOf(() => parseShapes(text))).toBe('TF_SHAPE_INVALID');
     },
@@ -63,7 +63,7 @@ describe('sizes', () => {
     expect(parseSize(text)).toBe(bytes);
   });
 
-  test.each(['', 'G', '4X', '4Gx', '-4G', '4 Gigs', '0', '1e3M', '0x10M'])('"%s" is refused', (text) => {
+  test.each(['', 'G', '4X', '4Gx', '-4G', '4 Gigs', '0', '1e3M', '0x10M'])('"%s" is rejected', (text) => {
     expect(codeOf(() => parseSize(text))).toBe('TF_SIZE_INVALID');
   });
 });

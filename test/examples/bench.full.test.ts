@@ -22,7 +22,7 @@ describeWith('python', 'measureCommand', () => {
     expect(cost.peakBytes).toBeGreaterThan(300e6);
   });
 
-  it('names the command that failed and what it said', () => {
+  it('names the command that failed and what it printed', () => {
     const command = [process.execPath, '-e', 'console.error("no such model"); process.exit(3)'];
     expect(() => measureCommand(command, { runs: 1 })).toThrow(CommandFailed);
     expect(() => measureCommand(command, { runs: 1 })).toThrow(/no such model/);

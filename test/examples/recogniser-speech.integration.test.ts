@@ -31,7 +31,7 @@ describeWith('espeak-ng', 'phrases that are spoken', () => {
     }
   });
 
-  test('another voice makes other sound', async () => {
+  test('another voice gives other audio', async () => {
     const digest = async (voice: string) =>
       createHash('sha256')
         .update(await record({ ...testUtterance(1), voice }))

@@ -86,7 +86,7 @@ describe('the streaming encoder', () => {
     expect(network.parameters).toBeLessThan(640e6);
   });
 
-  it('comes with a contract that agrees with its own law', () => {
+  it('comes with a contract that agrees with its own cache-length rule', () => {
     expect(contract).toMatchObject({ schema: 'trtforge.contract/1', name: 'streaming-encoder-tiny' });
     expect(contract.schedule).toMatchObject({ first: 41, rest: 57 });
     expect(checkOwnNumbers(contract)).toEqual([]);
@@ -100,7 +100,7 @@ describeWith('onnxruntime', 'the streaming encoder on ONNX Runtime', () => {
   });
   afterAll(() => session.close());
 
-  it(`stays finite and bounded over ${CHUNKS} chunks, keeps every promise, and its lengths are those of the law`, async () => {
+  it(`stays finite and bounded over ${CHUNKS} chunks, keeps every promise, and its lengths follow the cache-length rule`, async () => {
     const steps = await stream(session, CHUNKS);
     const broken = steps.flatMap((step, at) => checkAssertions(contract, step, steps[at - 1]));
     expect(broken).toEqual([]);
@@ -117,7 +117,7 @@ describeWith('onnxruntime', 'the streaming encoder on ONNX Runtime', () => {
     );
   });
 
-  it('hears what the caches hold', async () => {
+  it('gets the fill of the caches', async () => {
     const [, second] = await stream(session, 2);
     const alone = await session.run(new Map([...chunkOf(1), ...emptyState()]));
     expect(largest(output(second), float32Values(alone.get('encoder_output')!))).toBeGreaterThan(0.01);

@@ -1,11 +1,12 @@
-import type { BackEnd, OpenContext, OpenedModel, OpenOptions } from '../../src/engines/runtime/back-end.js';
+import type { BackEnd, OpenedModel, OpenOptions } from '../../src/engines/runtime/back-end.js';
 import type { Binding } from '../../src/engines/runtime/session.js';
 import { mapOf } from '../../src/engines/runtime/session-inputs.js';
+import type { WorkContext } from '../../src/events.js';
 import type { NamedTensors } from '../../src/formats/tensor/tensor.js';
 
 export interface FakeBackEnd extends BackEnd {
   /** What each session was opened with. */
-  readonly opened: { readonly path: string; readonly options: OpenOptions; readonly context: OpenContext }[];
+  readonly opened: { readonly path: string; readonly options: OpenOptions; readonly context: WorkContext }[];
   /** Sessions that are open now. */
   readonly sessions: () => number;
 }

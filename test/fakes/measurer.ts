@@ -1,8 +1,8 @@
 import type { EngineBinding } from '../../src/engines/runtime/tensorrt/engine-interface.js';
 import type {
+  BenchedEngine,
   MeasureRequest,
   Measurer,
-  OpenedEngine,
   StartMeasurer,
 } from '../../src/quality/bench/measurer.js';
 import { fakeFacts } from './addon.js';
@@ -16,7 +16,7 @@ export const audio = (name: string, length: number): EngineBinding => ({
   profiles: [{ min: [1, 1], opt: [4, length], max: [64, 1000] }],
 });
 
-const opened = (inputs: readonly EngineBinding[], backend: string): OpenedEngine => ({
+const opened = (inputs: readonly EngineBinding[], backend: string): BenchedEngine => ({
   facts: fakeFacts,
   inputs,
   backend,

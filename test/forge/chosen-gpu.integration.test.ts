@@ -89,7 +89,7 @@ describe('forge on a machine with two unlike GPUs', () => {
     expect(readFileSync(result.report!, 'utf8')).toContain('NVIDIA H200 (sm_90), number 1');
   });
 
-  test('does it all on the first where none was chosen, and speaks of no other', async () => {
+  test('does it all on the first where none was chosen, and reports no other', async () => {
     const result = await forged(onTensorrt);
     expect(result.build?.passport.identity.document.target.computeCapabilities).toEqual([89]);
     expect(ranOn()).toEqual([undefined, 0]);

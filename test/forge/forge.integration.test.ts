@@ -62,7 +62,7 @@ describe('forge without TensorRT', () => {
     expect([result.engine, result.build]).toEqual([null, null]);
   });
 
-  test('leaves a run root that says the same as what it returned', () => {
+  test('leaves a run root that has the same as what it returned', () => {
     expect(readReport(result.runRoot, [forgeReport]).result).toEqual(JSON.parse(JSON.stringify(result)));
     expect(filesUnder(result.runRoot)).toEqual(
       expect.arrayContaining([
@@ -75,7 +75,7 @@ describe('forge without TensorRT', () => {
     for (const { path } of result.files) expect(existsSync(join(result.runRoot, path)), path).toBe(true);
   });
 
-  test('tells every phase while it works', () => {
+  test('reports every phase while it works', () => {
     const told = events.flatMap((event) =>
       event.type === 'phase-end' || event.type === 'phase-skipped' ? [event.phase] : [],
     );
@@ -139,7 +139,7 @@ describe('forge that cannot go on', () => {
     ).rejects.toMatchObject({ code: 'TF_WRITE_FAILED' });
   });
 
-  test('cancelled before it began it still leaves a report that says so', async () => {
+  test('cancelled before it began it still leaves a report that states it', async () => {
     const result = await forge(
       { model: staticModel(folder), precision: 'fp16', skip: ['build'], runRoot: runRoot('cancelled') },
       { signal: AbortSignal.abort() },
@@ -188,11 +188,11 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
     expect(passport.identity.document.recipe.precision).toBe('fp16');
   });
 
-  test('keeps what the library said in the log of the build', () => {
+  test('keeps what the library logged in the log of the build', () => {
     expect(readFileSync(join(first.runRoot, 'logs', 'build.log'), 'utf8')).toMatch(/^\s+\d+\.\d{3} {2}\S/m);
   });
 
-  test('a second run finds the engine in the store and says when it was built', async () => {
+  test('a second run finds the engine in the store and reports when it was built', async () => {
     const again = await forge({ ...options, model, runRoot: runRoot('again') });
     expect(again.build).toMatchObject({
       source: 'local',
@@ -203,7 +203,7 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
     expect(readFileSync(again.engine!)).toEqual(readFileSync(first.engine!));
   });
 
-  test('a changed recipe is another engine, and the report says which field made it so', async () => {
+  test('a changed recipe is another engine, and the report names the field that differs', async () => {
     const changed = await forge({
       ...options,
       model,
@@ -245,7 +245,7 @@ describeWith('toolchain', 'forge with tensorrt-rtx', (libraries) => {
     expect(result.exitCode).toBe(2);
   });
 
-  test('a model that the library refuses stops in build; what came before is in the report', async () => {
+  test('a model that the library rejects stops in build; what came before is in the report', async () => {
     const refused = unknownOpModel(folder);
     const conversion = { allowUnconverted: true };
     const request = { ...options, model: refused, profiles: [], conversion };
@@ -340,7 +340,7 @@ describeWith('onnxruntime', 'forge that compares', () => {
     expect(readFileSync(result.report!, 'utf8')).toContain('<p class="verdict-word">Fail</p>');
   });
 
-  test('a model that is built as it is has nothing to be held against', async () => {
+  test('a model that is built as it is has nothing to be compared with', async () => {
     const result = await compare({ precision: 'as-is', runRoot: runRoot('as-is') });
     expect(result.phases.find(({ name }) => name === 'verify')).toMatchObject({
       status: 'skipped',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
-import type { WorkEvent } from '../../src/events.js';
+import { type WorkEvent, workOf } from '../../src/events.js';
 import { type Phase, PhaseRun } from '../../src/forge/phase.js';
 
 interface Found {
@@ -43,7 +43,7 @@ async function run(phases: readonly Phase<Found>[], signal?: AbortSignal) {
   const events: WorkEvent[] = [];
   const logged: [string, WorkEvent][] = [];
   const run = new PhaseRun<Found>(
-    { emit: (event) => events.push(event), signal },
+    workOf({ emit: (event) => events.push(event), signal }),
     (phase, event) => logged.push([phase, event]),
     steppingClock(),
   );
@@ -100,7 +100,7 @@ describe('phases', () => {
   });
 
   test('go on from what was found, until they are stopped from outside', async () => {
-    const run = new PhaseRun<Found>({ emit: () => {} }, () => {}, steppingClock());
+    const run = new PhaseRun<Found>(workOf(), () => {}, steppingClock());
     await run.advance([first]);
     await run.advance([second]);
     expect(run.found).toEqual({ first: 7, second: 'from 7' });
@@ -120,14 +120,14 @@ describe('phases', () => {
     expect(phases.map(({ status }) => status)).toEqual(['failed', 'not-reached']);
   });
 
-  test('what a library says reaches the log of its phase and the listener', async () => {
+  test('what a library logs reaches the log of its phase and the listener', async () => {
     const { logged, events } = await run([first]);
     const line = { type: 'log', source: 'library', severity: 'warning', message: 'careful' };
     expect(logged).toContainEqual(['first', line]);
     expect(events).toContainEqual(line);
   });
 
-  test('that fails says which known issues its lines show, and one that passes which it hides', async () => {
+  test('that fails reports the known issues that its lines show, and one that passes which it hides', async () => {
     const line = 'Requested amount of GPU memory (1024 bytes) could not be allocated.';
     const says = (ending: () => Promise<never>): Phase<Found> => ({
       ...second,

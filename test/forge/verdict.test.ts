@@ -31,13 +31,13 @@ describe('the verdict of a run', () => {
     expect([judgement.verdict.outcome, judgement.exitCode]).toEqual([outcome, exitCode]);
   });
 
-  test('a pass says what it does not cover', () => {
+  test('a pass states what it does not cover', () => {
     expect(judge(passed).verdict.reasons).toContain(
       'Skipped verify engine, bench: no NVIDIA driver on this machine.',
     );
   });
 
-  test('a pass says what it is about, and the decisions', () => {
+  test('a pass states what it is about, and the decisions', () => {
     const { verification } = passed;
     const decisions = [
       {
@@ -73,7 +73,7 @@ describe('the verdict of a run', () => {
     });
   });
 
-  test('outputs that are missing are said before numbers', () => {
+  test('outputs that are missing are reported before numbers', () => {
     const verification = failedSample().verification!;
     const verdicts = { ...verification.verdicts, contract: 'fail' as const };
     expect(judge({ ...failedSample(), verification: { ...verification, verdicts } }).verdict.headline).toBe(

@@ -19,7 +19,7 @@ const run = (script: string, ...words: string[]) =>
 describe('the scripts for a GPU machine, where there is no GPU', () => {
   beforeAll(() => buildAddon({ say: () => {} }));
 
-  it.each(checks)('%s finds what it imports, says that there is no GPU, and ends with 3', (file) => {
+  it.each(checks)('%s finds what it imports, reports that there is no GPU, and ends with 3', (file) => {
     const { status, stdout, stderr } = run(`${folder}${file}`);
     expect(stderr).toBe('');
     expect(JSON.parse(stdout)).toMatchObject({ check: 'machine', ok: false, why: expect.any(String) });
@@ -29,7 +29,7 @@ describe('the scripts for a GPU machine, where there is no GPU', () => {
   it.each([
     ['test:gpu', tests],
     ['bench:gpu', bench],
-  ])('%s refuses an option it does not know in one line, with 2', (_, script) => {
+  ])('%s rejects an unknown option in one line, with 2', (_, script) => {
     const { status, stderr } = run(script, '--nonsense');
     expect(stderr).toMatch(/^Unknown option '--nonsense'.*\n$/);
     expect(status).toBe(2);

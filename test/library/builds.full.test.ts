@@ -133,7 +133,7 @@ describeWith('toolchain', 'an engine is built as it is told', () => {
     expect(existsSync(signaturePath(again.engine))).toBe(true);
   });
 
-  test('and judged by what forge is told', async () => {
+  test('and judged by the options of forge', async () => {
     const request = { ...common, model: picture, precision: 'fp16', skip: ['build', 'bench'] } as const;
     const judged = async (verify: NonNullable<ForgeOptions['verify']>) => {
       const { verification, error } = await noted.forge({

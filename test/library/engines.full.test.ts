@@ -138,7 +138,7 @@ const loaders: Readonly<Record<string, (options: Loading) => Promise<string | un
   },
 };
 
-describe('an engine is loaded as it is told', () => {
+describe('an engine is loaded with the options passed', () => {
   const wrong: readonly (readonly [Loading, string])[] = [
     [{ toolchain: at('nowhere') }, 'TF_TOOLCHAIN_NOT_FOUND'],
     [{ identity: 'f'.repeat(64) }, 'TF_PASSPORT_INVALID'],
@@ -163,7 +163,7 @@ describe('an engine is loaded as it is told', () => {
   });
 });
 
-describe('a CUDA graph is captured as it is told', () => {
+describe('a CUDA graph is captured as requested', () => {
   const plain = at('plain.engine');
   const toolchain = () => at('home');
   const refused = () => ({ ...environment, FAKE_CAPTURE: 'refused' });
@@ -238,7 +238,7 @@ describe('a session in this process', () => {
     expect(await made(2)).toBe(2 * (await made(1)));
   });
 
-  test('asks for a passport and for signatures as it is told', async () => {
+  test('requires a passport and signatures as requested', async () => {
     await expect(open({}, at('bare.engine'))).rejects.toMatchObject({ code: 'TF_PASSPORT_MISSING' });
     const { work, events } = context();
     await using bare = await open({ requirePassport: false, ...work }, at('bare.engine'));
@@ -254,7 +254,7 @@ describe('a session in this process', () => {
     });
   });
 
-  test('proves itself as it is told, and is not opened once its signal was aborted', async () => {
+  test('proves itself as requested, and is not opened once its signal was aborted', async () => {
     const warned = async (check: 'warn' | 'off') => {
       const { work, events } = context();
       await using _ = await open({ check, ...work });
@@ -277,7 +277,7 @@ describe('a measurement', () => {
   const four = [{ name: 'x', shape: [4, 4] }];
   const files = [{ name: 'x', path: at('x4.npy') }];
 
-  test('of an engine is made as it is told', async () => {
+  test('of an engine is made as requested', async () => {
     const { work, events } = context();
     const request = measuring({
       ...{ ...loading(), mode, layers: true, samples: at('samples.json'), percentiles: [50] },
@@ -306,7 +306,7 @@ describe('a measurement', () => {
     await expect(rejected).rejects.toMatchObject({ code: 'TF_SESSION_INPUT' });
   });
 
-  test('takes turns with another where it is told to', async () => {
+  test('takes turns with another where requested', async () => {
     const { gpu } = await noted.benchWith('trtforge', measuring(loading()), context().work);
     const leases = new LeaseFolder(join(at('cache'), 'trtforge', 'gpu-leases'));
     const { lease } = leases.tryAcquire(gpu!.uuid.replace(/[^\w-]/g, '_'));
@@ -325,7 +325,7 @@ describe('a measurement', () => {
     expect(events).toContainEqual(expect.objectContaining({ phase: 'wait for the GPU' }));
   });
 
-  test('with trtexec writes its log where it is told', async () => {
+  test('with trtexec writes its log where requested', async () => {
     const request = measuring({
       ...{ ...defaultRequest(at('plain.engine')), toolchain: undefined, device: 0 },
       shapes: { kind: 'batches', batches: [8] },
@@ -339,7 +339,7 @@ describe('a measurement', () => {
     expect(readFileSync(trtexecLog, 'utf8')).toContain('&&&& PASSED');
   });
 
-  test('of two engines is made as it is told', async () => {
+  test('of two engines is made as requested', async () => {
     const { work, events } = context();
     const side = (more: Partial<BenchRequest>) =>
       measuring({
@@ -388,7 +388,7 @@ test('the layers of an engine are taken from a file of them', async () => {
   expect(read).toMatchObject({ layersFrom: at('layers.json'), planSha256: layers.planSha256 });
 });
 
-test('forge loads what it built as it is told', async () => {
+test('forge loads what it built as requested', async () => {
   const request = {
     ...{
       model,
@@ -411,7 +411,7 @@ test('forge loads what it built as it is told', async () => {
   expect(calls()).toContain('setWeightStreamingBudgetV2 0');
 });
 
-test('runFile and openSession run in the profile that they are told', async () => {
+test('runFile and openSession run in the profile requested', async () => {
   const inputs = new Map([['x', tensorFrom('float32', [2, 4], new Float32Array(8))]]);
   const file = at('two.engine');
   const toolchain = at('home');
@@ -446,7 +446,7 @@ describe('a build by trtexec of a TensorRT before 11', () => {
     },
   };
 
-  test.each(Object.entries(builders))('by %s is typed as it is told', async (name, build) => {
+  test.each(Object.entries(builders))('by %s is typed as requested', async (name, build) => {
     const request = {
       ...{
         target: 'tensorrt:sm_90',

@@ -38,7 +38,7 @@ beforeAll(async () => {
   writeNpz(at('x.npz'), new Map([['x', noise([4, 64], 1, 5)]]));
 });
 
-describe('a model runs where it is told', () => {
+describe('a model runs where requested', () => {
   let library: string;
   /** Of the fake CUDA, whose operators are these. */
   const withFake = (takes: string) => {
@@ -111,7 +111,7 @@ describe('verifyModel', () => {
     for (const end of ['minimum', 'maximum']) expect(origins).toContain(`${end} of profile 0`);
   });
 
-  test('prepares pictures as it is told, and leaves those out that fit in no profile', async () => {
+  test('prepares pictures as requested, and leaves those out that fit in no profile', async () => {
     const files = [join(images, 'baseline.jpg'), join(images, 'palette.png')];
     const request = { reference: picture, candidate: picture };
     const seen = async (data: NonNullable<Parameters<typeof noted.verifyModel>[0]['data']>) => {
@@ -133,7 +133,7 @@ describe('verifyModel', () => {
     expect((await seen({ ...prepared, profiles: sized(32) })).warnings).toContain('left out');
   });
 
-  test('goes on from the conversion that it is told', async () => {
+  test('goes on from the conversion requested', async () => {
     const reference = await modelFile((graph) => {
       graph.input('x', 'float32', [4, 8]);
       graph.initializer('w', noise([8, 8], 0.5, 1));
@@ -173,7 +173,7 @@ describe('verifyModel', () => {
   });
 });
 
-test('convertModel types plug-ins as it is told', async () => {
+test('convertModel types plug-ins as requested', async () => {
   const plugged = await modelFile((graph) => {
     graph.input('x', 'float32', [2, 4]);
     graph.node('Foo', { inputs: ['x'], outputs: ['y'], name: 'foo' });
@@ -189,7 +189,7 @@ test('convertModel types plug-ins as it is told', async () => {
   });
 });
 
-test('calibrationOf prepares pictures as it is told', async () => {
+test('calibrationOf prepares pictures as requested', async () => {
   const ranges = async (imgsz: number, preprocess: string) => {
     const calibration = await noted.calibrationOf({
       data: [join(images, 'baseline.jpg')],

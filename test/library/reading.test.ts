@@ -17,7 +17,7 @@ const bench = defaultRequest('none.engine');
 const fixture = (name: string) => join(import.meta.dirname, '../fixtures', name);
 
 describe('compareOutputs', () => {
-  test('takes the runner that it is told from a file of several', async () => {
+  test('takes the runner requested from a file of several', async () => {
     const two = fixture('polygraphy/two-runners.json');
     const compared = await noted.compareOutputs({
       ...{ candidate: two, candidateRunner: 'trt-runner' },
@@ -28,7 +28,7 @@ describe('compareOutputs', () => {
     await expect(same).rejects.toMatchObject({ message: expect.stringContaining('none') });
   });
 
-  test('reads elements without a type as it is told', async () => {
+  test('reads elements without a type as requested', async () => {
     const file = fixture('tensors/bfloat16.npy');
     const pair = { candidate: file, reference: file };
     expect(await noted.compareOutputs({ ...pair, voidDtype: 'bfloat16' })).toMatchObject({
@@ -37,7 +37,7 @@ describe('compareOutputs', () => {
     await expect(noted.compareOutputs(pair)).rejects.toMatchObject({ code: 'TF_TENSOR_UNSUPPORTED' });
   });
 
-  test('judges by the checks that it is told', async () => {
+  test('judges by the checks requested', async () => {
     const file = fixture('tensors/float32.npy');
     const compared = await noted.compareOutputs({
       ...{ candidate: file, reference: file, precision: 'fp16' },
@@ -84,7 +84,7 @@ describe('explaining', () => {
     message: 'a line of the test',
   };
 
-  test('looks for the issues that it is told, of the version and in the model', async () => {
+  test('looks for the issues requested, of the version and in the model', async () => {
     const model = await modelFile((graph) => {
       graph.input('x', 'float32', [1, 3, 8, 8]);
       graph.input('grid', 'float32', [1, 4, 4, 2]);
@@ -128,7 +128,7 @@ describe('explaining', () => {
   });
 });
 
-test('installToolchain installs the wheel that it is told, once its licence is accepted', async () => {
+test('installToolchain installs the wheel passed, once its licence is accepted', async () => {
   const wheel = writeWheel(folder, { version: '1.9.0.1' });
   const events: WorkEvent[] = [];
   const request = { wheel, version: '1.9.0.1', folder: at('toolchains'), command: 'my-installer' };

@@ -118,7 +118,7 @@ describe('reading headers', () => {
     expect(readHeaders(path).enums.BuilderFlag).toEqual({ kA: 0, kB: 1, kC: 5, kD: 5, kE: 6 });
   });
 
-  test('a folder without headers is said to be one', () => {
+  test('a folder without headers is reported', () => {
     expect(() => readHeaders(folder)).toThrow('NvInferVersion.h');
   });
 });
@@ -284,7 +284,7 @@ describe('versions', () => {
     expect(isAtLeast(version, since)).toBe(answer);
   });
 
-  test('who has a feature is said by product and version', () => {
+  test('a feature is stated by product and version', () => {
     expect(versionsWith({ class: 'IBuilderConfig', name: 'setTilingOptimizationLevel' })).toBe(
       'TensorRT 10.8.0 to 10.x, TensorRT 11.x, TensorRT-RTX 1.7 to 1.x',
     );

@@ -77,7 +77,7 @@ describe('loading the addon', () => {
     expect(failure(() => loadAddon(path))).toMatchObject({ code: 'TF_NATIVE_NOT_BUILT' });
   });
 
-  test.skipIf(process.platform !== 'linux')('GPUs are listed, or the reason why there are none', () => {
+  test.skipIf(process.platform !== 'linux')('GPUs are listed, or the reason for an empty list', () => {
     const { gpus, reason } = loadAddon().gpus();
     expect(gpus.length === 0).toBe(reason !== null);
     expect((reason ?? '').split('libcuda.so.1').length).toBeLessThan(3);
@@ -156,7 +156,7 @@ describeWith('toolchain', 'the addon over tensorrt-rtx', (libraries) => {
     expect(() => job.cancel()).not.toThrow();
   });
 
-  test('a plan is loaded where there is a GPU, and rejected by name where there is none', async () => {
+  test('a plan is loaded where there is a GPU, and rejected by name elsewhere', async () => {
     const job = loadAddon().build(request(staticModel(folder)), () => {});
     await job.done;
     const outcome = await loadAddon()

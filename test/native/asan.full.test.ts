@@ -176,7 +176,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (fak
   });
 
   test.runIf(monitored)(
-    'of a thousand phases inside a phase the first is told, and then what is going on',
+    'of a thousand phases inside a phase the first is printed, and then what is going on',
     () => {
       const { events } = build(fake, {}, { FAKE_BUILD: 'slowly' });
       const inside = events.filter(({ type }) => type === 'inside');
@@ -216,7 +216,7 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (fak
     expect(unreturned(answer)).toEqual([]);
   });
 
-  test('GPU memory that runs out while it builds is said to be so, and nothing is left behind', () => {
+  test('GPU memory that runs out while it builds is reported as such, and nothing is left behind', () => {
     const answer = build(fake, {}, { FAKE_BUILD: 'memory' });
     // tensorrt-rtx builds on the CPU.
     expect(answer.error?.code).toBe(fake === 'rtx1' ? 'TF_BUILD_FAILED' : 'TF_GPU_MEMORY');
@@ -339,7 +339,7 @@ test('a function newer than the library is an error that names the version, and 
   expect(unreturned(answer)).toEqual([]);
 });
 
-test('a function that no version of the major has is said to be so', () => {
+test('a function that no version of the major has is reported as such', () => {
   const { error } = build('8', { settings: [setting('setRuntimePlatform', 1)] });
   expect(error?.message).toBe(
     'IBuilderConfig::setRuntimePlatform is not in TensorRT 8.6.1; no version of its major has it.',
@@ -396,7 +396,7 @@ test.each([
 test.each([
   ['none', 'shows no GPU'],
   ['broken', 'unknown error (CUDA error 999)'],
-])('with a driver whose state is %s the list is empty and says why', (state, reason) => {
+])('with a driver whose state is %s the list is empty, with the reason', (state, reason) => {
   const { result } = bench.call<GpuList>('gpus', null, { FAKE_GPU: state });
   expect(result?.gpus).toEqual([]);
   expect(result?.reason).toContain(reason);

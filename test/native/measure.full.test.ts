@@ -202,7 +202,7 @@ test('the warm-up is run and not counted, and the duration is measured after it'
 test.each([
   ['at the end of the warm-up', 40],
   ['in the measurement', 100],
-])('a host that is held up %s measures for as long as it should', (_, launch) => {
+])('a host that is delayed %s measures for as long as it should', (_, launch) => {
   const result = measured({
     mode: { warmUpMs: 60, durationMs: 90, iterations: 1 },
     environment: { FAKE_CLOCK: 'paper', FAKE_COMPUTE_US: '1000', FAKE_HELD_UP: `${launch}:70000` },
@@ -257,7 +257,7 @@ test.each([
   expect(calls.filter((call) => call === 'event that spins').length > 0).toBe(spinWait);
 });
 
-test('an engine that cannot be captured is measured without a graph, and why is said', () => {
+test('an engine that cannot be captured is measured without a graph, and the reason is reported', () => {
   const result = measured({ mode: { graph: true }, environment: { FAKE_CAPTURE: 'refused' } });
   expect(result.graph).toBe(false);
   expect(result.graphRefusal).toContain('operation not permitted when stream is capturing');

@@ -254,6 +254,14 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
     });
   });
 
+  test('columns of a fleet are as wide as what is in them: three targets are seen at once', async () => {
+    await open('fleet', { width: 1280 }, async (page) => {
+      const table = (await page.locator('#engines .scroll').boundingBox())!;
+      const target = (await page.locator('#engines tbody tr').first().locator('td').nth(3).boundingBox())!;
+      expect(target.x + target.width).toBeLessThan(table.x + table.width);
+    });
+  });
+
   test('a table that scrolls has a shade at the side where more is', async () => {
     await open('fleet', { width: 390 }, async (page) => {
       const { x, y, width } = (await page.locator('#engines .scroll').boundingBox())!;

@@ -280,6 +280,7 @@ export function sampleResult(more: Partial<ForgeResult> = {}): ForgeResult {
       warnings: [],
     },
     engineVerification: null,
+    heal: null,
     bench: null,
     profileFrom: [],
     verification: {

@@ -99,7 +99,7 @@ export function recordingBuilder(
   const models: string[] = [];
   const build: PlanBuilder = async (_, { modelPath, planPath }, { emit }) => {
     models.push(modelPath);
-    emit({ type: 'log', source: 'builder', severity: 'info', message: `Building ${modelPath}` });
+    emit?.({ type: 'log', source: 'builder', severity: 'info', message: `Building ${modelPath}` });
     const plan = samplePlan(models.length, 600_000);
     const changed = change(modelPath);
     if (changed instanceof Error) throw changed;

@@ -46,7 +46,7 @@ export function namesIn(folder: string): readonly string[] {
 /** A run root has some dozens of files; of a folder with more of them no further ones are looked at. */
 const MOST_ENTRIES = 2000;
 
-/** Files below a folder, at most so many folders deep (1: its own), relative to it and in their order: for searches in run roots. */
+/** Files below a folder, at most this many folders deep (1: its own), relative to it and in their order: for searches in run roots. */
 export function filesBelow(root: string, depth: number): readonly string[] {
   let left = MOST_ENTRIES;
   const below = (folder: string, level: number): readonly string[] =>

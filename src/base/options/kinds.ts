@@ -27,7 +27,7 @@ export interface Kind<T, W = T> {
 
 /** The options of an object, by their names. */
 export type Group = Readonly<
-  Record<string, { readonly kind: Kind<unknown, unknown>; readonly needed?: true }>
+  Record<string, { readonly kind: Kind<unknown, unknown>; readonly needed?: true; readonly flags?: string }>
 >;
 
 /** A kind with one form, which `is` describes in errors. */
@@ -69,6 +69,21 @@ export const whole = (from: number, to = Number.MAX_SAFE_INTEGER) => ranged({ wh
 /** Numbers, both bounds included. */
 export const decimal = (from = -Number.MAX_VALUE, to = Number.MAX_VALUE) =>
   ranged({ whole: false, from, to });
+
+const inMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000 };
+
+/** Milliseconds, which the command line states as `90s`, `5m` or `2h`; where it states none, by default so many. */
+export const duration = (usual: number): Kind<number, number | undefined> => ({
+  ...ranged({ whole: true, from: 1, to: 7 * 24 * inMs.h! }),
+  parse: (written) => {
+    if (written === 'true') return usual;
+    if (written === 'false') return undefined;
+    const [, amount, unit = ''] = /^(\d{1,6}(?:\.\d+)?)([smh])$/.exec(written.trim()) ?? [];
+    const ms = Math.round(Number(amount) * (inMs[unit] ?? Number.NaN));
+    if (ms > 0) return ms;
+    throw new TrtforgeError('TF_USAGE', `"${written}" is not a time such as 90s, 5m or 2h.`);
+  },
+});
 
 export const flag: Kind<boolean> = like('true or false', (value) => typeof value === 'boolean');
 

@@ -95,6 +95,10 @@ export function needed<L, W>(kind: Kind<L, W>, typed?: Typed<L>) {
 
 export const namesOf = <G extends object>(group: G) => Object.keys(group) as (keyof G & string)[];
 
+/** The options of a group without those named. */
+export const allBut = <G extends object, K extends keyof G & string>(group: G, ...names: K[]) =>
+  Object.fromEntries(Object.entries(group).filter(([name]) => !names.includes(name as K))) as Omit<G, K>;
+
 /** The options of a group among others, to be passed on. */
 export const valuesOf = <G extends DeclaredGroup, V extends Partial<Record<keyof G, unknown>>>(
   group: G,
@@ -104,7 +108,8 @@ export const valuesOf = <G extends DeclaredGroup, V extends Partial<Record<keyof
     Object.keys(group).flatMap((name) => (Object.hasOwn(values, name) ? [[name, values[name]]] : [])),
   ) as Pick<V, keyof G & keyof V>;
 
-export const takesValue = (spec: Pick<OptionSpec<unknown>, 'flags'>): boolean => spec.flags.includes('<');
+/** `--heal [limit]` has one of its own where none is passed, which its reader gets as `true`. */
+export const takesValue = (spec: Pick<OptionSpec<unknown>, 'flags'>): boolean => /[<[]/.test(spec.flags);
 
 /** The value of an option where nobody passed it, as --print-config shows it. */
 export const defaultOf = (spec: OptionSpec<unknown>): unknown =>

@@ -52,7 +52,7 @@ export function startGroup(
   return { child, stop };
 }
 
-export interface ShellOptions {
+interface ShellOptions {
   /** Then it is stopped as if cancelled, and its outcome is `timed-out`. */
   readonly timeoutMs: number;
   readonly environment: NodeJS.ProcessEnv;

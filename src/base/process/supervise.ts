@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { catalogue, type ErrorCode, TrtforgeError } from '../../errors.js';
-import type { EventListener, WorkEvent } from '../../events.js';
+import type { EventListener, WorkContext, WorkEvent } from '../../events.js';
 import { assertUnbundled } from '../files/own-files.js';
 import { cancelled } from './cancel.js';
 import { withLoaderPath, withStreams } from './command.js';
@@ -20,10 +20,8 @@ export type ChildMessage =
       readonly details?: Readonly<Record<string, unknown>>;
     };
 
-export interface SuperviseOptions {
-  readonly emit: EventListener;
-  /** Aborting asks the child to stop (SIGTERM), then kills it after `graceMs`. */
-  readonly signal?: AbortSignal;
+/** Aborting asks the child to stop (SIGTERM), then kills it after `graceMs`. */
+export interface SuperviseOptions extends Omit<WorkContext, 'environment'> {
   readonly graceMs?: number;
   readonly env?: NodeJS.ProcessEnv;
   /** The child's work, for the error's sentence: "building resnet50.onnx". */
@@ -48,7 +46,7 @@ export function runSupervised(module: URL, request: unknown, options: SuperviseO
     child.on('message', (message: ChildMessage) => {
       if (message.kind === 'event') {
         lines.note(message.event);
-        options.emit(message.event);
+        options.emit?.(message.event);
       } else if (message.kind === 'result') outcome = () => resolve(message.value);
       else outcome = () => reject(errorFromChild(message, options.signal));
     });
@@ -116,14 +114,14 @@ export function remedyForDeath(signal: NodeJS.Signals | null, lastLines: readonl
   if (signal === 'SIGKILL')
     return "SIGKILL comes from outside: usually the kernel's out-of-memory killer (see dmesg), or a user who ended the process. Free memory, or use smaller shapes and fewer profiles.";
   if (lastLines.length === 0)
-    return "It printed nothing before. Run it again with --verbose: the library's lines show how far it came.";
+    return "It printed nothing before. On the command line, `--verbose` prints the library's lines, which show how far it came.";
   return catalogue.TF_CHILD_DIED.remedy;
 }
 
 /** Keeps a library's last lines in a child, whether they were logged as events or printed on its way down; our own are not among them. */
 export function lastLines(
   child: ChildProcess,
-  emit: EventListener,
+  emit: EventListener | undefined,
 ): { note(event: WorkEvent): void; all(): readonly string[]; clear(): void } {
   const kept: string[] = [];
   const keep = (line: string) => {
@@ -135,7 +133,7 @@ export function lastLines(
     const take = (line: string) => {
       if (line.trim() === '') return;
       keep(line);
-      emit({ type: 'log', source: 'child', severity: 'info', message: line });
+      emit?.({ type: 'log', source: 'child', severity: 'info', message: line });
     };
     stream?.on('data', (chunk: Buffer) => {
       const parts = (rest + chunk.toString()).split('\n');

@@ -46,7 +46,7 @@ interface Asked {
 export function startSupervised(module: URL, first: SessionOptions): SupervisedSession {
   const child = forkModule(module, first);
   let options = first;
-  const lines = lastLines(child, (event) => options.emit(event));
+  const lines = lastLines(child, options.emit);
   const ending = ended(child, { lines: () => lines.all(), doing: () => options.doing });
   const asked: Asked[] = [];
   let last: Promise<unknown> = Promise.resolve();
@@ -61,7 +61,7 @@ export function startSupervised(module: URL, first: SessionOptions): SupervisedS
       return;
     }
     lines.note(message.event);
-    options.emit(message.event);
+    options.emit?.(message.event);
   });
   const request = (value: unknown, signal?: AbortSignal): Promise<unknown> => {
     if (closing !== undefined)

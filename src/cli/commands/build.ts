@@ -62,12 +62,11 @@ export const command = defineCommand({
     });
   },
   run: limited(async ([model = ''], options, context): Promise<BuildReport> => {
-    const { emit, signal, environment } = context;
     const { request: requested, profileFrom } = await requestOf(model, options, context);
     const { result, issues } = await explaining(
-      (listener) => buildOrLoad(requested, { emit: listener, signal, environment }),
+      (listener) => buildOrLoad(requested, { ...context, emit: listener }),
       {
-        emit,
+        ...context,
         model,
         // Issues of what is found in the store were reported when it was built.
         built: ({ source, passport }) => (source === 'built' ? passport.identity.document.target : null),

@@ -1,13 +1,13 @@
 import * as is from '../../base/options/kinds.js';
 import { formatMs, plural } from '../../base/text/quantity.js';
-import { openLocalStore, storeOptions as stores } from '../../engines/store/open-stores.js';
+import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import { openTrust } from '../../engines/store/trust.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { type CacheCheck, checkStore } from '../../quality/known-answer/check-store.js';
 import { defineCommand } from '../command.js';
 import { option } from '../option.js';
 
-import { enginesArgument } from './cache-store.js';
+import { enginesArgument, openStoreThere } from './cache-store.js';
 
 export const command = defineCommand({
   arguments: [enginesArgument],
@@ -21,14 +21,10 @@ export const command = defineCommand({
     }),
   },
   schema: async () => (await import('../../quality/known-answer/check-store.js')).cacheCheckSchema,
-  run: async (
-    names,
-    options,
-    { environment, emit, signal },
-  ): Promise<CacheCheck & { exitCode: ExitCode }> => {
-    const store = openLocalStore(options.store, environment, openTrust({}, environment));
-    const { device } = options;
-    const result = await checkStore(store, { names, device, environment, emit, signal });
+  run: async (names, options, context): Promise<CacheCheck & { exitCode: ExitCode }> => {
+    const { environment } = context;
+    const store = openStoreThere(options.store, context, openTrust({}, environment));
+    const result = await checkStore(store, { ...context, names, device: options.device });
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render: (result: CacheCheck, { line, colors }) => {

@@ -1,8 +1,10 @@
+import { statIfThere } from '../../base/files/files.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import { openLocalStore, openRemoteStore, storeOptions } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
 import { openTrust, type Trust, type trustOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
+import type { Work } from '../../events.js';
 import { type OptionValues, text } from '../option.js';
 
 /** Which store a `cache` command is about: the folder, or with `--remote` the bucket. */
@@ -16,16 +18,38 @@ export const placeOptions = {
   }),
 };
 
-/** Opens the store, hands it to `work` and closes it. Throws TF_REMOTE_ADDRESS_INVALID. */
+/** The local store whose engines a command lists, checks, copies or removes. The usual one may not be there yet; throws TF_FILE_NOT_FOUND for another folder. */
+export function openStoreThere(
+  folder: string | undefined,
+  { environment, emit }: Pick<Work, 'environment' | 'emit'>,
+  trust?: Trust,
+): LocalStore {
+  const store = openLocalStore(folder, environment, trust);
+  if (statIfThere(store.place) !== undefined) return store;
+  const message = `There is no engine store at ${store.place}`;
+  if (folder !== undefined && folder !== environment.TENSORRT_CACHE_DIR)
+    throw new TrtforgeError('TF_FILE_NOT_FOUND', `${message}.`, {
+      remedy: 'Correct --cache-dir, or leave it out for the usual store.',
+    });
+  emit({
+    type: 'log',
+    source: 'trtforge',
+    severity: 'warning',
+    message: `${message} yet: the first build makes it.`,
+  });
+  return store;
+}
+
+/** Opens the store, hands it to `work` and closes it. Throws TF_REMOTE_ADDRESS_INVALID, and what `openStoreThere` throws. */
 export async function withPlace<T>(
   options: { readonly store: string | undefined; readonly remote: string | undefined },
-  environment: NodeJS.ProcessEnv,
+  context: Pick<Work, 'environment' | 'emit'>,
   trust: Trust | undefined,
   work: (store: LocalStore | RemoteStore) => Promise<T>,
 ): Promise<T> {
-  if (options.remote === undefined) return work(openLocalStore(options.store, environment, trust));
+  if (options.remote === undefined) return work(openStoreThere(options.store, context, trust));
   const address = options.remote === 'default' ? undefined : options.remote;
-  const remote = await openRemoteStore(address, environment, trust);
+  const remote = await openRemoteStore(address, context.environment, trust);
   if (remote === null) {
     throw new TrtforgeError('TF_REMOTE_ADDRESS_INVALID', 'The environment names no remote store.', {
       remedy:

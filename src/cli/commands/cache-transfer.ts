@@ -9,7 +9,7 @@ import { TrtforgeError } from '../../errors.js';
 import { broughtBy, defineCommand, type Product } from '../command.js';
 import { text } from '../option.js';
 import { step } from '../plan.js';
-import { enginesArgument, trustOf } from './cache-store.js';
+import { enginesArgument, openStoreThere, trustOf } from './cache-store.js';
 
 export const importCommand = defineCommand({
   arguments: [{ name: 'SOURCES', describe: 'files, folders or s3://bucket/prefix', many: true }],
@@ -19,11 +19,11 @@ export const importCommand = defineCommand({
   ],
   options: { store: stores.store, ...trustOptions },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheImportSchema,
-  run: async (sources, options, { environment, emit, signal }) => {
+  run: async (sources, options, context) => {
     const { importEngines } = await import('../../engines/store/import-engines.js');
-    const trust = trustOf(options, environment);
-    const store = openLocalStore(options.store, environment, trust);
-    return importEngines(store, sources, { trust, environment, emit, signal });
+    const trust = trustOf(options, context.environment);
+    const store = openLocalStore(options.store, context.environment, trust);
+    return importEngines(store, sources, { ...context, trust });
   },
   plan: async (sources, options, { environment, signal }) => {
     const { enginesIn } = await import('../../engines/store/import-engines.js');
@@ -69,11 +69,12 @@ export const exportCommand = defineCommand({
     }),
   },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheExportSchema,
-  run: async ([to = '', ...names], options, { environment, emit, signal, products }) => {
+  run: async ([to = '', ...names], options, context) => {
+    const { environment, products } = context;
     const { exportEngines } = await import('../../engines/exports/export-engines.js');
     const exporter = await exporterFor(to, options.as, products);
-    const store = openLocalStore(options.store, environment, openTrust({}, environment));
-    return exportEngines(store, to, names, { exporter, environment, emit, signal });
+    const store = openStoreThere(options.store, context, openTrust({}, environment));
+    return exportEngines(store, to, names, { ...context, exporter });
   },
   render: (result: CacheExport, { line, colors }) => {
     for (const { path, bytes } of result.engines) line(`${path}  ${colors.dim(formatBytes(bytes))}`);

@@ -36,12 +36,11 @@ export const sign = defineCommand({
   examples: ['trtforge cache sign resnet50 --sign-key trtforge-signing.pem'],
   options: { ...placeOptions, signKey: signatureOptions.signKey },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheSignSchema,
-  run: async (names, options, { environment, emit, signal }): Promise<CacheSigning> => {
+  run: async (names, options, context): Promise<CacheSigning> => {
+    const { environment } = context;
     const signingKey = signingKeyOf(options.signKey, environment);
     const { signEngines } = await import('../../engines/store/sign-engines.js');
-    return withPlace(options, environment, undefined, (store) =>
-      signEngines(store, names, signingKey, { emit, signal }),
-    );
+    return withPlace(options, context, undefined, (store) => signEngines(store, names, signingKey, context));
   },
   render: (result: CacheSigning, { line }) => {
     for (const { name } of result.signed) line(name);

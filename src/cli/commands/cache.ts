@@ -24,8 +24,8 @@ export const ls = defineCommand({
   examples: ['trtforge cache ls', "trtforge cache ls 'resnet*fp16' sm_120"],
   options: placeOptions,
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheListSchema,
-  run: (names, options, { environment, signal }) =>
-    withPlace(options, environment, undefined, (store) => listCache(store, names, signal)),
+  run: (names, options, context) =>
+    withPlace(options, context, undefined, (store) => listCache(store, names, context.signal)),
   render: (result: CacheList, output) => {
     const rows = [...result.engines.map(entryRow), ...result.foreign.map(foreignRow)];
     const titles = ['IDENTITY', 'PRECISION', 'TARGET', 'SIZE', 'BUILT (UTC)', 'SIGNED', 'NAME'];
@@ -42,10 +42,11 @@ export const ls = defineCommand({
 export const verify = defineCommand({
   options: { ...placeOptions, ...trustOptions },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheVerifySchema,
-  run: async (_inputs, options, { environment, emit, signal }) => {
+  run: async (_inputs, options, context) => {
+    const { environment } = context;
     const { verifyCache } = await import('../../engines/store/cache-verify.js');
     const trust = trustOf(options, environment);
-    return withPlace(options, environment, trust, (store) => verifyCache(store, { trust, emit, signal }));
+    return withPlace(options, context, trust, (store) => verifyCache(store, { ...context, trust }));
   },
   render: (result: CacheVerification, { line, colors }) => {
     for (const { name, problem } of [...result.engines, ...result.foreign]) {
@@ -71,16 +72,18 @@ export const gc = defineCommand({
     yes: yesOption,
   },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheGcSchema,
-  run: (_inputs, options, { environment, signal, ask }): Promise<CacheCollection> => {
+  run: (_inputs, options, context): Promise<CacheCollection> => {
     const { maxBytes: limit, yes } = options;
-    return withPlace(options, environment, undefined, (store) => {
+    const { signal, ask } = context;
+    return withPlace(options, context, undefined, (store) => {
       const sure = (engines: number) =>
         confirm(`Removing ${plural(engines, 'engine')} from ${store.place}`, { yes, ask });
       return collectGarbage(store, limit, { confirm: sure, signal });
     });
   },
-  plan: (_inputs, options, { environment, signal }) =>
-    withPlace(options, environment, undefined, async (store) => {
+  plan: (_inputs, options, context) =>
+    withPlace(options, context, undefined, async (store) => {
+      const { signal } = context;
       const { maxBytes: limit } = options;
       const { victims, bytesBefore, bytesAfter, excessBytes } = await planCollection(store, limit, signal);
       const names = new Map((await store.list(signal)).map(({ identity, name }) => [identity, name]));
@@ -104,8 +107,9 @@ export const clear = defineCommand({
   examples: ['trtforge cache clear --dry-run', 'trtforge cache clear --remote s3://team/engines --yes'],
   options: { ...placeOptions, yes: yesOption },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheClearSchema,
-  run: (_inputs, options, { environment, signal, ask }): Promise<CacheClearing> =>
-    withPlace(options, environment, undefined, async (store) => {
+  run: (_inputs, options, context): Promise<CacheClearing> =>
+    withPlace(options, context, undefined, async (store) => {
+      const { signal, ask } = context;
       const names = (await everything(store, signal)).map(({ name }) => name);
       if (names.length > 0)
         await confirm(`Removing ${plural(names.length, 'engine')} from ${store.place}`, {
@@ -115,9 +119,11 @@ export const clear = defineCommand({
       const removed = await store.clear(signal);
       return { schema: 'trtforge.cache-clear/1', store: store.place, removed, names };
     }),
-  plan: (_inputs, options, { environment, signal }) =>
-    withPlace(options, environment, undefined, async (store) => ({
-      steps: (await everything(store, signal)).map(({ name, bytes }) => step('remove', name, { bytes })),
+  plan: (_inputs, options, context) =>
+    withPlace(options, context, undefined, async (store) => ({
+      steps: (await everything(store, context.signal)).map(({ name, bytes }) =>
+        step('remove', name, { bytes }),
+      ),
       resolved: { store: store.place },
     })),
   render: ({ removed, store }: CacheClearing, { line }) =>

@@ -24,8 +24,8 @@ export const command = defineCommand({
   ],
   options: {},
   schema: async () => (await import('../../quality/models/result.js')).modelComparisonSchema,
-  run: async ([a = '', b = ''], _options, { emit, signal }) => {
-    const result = await compareModels({ a, b }, { emit, signal });
+  run: async ([a = '', b = ''], _options, context) => {
+    const result = await compareModels({ a, b }, context);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,

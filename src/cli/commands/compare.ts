@@ -35,16 +35,16 @@ export const command = defineCommand({
     ...comparing,
   },
   schema: async () => (await import('../../quality/verify/compare-result.js')).compareResultSchema,
-  run: async ([candidate = '', reference = ''], options, { emit, signal, commandLine }) => {
+  run: async ([candidate = '', reference = ''], options, context) => {
     const { report, ...asked } = options;
     const request = { candidate, reference, ...asked, errorMap: report !== undefined };
     const found = await inPhase(
       'compare',
-      emit,
-      () => compareOutputs(request, { emit, signal }),
+      context.emit,
+      () => compareOutputs(request, context),
       `${candidate} against ${reference}`,
     );
-    const result: CompareResult = { ...found, repeat: commandLine };
+    const result: CompareResult = { ...found, repeat: context.commandLine };
     if (report !== undefined)
       publishFile(report, renderReport({ kind: compareReport, result }, 'html').content);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };

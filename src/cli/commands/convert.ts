@@ -39,8 +39,8 @@ export const command = defineCommand({
   ],
   options: commandOptions,
   schema: async () => (await import('../../formats/precision/conversion.js')).conversionSchema,
-  run: async ([model = ''], options, { emit, signal }) => {
-    return convertModel(model, options.output, requestOf(options), { emit, signal });
+  run: async ([model = ''], options, context) => {
+    return convertModel(model, options.output, requestOf(options), context);
   },
   render,
 });

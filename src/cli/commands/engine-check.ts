@@ -2,7 +2,7 @@ import * as is from '../../base/options/kinds.js';
 import { formatMs } from '../../base/text/quantity.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
-import { engineCheck } from '../../quality/known-answer/engine-check.js';
+import { checkEngine } from '../../quality/known-answer/engine-check.js';
 import type { EngineCheck } from '../../quality/known-answer/result.js';
 import { verifyPrecisions } from '../../quality/verify/result.js';
 import { defineCommand, type TextOutput } from '../command.js';
@@ -48,8 +48,7 @@ export const command = defineCommand({
   },
   schema: async () => (await import('../../quality/known-answer/result.js')).engineCheckSchema,
   run: async ([engine = ''], options, context): Promise<EngineCheck & { exitCode: ExitCode }> => {
-    const { emit, signal, environment } = context;
-    const result = await engineCheck({ engine, ...options }, { emit, signal, environment });
+    const result = await checkEngine({ engine, ...options }, context);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,

@@ -1,4 +1,3 @@
-import { valuesOf } from '../../base/options/option.js';
 import { formatBytes } from '../../base/text/quantity.js';
 import type { EngineDiff, LayersResult } from '../../engines/layers/result-schema.js';
 import type { EnginesInspected, StrippedPlan } from '../../engines/plan/facts.js';
@@ -122,5 +121,5 @@ async function readLayers(
   context: CommandContext,
 ): Promise<LayersResult> {
   const { layersOf } = await import('../../engines/layers/engine-layers.js');
-  return layersOf(file, { ...context, from, device: options.device, ...valuesOf(loadOptions, options) });
+  return layersOf(file, { ...context, ...options, from });
 }

@@ -1,7 +1,6 @@
 import { valuesOf } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
 import { originText } from '../../engines/builder/build-result.js';
-import { onlyLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
 import {
@@ -19,12 +18,15 @@ import {
   missLines,
   nextOf,
   outcomeWord,
+  priceTable,
   speedSentence,
 } from '../../report/sentences.js';
+import { onlyLoadOptions } from '../../tensorrt/trtexec/request.js';
 import {
   afterFailureOfProducts,
   type CommandContext,
   defineCommand,
+  healerOfProducts,
   sectionsOfProducts,
   type TextOutput,
 } from '../command.js';
@@ -36,7 +38,7 @@ import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.j
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { type Plan, step } from '../plan.js';
-import { messageLines, renderWarnings } from '../text.js';
+import { messageLines, renderWarnings, table } from '../text.js';
 
 export const forgeOptions = {
   runRoot: requestOptions.runRoot,
@@ -48,6 +50,7 @@ export const forgeOptions = {
     parse: parsePhases,
     repeat: true,
   }),
+  heal: requestOptions.heal,
   ...comparisonOptions,
   ...advanced({
     seed: comparisonOptions.seed,
@@ -79,6 +82,7 @@ const forgeRequest = (
       builder: options.builder,
       runRoot: options.runRoot,
       skip: options.skip.flat(),
+      heal: options.heal,
       verify: comparisonOptionsOf(options),
       ...valuesOf(onlyLoadOptions, options),
       verbose: context.verbose ?? false,
@@ -100,7 +104,8 @@ export const command = defineCommand({
     const { request, profileFrom } = await forgeRequest(model, options, context);
     const sections = await sectionsOfProducts(context.products);
     const afterFailure = afterFailureOfProducts(context.products);
-    return forge(request, { ...context, profileFrom, sections, afterFailure });
+    const healer = healerOfProducts(context.products);
+    return forge(request, { ...context, profileFrom, sections, afterFailure, healer });
   }),
   plan: async ([model = ''], options, context) => {
     const { request, profileFrom } = await forgeRequest(model, options, context);
@@ -149,6 +154,11 @@ function render(result: ForgeResult, output: TextOutput): void {
   if (error !== null) line(`  ${colors.dim('→')} ${error.remedy}`);
   for (const next of nextOf(result)) line(`${colors.dim('Next:')} ${next}`);
   line();
+  if (result.heal !== null) {
+    const { columns, rows } = priceTable(result.heal);
+    for (const row of table(columns, rows)) line(row);
+    line();
+  }
   if (verification !== null) line(verifyHeadline(verification));
   if (result.engineVerification !== null) line(`The engine: ${verifyHeadline(result.engineVerification)}`);
   if (conversion !== null) line(conversionSentence(conversion));

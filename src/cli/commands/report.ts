@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { publishFile } from '../../base/files/publish.js';
-import { readReport, renderComparison, renderReport } from '../../report/pages/read.js';
+import { readReport, renderComparison, renderReport, writeReport } from '../../report/pages/read.js';
 import type { RenderedReport } from '../../report/result.js';
 import { broughtBy, defineCommand, sectionsOfProducts } from '../command.js';
 import { choice, text } from '../option.js';
@@ -53,11 +52,7 @@ export const command = defineCommand({
         ? { ...renderReport(one, options.format, sections), warnings: [] }
         : renderComparison([one, two], options.format, kinds, sections);
     for (const message of warnings) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
-    if (options.output === '-')
-      return { schema: 'trtforge.report/1', format: options.format, path: null, content };
-    const path = options.output ?? join(one.root, name);
-    publishFile(path, content);
-    return { schema: 'trtforge.report/1', format: options.format, path, content: null };
+    return writeReport(options.format, content, options.output ?? join(one.root, name));
   },
   // A line end inside a line would leave as text.
   render: ({ path, content }, output) => {

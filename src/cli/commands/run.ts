@@ -1,4 +1,3 @@
-import { valuesOf } from '../../base/options/option.js';
 import { parseNamedFile } from '../../base/options/readers.js';
 import { formatBytes, formatMs, formatStatistic, plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
@@ -58,18 +57,11 @@ export const command = defineCommand({
     threads: runOptions.threads,
   },
   schema: async () => (await import('../../engines/run/run-result.js')).runResultSchema,
-  run: async (
-    [file = '', ...more],
-    options,
-    { emit, signal, environment, commandLine },
-  ): Promise<RunResult> => {
-    const loading = { ...valuesOf(loadOptions, options), device: options.device };
-    await checkBeforeUse(file, options.check, { ...loading, emit, signal, environment });
-    const result = await runFile(
-      { ...valuesOf(runOptions, options), file, sources: [...more.map(parseSource), ...options.inputs] },
-      { emit, signal, environment },
-    );
-    return { ...result, repeat: commandLine };
+  run: async ([file = '', ...more], options, context): Promise<RunResult> => {
+    await checkBeforeUse(file, options.check, { ...options, ...context });
+    const sources = [...more.map(parseSource), ...options.inputs];
+    const result = await runFile({ ...options, file, sources }, context);
+    return { ...result, repeat: context.commandLine };
   },
   render,
 });

@@ -13,7 +13,6 @@ import { exportFormats, exportsOf, exportText } from '../../tensorrt/toolchain/e
 import { surveyToolchains, thisMachine, toolchainNamed } from '../../tensorrt/toolchain/find.js';
 import { installToolchain, planInstallation } from '../../tensorrt/toolchain/install.js';
 import { readManifest, removeToolchain } from '../../tensorrt/toolchain/manifest.js';
-import { pipWheelSource } from '../../tensorrt/toolchain/pip.js';
 import { toolchainsFolder } from '../../tensorrt/toolchain/places.js';
 import { releaseOf, tensorrtRtxLicense } from '../../tensorrt/toolchain/release.js';
 import type {
@@ -149,11 +148,7 @@ export const install = defineCommand({
         version,
         wheel,
       },
-      {
-        wheels: pipWheelSource(context.environment),
-        emit: context.emit,
-        signal: context.signal,
-      },
+      context,
     );
     return {
       schema: 'trtforge.toolchain-install/1',

@@ -51,18 +51,17 @@ export const command = defineCommand({
   options: commandOptions,
   schema: async () => (await import('../../quality/verify/result.js')).verifyResultSchema,
   run: async ([candidate = ''], options, context): Promise<VerifyResult & { exitCode: ExitCode }> => {
-    const { emit, signal, environment, commandLine, products } = context;
     const result = await inPhase(
       'verify',
-      emit,
+      context.emit,
       () =>
         verifyModel(
           { ...verifyRequestOf(candidate, options), errorMap: options.report !== undefined },
-          { emit, signal, environment, afterFailure: afterFailureOfProducts(products) },
+          { ...context, afterFailure: afterFailureOfProducts(context.products) },
         ),
       `${candidate} against ${options.against}`,
     );
-    const repeatable = { ...result, repeat: commandLine };
+    const repeatable = { ...result, repeat: context.commandLine };
     if (options.report !== undefined)
       publishFile(options.report, renderReport({ kind: verifyReport, result: repeatable }, 'html').content);
     return { ...repeatable, exitCode: outcomeExitCodes[result.outcome] };

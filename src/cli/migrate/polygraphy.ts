@@ -10,6 +10,7 @@ import {
   REMOVED,
   rowsOf,
   spelled,
+  weightBudget,
 } from '../foreign-flag.js';
 
 const { bare, valued, listed, ranked, rest, builderFlag, setting, permitted, shapeFlags } =
@@ -104,14 +105,7 @@ export const polygraphyRows: readonly ForeignFlag[] = [
   ),
   ...listed('--plugins', '--plugin {value}', 'the same'),
   ...valued('--weight-streaming-budget', '--weight-budget {value}', 'sizes; percentages have no equivalent', {
-    values: (value) =>
-      value === '-2'
-        ? []
-        : value === '-1'
-          ? ['automatic']
-          : /^(0|[\d.]+[KMG])$/i.test(value)
-            ? [value]
-            : null,
+    values: weightBudget(/^(0|[\d.]+[KMG])$/i),
   }),
   ...valued(
     '--optimization-profile',

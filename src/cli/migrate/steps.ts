@@ -126,7 +126,8 @@ const noEquivalent = ({ tool, verb }: ForeignLine, why: string): TrtforgeError =
 const profileArgs = (profiles: readonly string[]) => profiles.flatMap((profile) => ['--profile', profile]);
 
 function trtexecSteps(line: ForeignLine): readonly Step[] {
-  const [onnx, load] = [lastValue(line, '--onnx'), lastValue(line, '--loadEngine')];
+  const onnx = lastValue(line, '--onnx');
+  const load = lastValue(line, '--loadEngine');
   const shapes = valuesOf(line, '--shapes');
   if (onnx === undefined && load === undefined && has(line, '--deploy', '--model', '--uff', '--uffInput'))
     throw noEquivalent(line, `${removal('foreign-parsers')}: export the network to ONNX`);

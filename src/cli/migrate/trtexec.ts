@@ -14,6 +14,7 @@ import {
   REMOVED,
   rowsOf,
   spelled,
+  weightBudget,
 } from '../foreign-flag.js';
 
 const { bare, valued, builderFlag, setting, permitted, shapeFlags } = rowsOf('trtexec');
@@ -212,14 +213,7 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...bare('--useManagedMemory', null, 'bench uses device memory'),
   ...bare('--timeDeserialize --timeRefit', null, 'bench measures inference'),
   ...valued('--weightStreamingBudget', '--weight-budget {value}', 'sizes; percentages have no equivalent', {
-    values: (value) =>
-      value === '-2'
-        ? []
-        : value === '-1'
-          ? ['automatic']
-          : /^(0|[\d.]+[BKMG])$/i.test(value)
-            ? [value]
-            : null,
+    values: weightBudget(/^(0|[\d.]+[BKMG])$/i),
   }),
   ...valued('--loadInputs', null, 'raw bytes have neither type nor shape: --inputs NAME=@FILE.npy'),
   ...valued('--exportTimes', '--samples {value}', 'every sample, as .json or .npz', {

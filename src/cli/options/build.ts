@@ -88,16 +88,21 @@ export function buildRequest(model: string, options: BuildOptionValues): BuildOp
 export function recipeRequest(
   options: OptionValues<typeof recipeOptions> & Pick<BuildOptionValues, 'inputs'>,
 ): Omit<BuildOptions, 'model' | 'profiles' | 'batch' | 'dims'> {
-  const settings = parseBuilderConfig(options.builderConfig);
-  const { workspace } = options;
   return {
     ...valuesOf({ target, toolchain, device, precision, weaklyTyped, plugins }, options),
     conversion: conversionFrom(options, valuesOf(placeOptions, options)),
-    settings: {
-      ...settings,
-      memoryPools: { ...settings.memoryPools, ...(workspace === undefined ? {} : { workspace }) },
-    },
+    settings: builderSettingsOf(options),
   };
+}
+
+/** The settings of `--builder-config`, and of `--workspace`, which is one of them. */
+export function builderSettingsOf({
+  builderConfig,
+  workspace,
+}: OptionValues<Pick<typeof recipeOptions, 'builderConfig' | 'workspace'>>) {
+  const settings = parseBuilderConfig(builderConfig);
+  if (workspace === undefined) return settings;
+  return { ...settings, memoryPools: { ...settings.memoryPools, workspace } };
 }
 
 /** `yolo:3` is the model yolo in its version 3. */

@@ -1,4 +1,4 @@
-import { valuesOf } from '../../base/options/option.js';
+import { allBut, namesOf, valuesOf } from '../../base/options/option.js';
 import { calibrationOf, calibrationOptions } from '../../engines/calibration/calibration.js';
 import { commonFiles } from '../../engines/calibration/read-samples.js';
 import type { PlaceOptions } from '../../engines/runtime/back-end.js';
@@ -9,20 +9,19 @@ import { type ConversionOptions, conversionOptions } from '../../formats/precisi
 import { described, type OptionValues } from '../option.js';
 import { placeOptions } from './comparison.js';
 
-const {
-  unquantizedNodes: _,
-  calibration: __,
-  allowUnconverted: ___,
-  dataMax,
-  maxReductionDepth,
-  rest,
-  ioTypes,
-  ...kept
-} = conversionOptions;
+const { dataMax, maxReductionDepth, rest, ioTypes } = conversionOptions;
+const last = { dataMax, maxReductionDepth, rest, ioTypes };
+const first = allBut(
+  conversionOptions,
+  ...namesOf(last),
+  'unquantizedNodes',
+  'calibration',
+  'allowUnconverted',
+);
 
 /** Options of a model's conversion; `convert`, `build` and `forge` have the same. `prefix` states in their help what the options belong to. */
 export const typedConversionOptions = (prefix = '') => ({
-  ...described(kept, (text) => prefix + text),
+  ...described(first, (text) => prefix + text),
   ...described(
     {
       calibration: calibrationOptions.data,
@@ -32,14 +31,12 @@ export const typedConversionOptions = (prefix = '') => ({
     (text) => prefix + text,
   ),
   ...preparationOptions,
-  ...described({ dataMax, maxReductionDepth, rest, ioTypes }, (text) => prefix + text),
+  ...described(last, (text) => prefix + text),
 });
-
-const { device: ____, ...placeWithoutDevice } = placeOptions;
 
 /** Where the calibration of a command runs that has the GPU among its own options. */
 export const calibrationPlaceOptions = {
-  ...described(placeWithoutDevice, (text) => text.replace('models:', 'calibration:')),
+  ...described(allBut(placeOptions, 'device'), (text) => text.replace('models:', 'calibration:')),
   provider: {
     ...placeOptions.provider,
     describe: 'calibration: what of ONNX Runtime runs it (default: cpu)',

@@ -6,7 +6,7 @@ import { number } from '../values.js';
 export const timeoutOption = {
   timeout: option({
     flags: '--timeout <s>',
-    describe: 'end the command and its processes after so many seconds (default: no limit)',
+    describe: 'end the command and its processes after this many seconds (default: no limit)',
     advanced: true,
     parse: number(0.001, 2_000_000),
   }),

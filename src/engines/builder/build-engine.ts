@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { closing, openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
-import { inPhase } from '../../events.js';
+import { inPhase, type WorkContext } from '../../events.js';
 import { wrongQuantization } from '../../formats/onnx/lint/lint.js';
 import { editModel, viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
@@ -17,14 +17,7 @@ import { machineFacts, onlyGpu } from '../identity/machine.js';
 import type { LayerPrecisions, Passport } from '../identity/passport.js';
 import { readLayerPrecisions } from '../layers/precisions.js';
 import { checkPlanHeader } from '../plan/verify-engine.js';
-import type {
-  BuildContext,
-  BuildFiles,
-  BuildOutcome,
-  BuildSeams,
-  PlanBuilder,
-  ResolvedBuild,
-} from './build.js';
+import type { BuildFiles, BuildOutcome, BuildSeams, PlanBuilder, ResolvedBuild } from './build.js';
 import { runSizes, withPossibleSizes } from './runnable-sizes.js';
 
 /** No plan is smaller than its header and one kernel. */
@@ -99,18 +92,18 @@ function readQuantized(
 async function typedModel(
   { modelPath, conversion, converted }: ResolvedBuild,
   output: string,
-  { emit, signal }: BuildContext,
+  work: WorkContext,
 ): Promise<ResolvedBuild['converted']> {
   if (conversion === null || converted !== undefined) return converted;
-  const convert = () => convertModel(modelPath, output, conversion, { emit, signal });
-  return inPhase('convert', emit, convert);
+  const convert = () => convertModel(modelPath, output, conversion, work);
+  return inPhase('convert', work.emit, convert);
 }
 
 /** The model, or a copy of it in which axes that an exporter left without a name may differ; a typed model is one already. */
-const withoutPlaceholders = (path: string, copy: string, { emit, signal }: BuildContext): Promise<string> =>
+const withoutPlaceholders = (path: string, copy: string, work: WorkContext): Promise<string> =>
   editModel(path, async (model) => {
     if (!clearPlaceholders(model.proto)) return path;
-    await writeModel(model, copy, { signal }, emit);
+    await writeModel(model, copy, work, work.emit);
     return copy;
   });
 

@@ -2,15 +2,13 @@ import { type Addon, loadAddon, type NativeBuildRequest, type NativeTensor } fro
 import type { NativeEvent } from '../../addon/native-job.js';
 import { beginFile, type PendingFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, logSeverities } from '../../events.js';
+import { type EventListener, ignoreEvents, logSeverities, type WorkContext } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { dtypeFromTensorrt } from '../../formats/tensor/dtype.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { type BuilderSettings, builderSettings } from './builder-settings.js';
 
-export interface InProcessOptions {
-  readonly emit: EventListener;
-  readonly signal?: AbortSignal;
+interface InProcessOptions extends WorkContext {
   readonly addon?: Addon;
   /** Leaves the builder as it is when it is done, for a process that ends then; default false. */
   readonly keepBuilder?: boolean;
@@ -31,7 +29,7 @@ export async function buildInProcess(
   const settings = builderSettings(build.identity.recipe, { ...build.toolchain, ...library });
   const cache = build.timingCache === null ? null : beginFile(build.timingCache);
   const warnings = new Set<string>();
-  const listener = workEvents(library.product, options.emit, warnings);
+  const listener = workEvents(library.product, options.emit ?? ignoreEvents, warnings);
   try {
     const request = nativeRequest(build, files, cache, settings, options.keepBuilder ?? false);
     const result = await cancellable(addon.build(request, listener), options.signal);

@@ -14,14 +14,12 @@ export async function buildPlan(
   context: BuildContext,
 ): Promise<BuildOutcome> {
   openFile(files.modelPath).close();
-  const { emit, signal, graceMs, environment = process.env } = context;
+  const { environment = process.env, ...work } = context;
   const outcome = await runSupervised(
     new URL('../../../dist/engines/builder/build-child.js', import.meta.url),
     { build, files },
     {
-      emit,
-      signal,
-      graceMs,
+      ...work,
       env: builderEnvironment(build.toolchain, environment),
       doing: `building ${build.modelPath}`,
     },

@@ -4,7 +4,6 @@ import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
 import { behaviour } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
 import type { ConvertOptions } from '../../formats/precision/convert.js';
 import { type FormatId, formatIds } from '../../formats/precision/formats/index.js';
@@ -226,9 +225,7 @@ export const buildContextOptions = {
   graceMs: optional(is.decimal(0)),
 };
 
-export interface BuildContext extends OptionsOf<typeof buildContextOptions> {
-  readonly emit: EventListener;
-}
+export interface BuildContext extends OptionsOf<typeof buildContextOptions> {}
 
 /** The same for rooms of this package, each of which may stand in for a part of it. */
 export interface BuildSeams extends BuildContext {

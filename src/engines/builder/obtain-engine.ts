@@ -117,7 +117,7 @@ class ObtainRun {
   async #share({ planPath, passport, signature }: StoredEngine): Promise<void> {
     const { remote, isRemoteRequested } = this.#stores;
     if (remote === null || isRemoteRequested !== true) return;
-    const source = new RemoteSource(remote, { emit: this.#context.emit, signal: this.#context.signal });
+    const source = new RemoteSource(remote, this.#context);
     await this.#timed('uploadMs', () => source.keepMissing(planPath, passport, signature));
     this.#warnings.push(...source.warnings);
   }
@@ -194,7 +194,7 @@ class ObtainRun {
     const { forceRebuild, identity } = this.#build;
     const { remote } = this.#stores;
     if (remote === null) return keep(await this.#buildNow(pending), 'built');
-    const source = new RemoteSource(remote, { emit: this.#context.emit, signal: this.#context.signal });
+    const source = new RemoteSource(remote, this.#context);
     try {
       const fetched = await this.#timed('remoteMs', () =>
         forceRebuild ? source.skip(this.#identity) : source.fetch(identity, pending),

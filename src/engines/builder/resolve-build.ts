@@ -6,7 +6,7 @@ import { faultText, schemaFault } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { holds } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
-import { ignoreEvents } from '../../events.js';
+import { ignoreEvents, type WorkContext, workOf } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import { rejectWrappedEngine } from '../../formats/onnx/wrapped-engine.js';
@@ -38,7 +38,7 @@ import {
   suggestion,
 } from '../profiles/profile.js';
 import { type ProfileSizes, requestedSizes, sizedProfile } from '../profiles/sizes.js';
-import type { BuildContext, BuildOptions, ResolvedBuild } from './build.js';
+import type { BuildOptions, ResolvedBuild } from './build.js';
 import { assertBuildable } from './buildable.js';
 import { timingCachePath, unusedTimingCache, unusedTimingCacheText } from './timing-cache.js';
 
@@ -47,11 +47,9 @@ import { timingCachePath, unusedTimingCache, unusedTimingCacheText } from './tim
  * Builds nothing. Errors: those of `openModel`, TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNSUPPORTED, TF_TARGET_UNAVAILABLE, TF_GPU_UNAVAILABLE (TensorRT, and
  * the GPU that was chosen is not there), TF_PROFILE_…, TF_USAGE.
  */
-export async function resolveBuild(
-  requested: BuildOptions,
-  { emit, signal, environment = process.env }: BuildContext,
-): Promise<ResolvedBuild> {
+export async function resolveBuild(requested: BuildOptions, work: WorkContext = {}): Promise<ResolvedBuild> {
   const { model, device } = requested;
+  const { emit = ignoreEvents, environment } = workOf(work);
   const folder = cacheFolder(environment);
   checkDevice(device);
   const asked = typeof requested.target === 'string' ? parseTarget(requested.target) : requested.target;
@@ -67,7 +65,7 @@ export async function resolveBuild(
   if (request.product === 'tensorrt' && device !== undefined)
     chosenGpu(visibleGpus(), device, 'Building with TensorRT needs an NVIDIA GPU');
   viewModel(model, ({ proto }) => rejectWrappedEngine(model, proto));
-  const content = await readModelContent(model, { emit, signal, cacheFolder: folder });
+  const content = await readModelContent(model, work);
   const recipe = resolveRecipe(requested, content, toolchain);
   for (const { name } of content.inputs.filter(({ shape }) => shape === null))
     emit({

@@ -60,7 +60,7 @@ export async function runSizes(
     throwIfCancelled(signal, `running the sizes of ${build.modelPath}`);
     const skipped = found.skipped.map(({ sizes, reason }) => `${sizes} (${reason})`).join('; ');
     const message = `Sizes that were not run before the build: ${skipped}.`;
-    if (skipped !== '') emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    if (skipped !== '') emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
     return found;
   });
 }
@@ -175,7 +175,8 @@ class SizeRuns {
   async #explained(sizes: Sizes, known: Sizes, fault: string): Promise<TrtforgeError> {
     const dimensions: (Dimension & { readonly size: number; readonly runs: SizeRange })[] = [];
     for (const dimension of this.#dimensions(sizes.profile)) {
-      const [size, good] = [sizeIn(sizes, dimension), sizeIn(known, dimension)];
+      const size = sizeIn(sizes, dimension);
+      const good = sizeIn(known, dimension);
       const runs = size === good ? dimension.range : await this.#runnable(known, dimension, size);
       dimensions.push({ ...dimension, size, runs });
     }

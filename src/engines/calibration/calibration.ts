@@ -3,9 +3,9 @@ import { join, parse } from 'node:path';
 import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js';
 import { noteInput } from '../../base/files/user-files.js';
 import * as is from '../../base/options/kinds.js';
-import { needed, type OptionsOf, optional } from '../../base/options/option.js';
+import { needed, type OptionsOf, optional, valuesOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { EventListener, WorkContext } from '../../events.js';
 import { preparationOptions, preprocessings } from '../../formats/images/preprocess.js';
 import {
   assertOrigin,
@@ -82,57 +82,27 @@ export interface CalibrationRequest extends OptionsOf<typeof calibrationOptions>
  * its functions throw TF_USAGE where there are no data and no file of the cache, and what reading both and running the model throw.
  */
 export function calibrationOf(request: CalibrationRequest): Calibration {
-  const { data, method, cache, part, preprocess, imgsz, ...place } = request;
+  const { data, method, cache: path, part, preprocess, imgsz, provider = 'cpu' } = request;
   const chosen = parseMethod(method ?? DEFAULT_METHOD);
-  if (data.length === 0 && cache === undefined) throw nothingToRead();
-  let known: readonly SampleSource[] | undefined;
-  const sources = () => {
-    const read = known ?? readSamples(data, { preprocess, imgsz });
-    known ??= part === undefined ? read : [partOf(read, part)];
-    return known;
-  };
-  /** Samples of the last run, and how messages call the last of them. */
-  let ran = 0;
-  let origin = '';
-  const counted = (signal: AbortSignal | undefined) =>
-    samplesOf(sources(), signal, (sample) => {
-      ran++;
-      origin = sample;
-    });
-  /** ONNX Runtime does not know which of the samples it fails on, and its remedies are for a run. */
-  const onSample = async <T>(work: Promise<T>): Promise<T> => {
-    try {
-      return await work;
-    } catch (error) {
-      const isRun = error instanceof TrtforgeError && error.code === 'TF_ONNXRUNTIME_FAILED' && ran > 0;
-      if (!isRun) throw error;
-      throw new TrtforgeError(error.code, `The calibration fails on ${origin}: ${error.message}`, {
-        remedy:
-          'Pass samples that the model takes: values within what it looks up, shapes that fit together.',
-        details: error.details,
-        cause: error,
-      });
-    }
-  };
-  let hashed: string | undefined;
-  const dataDigest = () => (hashed ??= digestOf(sources(), chosen));
+  if (data.length === 0 && path === undefined) throw nothingToRead();
+  const samples = new CalibrationData(request, chosen);
   /** Read once, and then what was written: ranges that a run writes into a table keep their method in that run. */
   let cached: { readonly content: CachedRanges | undefined } | undefined;
   const kept = (): CachedRanges | undefined => {
     if (cached === undefined) {
-      const isThere = cache !== undefined && existsSync(cache);
-      if (isThere) noteInput(cache);
-      cached = { content: isThere ? readCalibration(cache) : undefined };
+      const isThere = path !== undefined && existsSync(path);
+      if (isThere) noteInput(path);
+      cached = { content: isThere ? readCalibration(path) : undefined };
     }
-    if (data.length === 0 && cached.content === undefined) throw nothingToRead(cache);
+    if (data.length === 0 && cached.content === undefined) throw nothingToRead(path);
     return cached.content;
   };
   return {
     digest: () => {
       const found = kept();
-      if (data.length === 0) return found?.identity?.data ?? sha256OfFile(cache!);
-      if (found?.identity !== null) return dataDigest();
-      return sha256(canonicalJson({ samples: dataDigest(), table: sha256OfFile(cache!) }));
+      if (data.length === 0) return found?.identity?.data ?? sha256OfFile(path!);
+      if (found?.identity !== null) return samples.digest();
+      return sha256(canonicalJson({ samples: samples.digest(), table: sha256OfFile(path!) }));
     },
     get method() {
       const found = kept();
@@ -146,77 +116,131 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
         : { files: data, preprocess, imgsz, ...(part === undefined ? {} : { part: 'held-out' }) },
     facts: () => ({
       data: [...data],
-      samples: ran,
-      cache: cache ?? null,
+      samples: samples.ran,
+      cache: path ?? null,
       preprocess: preprocess ?? null,
       imgsz: imgsz ?? (preprocess === undefined ? null : (preprocessings[preprocess]?.width ?? null)),
-      provider: place.provider ?? 'cpu',
+      provider,
     }),
     forComponent: (name, inputs) => {
-      const own = { ...request, cache: cache && cacheOfComponent(cache, name) };
+      const own = { ...request, cache: path && cacheOfComponent(path, name) };
       if (data.length === 0) return existsSync(own.cache!) ? calibrationOf(own) : undefined;
       const bindings = inputs.map(({ name, dtype, shape }) => ({ name, dtype: dtype as Dtype, shape }));
-      const samples = data.filter((each) =>
+      const fitting = data.filter((each) =>
         readSamples([each], { preprocess, imgsz }).every((source) => source.isFor(bindings)),
       );
-      return samples.length === 0 ? undefined : calibrationOf({ ...own, data: samples });
+      return fitting.length === 0 ? undefined : calibrationOf({ ...own, data: fitting });
     },
-    observe: async (model, { emit, signal }) => {
-      ran = 0;
+    observe: async (model, { pluginTypes, ...work }) => {
+      samples.ran = 0;
       kept();
       // A cache has the ranges of what is quantized only.
       if (data.length === 0) return new Map();
-      const [{ observeRanges }, open, samples] = await Promise.all([
-        import('../../formats/precision/calibrate/observe-ranges.js'),
-        opener(model, place, { emit, signal }),
-        counted(signal),
-      ]);
-      const total = totalOf(sources());
-      return onSample(observeRanges(model, samples, open, { emit, signal, total }));
+      const { observeRanges } = await import('../../formats/precision/calibrate/observe-ranges.js');
+      return samples.over(model, work, (each, open, total) =>
+        observeRanges(model, each, open, { ...work, total, pluginTypes }),
+      );
     },
-    calibrate: async (model, tensors, { emit, signal, dtype, channels }) => {
-      ran = 0;
+    calibrate: async (model, tensors, { dtype, channels, ...work }) => {
+      samples.ran = 0;
       const used: ChosenMethod = dtype === null ? MAX : chosen;
-      const run = async (by: ChosenMethod, listener: EventListener) => {
-        const [{ calibrateTensors }, open, samples] = await Promise.all([
-          import('../../formats/precision/calibrate/calibrate.js'),
-          opener(model, place, { emit, signal }),
-          counted(signal),
-        ]);
-        const total = totalOf(sources());
-        const context = { method: by, dtype: dtype ?? undefined, channels, emit: listener, signal, total };
-        const sampleName = () => origin;
-        return onSample(calibrateTensors(model, tensors, samples, open, { ...context, sampleName }));
+      const run = async (by: ChosenMethod, emit = work.emit) => {
+        const { calibrateTensors } = await import('../../formats/precision/calibrate/calibrate.js');
+        const sampleName = () => samples.origin;
+        const context = { ...work, emit, method: by, dtype: dtype ?? undefined, channels, sampleName };
+        return samples.over(model, work, (each, open, total) =>
+          calibrateTensors(model, tensors, each, open, { ...context, total }),
+        );
       };
-      if (cache === undefined) return run(used, emit);
+      if (path === undefined) return run(used);
       const found = kept();
       if (found?.identity === null) {
-        const message = `The ranges are those of ${cache}: whether they are of this model is not checked.`;
-        emit({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message });
-        const ranges = tensorRanges(cache, found.ranges, tensors, new Map());
+        const message = `The ranges are those of ${path}: whether they are of this model is not checked.`;
+        work.emit?.({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message });
+        const ranges = tensorRanges(path, found.ranges, tensors, new Map());
         // A table has magnitudes only: the samples show extremes and channels.
-        return data.length === 0 ? ranges : withMagnitudes(await run(MAX, withoutWarnings(emit)), ranges);
+        return data.length === 0
+          ? ranges
+          : withMagnitudes(await run(MAX, withoutWarnings(work.emit)), ranges);
       }
       const { digestModelFile } = await import('../identity/model-digest.js');
       const origins = { dtype: dtype ?? 'weights', model: await digestModelFile(model) };
       if (data.length === 0) {
-        assertOrigin(cache, found!.identity, { ...origins, method: method && methodText(used) });
-        return tensorRanges(cache, found!.ranges, tensors, channels);
+        assertOrigin(path, found!.identity, { ...origins, method: method && methodText(used) });
+        return tensorRanges(path, found!.ranges, tensors, channels);
       }
-      const identity = { ...origins, data: dataDigest(), method: methodText(used) };
+      const identity = { ...origins, data: samples.digest(), method: methodText(used) };
       if (found !== undefined) {
-        assertOrigin(cache, found.identity, identity);
-        return tensorRanges(cache, found.ranges, tensors, channels);
+        assertOrigin(path, found.identity, identity);
+        return tensorRanges(path, found.ranges, tensors, channels);
       }
-      const observed = await run(used, emit);
-      writeCalibration(cache, identity, observed);
+      const observed = await run(used);
+      writeCalibration(path, identity, observed);
       // A table rounds them, and the next run reads it.
-      const ranges = withMagnitudes(observed, readCalibration(cache).ranges);
+      const ranges = withMagnitudes(observed, readCalibration(path).ranges);
       cached = { content: { identity: { ...identity, revision: CALIBRATION_REVISION }, ranges } };
       return ranges;
     },
   };
 }
+
+/** The data of a calibration, and the last run over them. */
+class CalibrationData {
+  /** Samples of the last run. */
+  ran = 0;
+  /** The last of them, as messages name it. */
+  origin = '';
+  readonly #request: CalibrationRequest;
+  readonly #method: ChosenMethod;
+  #sources: readonly SampleSource[] | undefined;
+  #digest: string | undefined;
+
+  constructor(request: CalibrationRequest, method: ChosenMethod) {
+    this.#request = request;
+    this.#method = method;
+  }
+
+  get sources(): readonly SampleSource[] {
+    const { data, part, preprocess, imgsz } = this.#request;
+    const read = this.#sources ?? readSamples(data, { preprocess, imgsz });
+    this.#sources ??= part === undefined ? read : [partOf(read, part)];
+    return this.#sources;
+  }
+
+  digest(): string {
+    this.#digest ??= digestOf(this.sources, this.#method);
+    return this.#digest;
+  }
+
+  /** Runs over all samples. ONNX Runtime does not know which of them it fails on, and its remedies are for a run. */
+  async over<T>(model: string, work: WorkContext, use: OverSamples<T>): Promise<T> {
+    const [open, samples] = await Promise.all([
+      opener(model, valuesOf(placeOptions, this.#request), work),
+      samplesOf(this.sources, work.signal, (sample) => {
+        this.ran++;
+        this.origin = sample;
+      }),
+    ]);
+    try {
+      return await use(samples, open, totalOf(this.sources));
+    } catch (error) {
+      const isRun = error instanceof TrtforgeError && error.code === 'TF_ONNXRUNTIME_FAILED' && this.ran > 0;
+      if (!isRun) throw error;
+      throw new TrtforgeError(error.code, `The calibration fails on ${this.origin}: ${error.message}`, {
+        remedy:
+          'Pass samples that the model takes: values within what it looks up, shapes that fit together.',
+        details: error.details,
+        cause: error,
+      });
+    }
+  }
+}
+
+type OverSamples<T> = (
+  samples: Awaited<ReturnType<typeof samplesOf>>,
+  open: Awaited<ReturnType<typeof opener>>,
+  total: ReturnType<typeof totalOf>,
+) => Promise<T>;
 
 const MAX: ChosenMethod = { name: 'max' };
 
@@ -266,21 +290,19 @@ const withMagnitudes = (observed: CalibratedRanges, magnitudes: CalibratedRanges
 
 /** For a run whose ranges do not count: whether they grow makes no difference. */
 const withoutWarnings =
-  (emit: EventListener): EventListener =>
+  (emit: EventListener | undefined): EventListener =>
   (event) => {
-    if (event.type !== 'log' || event.source !== CALIBRATION_LOG) emit(event);
+    if (event.type !== 'log' || event.source !== CALIBRATION_LOG) emit?.(event);
   };
 
-type Context = Pick<Parameters<Calibration['observe']>[1], 'emit' | 'signal'>;
-
-async function opener(model: string, { provider = 'cpu', ...place }: PlaceOptions, context: Context) {
+async function opener(model: string, { provider = 'cpu', ...place }: PlaceOptions, work: WorkContext) {
   if (!isOrtProvider(provider))
     throw new TrtforgeError('TF_USAGE', `"${provider}" is not a provider that a model is calibrated on.`, {
       remedy: 'Pass one of: cpu, cuda, tensorrt.',
     });
   const { openOrtSession } = await import('../runtime/onnxruntime/ort-session.js');
   return ({ path, weightsFolder }: ObservedFile) =>
-    openOrtSession(path, { provider, ...place, ...context, weightsFolder, givenModel: model });
+    openOrtSession(path, { provider, ...place, ...work, weightsFolder, givenModel: model });
 }
 
 async function samplesOf(

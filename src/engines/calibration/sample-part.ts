@@ -17,7 +17,7 @@ export const PART_RULE = `every ${EACH}th sample is held out, at least ${FEWEST_
 
 const END = EACH * MOST_HELD_OUT;
 const isHeldOut = (index: number): boolean => index % EACH === EACH - 1 && index < END;
-/** From so many on every fourth is enough; of fewer the second is held out too. */
+/** From this many on every fourth is enough; of fewer the second is held out too. */
 const MANY = EACH * FEWEST_HELD_OUT;
 
 /**

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import type { CacheExport } from '../store/cache-result.js';
 import { isCalled, nothingCalled } from '../store/engine-query.js';
 import { ForeignEngines } from '../store/foreign.js';
@@ -11,12 +11,9 @@ import type { StoredEngine } from '../store/store.js';
 import { type Exporter, type ForeignFiles, writeExport } from './exporter.js';
 import { folderExporter } from './layouts.js';
 
-interface CacheExportOptions {
+interface CacheExportOptions extends WorkContext {
   /** Default: the folder that `cache import` reads. A bucket has its own layout. */
   readonly exporter?: Exporter;
-  readonly environment: NodeJS.ProcessEnv;
-  readonly emit: EventListener;
-  readonly signal: AbortSignal | undefined;
 }
 
 /**
@@ -100,16 +97,13 @@ export async function chooseEngines(
 async function intoBucket(
   uri: string,
   engines: readonly StoredEngine[],
-  { environment, emit, signal }: CacheExportOptions,
+  work: WorkContext,
 ): Promise<CacheExport['engines']> {
-  const remote = await openRemoteStore(uri, environment);
+  const remote = await openRemoteStore(uri, work.environment);
   const exported: CacheExport['engines'] = [];
   try {
     for (const engine of engines) {
-      const uploaded = await remote?.upload(engine.planPath, engine.passport, engine.signature, {
-        emit,
-        signal,
-      });
+      const uploaded = await remote?.upload(engine.planPath, engine.passport, engine.signature, work);
       if (uploaded !== undefined) exported.push({ ...entryOf(engine), path: uploaded.key });
     }
     return exported;

@@ -33,7 +33,7 @@ export interface Exporter {
   files(engines: readonly StoredEngine[], foreign: ForeignFiles): Iterable<ExportedFile>;
 }
 
-export interface ExportOptions {
+interface ExportOptions {
   readonly trust: Trust;
   /** Default: none. */
   readonly foreign?: ForeignFiles;

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { FileMemo } from '../../base/files/file-memo.js';
+import { cacheFolder } from '../../base/files/folders.js';
 import { noteInput } from '../../base/files/user-files.js';
-import { inPhase } from '../../events.js';
-import type { ContentOptions, ModelContent } from './read-model.js';
+import { inPhase, type WorkContext } from '../../events.js';
+import type { ModelContent } from './read-model.js';
 
 /** Goes up when the digest is worked out another way, and with more content. */
 const MEMO = 'models-4';
@@ -11,13 +12,13 @@ const MEMO = 'models-4';
  * Reads what a build must know of a model. The first time this streams every weight once (SHA-256, about 2 GB/s); while neither the model file nor an
  * external file changes, later calls cost a few `stat`s. Errors: as `openModel` and `digestModel`.
  */
-export async function readModelContent(path: string, options: ContentOptions): Promise<ModelContent> {
-  const memo = new FileMemo<ModelContent>(join(options.cacheFolder, MEMO), isModelContent);
+export async function readModelContent(path: string, work: WorkContext): Promise<ModelContent> {
+  const memo = new FileMemo<ModelContent>(join(cacheFolder(work.environment), MEMO), isModelContent);
   const known = memo.recall(path, { onFile: noteInput });
   if (known !== undefined) return known;
   // Loaded only now: protobuf takes longer to load than a remembered model to be found.
   const { readModel } = await import('./read-model.js');
-  const { content, stamps } = await inPhase('identify', options.emit, () => readModel(path, options), path);
+  const { content, stamps } = await inPhase('identify', work.emit, () => readModel(path, work), path);
   memo.remember(path, stamps, content);
   return content;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { clearField, toBinary } from '@bufbuild/protobuf';
 import { sha256 } from '../../base/files/digest.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { type EventListener, ignoreEvents, type WorkContext } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { visitGraphs, visitNodes, visitTensors } from '../../formats/onnx/graph.js';
 import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import {
@@ -34,7 +34,7 @@ const READ_BYTES = 4 << 20;
  */
 export async function digestModel(
   model: OnnxModel,
-  { emit, signal }: { readonly emit: EventListener; readonly signal?: AbortSignal },
+  { emit, signal }: WorkContext = {},
 ): Promise<{ readonly digest: string; readonly weightBytes: number }> {
   const weights = [...visitTensors(model.proto)].map(({ tensor }) => ({
     tensor,
@@ -47,7 +47,7 @@ export async function digestModel(
     replaceValues(tensor, valueDigest);
     done += weight.byteLength;
     if (weight.byteLength >= READ_BYTES) {
-      emit({ type: 'progress', phase: 'identify', done, total: weightBytes, detail: tensor.name });
+      emit?.({ type: 'progress', phase: 'identify', done, total: weightBytes, detail: tensor.name });
       // Lets timers (heartbeats, the live line) and Ctrl-C through between large weights.
       await new Promise(setImmediate);
     }
@@ -57,12 +57,8 @@ export async function digestModel(
 }
 
 /** The digest of a model file's content: see `digestModel`. Throws what opening and reading the model throw, TF_CANCELLED. */
-export async function digestModelFile(
-  path: string,
-  { emit = ignoreEvents, signal }: WorkContext = {},
-): Promise<string> {
-  return editModel(path, async (model) => (await digestModel(model, { emit, signal })).digest);
-}
+export const digestModelFile = (path: string, work?: WorkContext): Promise<string> =>
+  editModel(path, async (model) => (await digestModel(model, work)).digest);
 
 function digestWeight(weight: Weight, signal: AbortSignal | undefined): Buffer {
   const hash = createHash('sha256');

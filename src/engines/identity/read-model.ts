@@ -1,6 +1,6 @@
 import { type FileStamp, stampOf, unchanged } from '../../base/files/file-memo.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { opsets, visitTensors } from '../../formats/onnx/graph.js';
 import { parsedOperators } from '../../formats/onnx/lint/operators.js';
 import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
@@ -27,13 +27,6 @@ export interface ModelContent {
   readonly opset: number | null;
 }
 
-export interface ContentOptions {
-  /** Where digests are remembered between runs. */
-  readonly cacheFolder: string;
-  readonly emit: EventListener;
-  readonly signal?: AbortSignal;
-}
-
 /** The facts that decide which TensorRT builds a model. */
 export const buildFactsOf = (model: OnnxModel): Pick<ModelContent, 'precisions' | 'operators' | 'opset'> => ({
   precisions: precisionsOf(model.proto),
@@ -44,7 +37,7 @@ export const buildFactsOf = (model: OnnxModel): Pick<ModelContent, 'precisions' 
 /** Reads a model as a whole, with the stamps of its files from before. Throws TF_FILE_UNREADABLE when one of them changes meanwhile. */
 export async function readModel(
   path: string,
-  options: ContentOptions,
+  work: WorkContext,
 ): Promise<{ readonly content: ModelContent; readonly stamps: readonly FileStamp[] }> {
   return editModel(path, async (model) => {
     const { inputs, outputs } = interfaceOf(model.proto);
@@ -52,7 +45,7 @@ export async function readModel(
     // Finding every weight opens every external file, so that all can be stamped before the first is read.
     for (const { tensor } of visitTensors(model.proto)) model.weight(tensor);
     const stamps = model.files().flatMap((file) => stampOf(file) ?? []);
-    const { digest, weightBytes } = await digestModel(model, options);
+    const { digest, weightBytes } = await digestModel(model, work);
     if (!unchanged(stamps)) {
       throw new TrtforgeError('TF_FILE_UNREADABLE', `${path} was changed while it was read.`, {
         remedy: 'Run the command again once nothing writes to the model any more.',

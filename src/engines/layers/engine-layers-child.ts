@@ -3,10 +3,10 @@ import { planDigest } from '../plan/header.js';
 import { loadEngine } from '../runtime/tensorrt/load-engine.js';
 import type { LayersChildAnswer, LayersChildRequest } from './engine-layers.js';
 
-serve(async (request, { emit, signal }): Promise<LayersChildAnswer> => {
+serve(async (request, work): Promise<LayersChildAnswer> => {
   const { planPath, ...options } = request as LayersChildRequest;
   const { plugins = [] } = options;
-  const engine = await loadEngine(planPath, { ...options, requirePassport: false, emit, signal });
+  const engine = await loadEngine(planPath, { ...options, requirePassport: false, ...work });
   const { native, gpu, toolchain, plan } = engine;
   const { facts } = native;
   try {

@@ -6,7 +6,6 @@ import { type OptionsOf, optional, valuesOf } from '../../base/options/option.js
 import { runSupervised } from '../../base/process/supervise.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { catalogue, TrtforgeError } from '../../errors.js';
-import { ignoreEvents } from '../../events.js';
 import type { Passport } from '../identity/passport.js';
 import { isEngineFile, planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
@@ -66,17 +65,15 @@ export interface LayersChildAnswer {
  */
 export async function layersOfEngine(planPath: string, options: LayersOptions): Promise<LayersResult> {
   const { planBytes } = readPlanHeader(planPath);
-  const { emit = ignoreEvents, signal, toolchain, environment = process.env } = options;
-  const loading = valuesOf(loadOptions, options);
+  const { toolchain, environment = process.env, ...work } = options;
   const request: LayersChildRequest = {
     planPath,
     device: options.device ?? 0,
-    ...loading,
+    ...valuesOf(loadOptions, options),
     environment: { ...environment },
   };
   const answer = await runSupervised(childModule, request, {
-    emit,
-    signal,
+    ...work,
     env: await environmentFor(planPath, { toolchain }, environment),
     doing: `loading ${planPath}`,
   }).catch((error: unknown) => {

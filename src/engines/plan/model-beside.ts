@@ -1,9 +1,8 @@
 import { basename, dirname, join } from 'node:path';
 import { closing, openFile } from '../../base/files/byte-source.js';
 import { namesIn, statIfThere } from '../../base/files/files.js';
-import { cacheFolder } from '../../base/files/folders.js';
 import { TrtforgeError } from '../../errors.js';
-import { ignoreEvents, type WorkContext } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { readModelContent } from '../identity/model-content.js';
 import type { Passport } from '../identity/passport.js';
 import { wrappedPlanIn } from './context-model.js';
@@ -18,13 +17,11 @@ export async function changedModel(
   context: WorkContext = {},
   named?: string,
 ): Promise<string | null> {
-  const { emit = ignoreEvents, signal, environment } = context;
   const file = named ?? besides(engine, model.name).find((path) => statIfThere(path)?.isFile() === true);
   if (file === undefined) return null;
   try {
     if (closing(openFile(file), wrappedPlanIn) !== null) return null;
-    const reading = { emit, signal, cacheFolder: cacheFolder(environment) };
-    const { digest } = await readModelContent(file, reading);
+    const { digest } = await readModelContent(file, context);
     const built = identity.document.model;
     if (digest === built) return null;
     return `${basename(engine)} was built from the model ${built.slice(0, 12)} (${model.name}), and ${file} is ${digest.slice(0, 12)}.`;

@@ -86,9 +86,7 @@ const knownRows = (
   output: string,
 ): readonly (readonly [batch: number, count: number])[] =>
   (answer?.cases ?? []).flatMap(({ inputs, outputs }) => {
-    const [batch, count] = [
-      inputs.find(({ name }) => name === input)?.shape[0],
-      outputs.find(({ name }) => name === output)?.shape[0],
-    ];
+    const batch = inputs.find(({ name }) => name === input)?.shape[0];
+    const count = outputs.find(({ name }) => name === output)?.shape[0];
     return batch === undefined || count === undefined ? [] : [[batch, count] as const];
   });

@@ -1,7 +1,6 @@
-import { cacheFolder } from '../../base/files/folders.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
-import type { Work } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';
@@ -44,8 +43,8 @@ export interface ProfileSource {
 }
 
 /** Throws what `readModelContent` throws. Placeholders of exporters are no names here: `resolveProfiles` rejects their different sizes with a remedy. */
-export async function profileInputs(path: string, work: Work): Promise<ProfileInputs> {
-  const { inputs } = await readModelContent(path, { ...work, cacheFolder: cacheFolder(work.environment) });
+export async function profileInputs(path: string, work: WorkContext): Promise<ProfileInputs> {
+  const { inputs } = await readModelContent(path, work);
   const bindings = inputs.flatMap(({ name, dtype, shape }): Binding[] =>
     dtype !== null && dtype in dtypes
       ? [

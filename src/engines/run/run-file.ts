@@ -97,7 +97,6 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
 }
 
 interface Runs extends RunContext {
-  readonly emit: EventListener;
   /** When opening began, for the time it took. */
   readonly started: number;
 }

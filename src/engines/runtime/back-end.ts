@@ -71,11 +71,6 @@ export const openOptions = {
 
 export interface OpenOptions extends OptionsOf<typeof openOptions> {}
 
-export interface OpenContext extends WorkContext {
-  /** Default: this process's. */
-  readonly environment?: NodeJS.ProcessEnv;
-}
-
 /**
  * The rounding of products. `fp32`: computed in full, and no value is narrower; `tf32`: products may be shortened; `rounded`: computed in float32 and
  * rounded to the model's 16-bit types after each step; `mixed`: 16-bit values are computed as they are; `as-built`: the engine's recipe decides.
@@ -171,5 +166,5 @@ export interface BackEnd {
   readonly provider: string | null;
   readonly honours: ReadonlySet<keyof OpenOptions>;
   /** Throws what loading throws; the options are honoured by this back end. */
-  open(path: string, options: OpenOptions, context: OpenContext): Promise<OpenedSession>;
+  open(path: string, options: OpenOptions, context: WorkContext): Promise<OpenedSession>;
 }

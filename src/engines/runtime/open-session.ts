@@ -1,14 +1,9 @@
 import { checkDevice } from '../../addon/chosen-gpu.js';
 import { flagOf, namesOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
 import { isEngineFile } from '../plan/header.js';
-import {
-  type BackEnd,
-  type OpenContext,
-  type OpenedSession,
-  type OpenOptions,
-  openOptions,
-} from './back-end.js';
+import { type BackEnd, type OpenedSession, type OpenOptions, openOptions } from './back-end.js';
 import { onnxRuntimeCpu, onnxRuntimeCuda, onnxRuntimeTensorrt } from './onnxruntime/back-ends.js';
 import { tensorrt } from './tensorrt/back-end.js';
 
@@ -27,7 +22,7 @@ export const providers: readonly string[] = backEnds.flatMap(({ provider }) => p
 export async function openSession(
   path: string,
   options: OpenOptions = {},
-  context: OpenContext = {},
+  context: WorkContext = {},
   among: readonly BackEnd[] = backEnds,
 ): Promise<OpenedSession> {
   return chooseBackEnd(path, options, among).open(path, options, context);

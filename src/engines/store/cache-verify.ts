@@ -2,13 +2,12 @@ import { join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
-import { ignoreEvents, type WorkContext } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { entriesOf, foreignOf } from './cache-listing.js';
 import type { CacheEntry, CacheVerification } from './cache-result.js';
 import { foreignProblem } from './foreign.js';
 import type { LocalStore } from './local.js';
 import type { RemoteEngine, RemoteStore } from './remote/remote-store.js';
-import type { TransferOptions } from './remote/transfer.js';
 import { noTrust, type Trust, verifyTrusted } from './trust.js';
 
 interface VerifyOptions extends WorkContext {
@@ -21,13 +20,13 @@ interface VerifyOptions extends WorkContext {
  */
 export async function verifyCache(
   store: LocalStore | RemoteStore,
-  { trust = noTrust, emit = ignoreEvents, signal }: VerifyOptions = {},
+  { trust = noTrust, ...work }: VerifyOptions = {},
 ): Promise<CacheVerification> {
   const engines: CacheEntry[] = [];
-  for (const entry of await entriesOf(store, signal)) {
+  for (const entry of await entriesOf(store, work.signal)) {
     const check = (): Promise<unknown> =>
       'upload' in store
-        ? verifyRemote(store, entry.identity, { emit, signal })
+        ? verifyRemote(store, entry.identity, work)
         : verifyTrusted(trust, store.planPath(entry.identity));
     engines.push({ ...entry, problem: entry.problem ?? (await problemOf(check)) });
   }
@@ -52,7 +51,7 @@ export async function verifyCache(
 export async function verifyRemote(
   store: RemoteStore,
   identity: string,
-  options: TransferOptions,
+  options: WorkContext,
 ): Promise<RemoteEngine> {
   const answer = await store.get(identity, options.signal);
   if (!answer.found) throw new TrtforgeError(answer.code ?? 'TF_REMOTE_NOT_FOUND', answer.reason);

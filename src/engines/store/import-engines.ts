@@ -2,7 +2,7 @@ import { constants, copyFileSync, existsSync, mkdtempSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { listFolder, removeIfAllowed, statIfThere } from '../../base/files/files.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { engineExtensions, passportPath } from '../identity/engine-name.js';
 import type { CacheImport } from './cache-result.js';
 import { ForeignEngines } from './foreign.js';
@@ -11,11 +11,8 @@ import { isRemoteAddress } from './remote/address.js';
 import { fetchBucket, listBucket } from './remote/fetch-bucket.js';
 import { type Trust, verifyTrusted } from './trust.js';
 
-interface ImportOptions {
+interface ImportOptions extends WorkContext {
   readonly trust: Trust;
-  readonly environment: NodeJS.ProcessEnv;
-  readonly emit: EventListener;
-  readonly signal: AbortSignal | undefined;
 }
 
 /** Folders deeper than this are not searched. */
@@ -101,7 +98,6 @@ class Import {
 
   /** One engine after another, so that a large bucket does not have to fit on the disk twice. */
   async #bucket(uri: string): Promise<void> {
-    const { environment, emit, signal } = this.options;
     const take = async (path: string, key: string) => {
       await this.#file(path, `${uri} ${key}`);
       removeIfAllowed(dirname(path));
@@ -110,7 +106,7 @@ class Import {
     const pending = this.store.pending();
     try {
       const folder = mkdtempSync(join(pending.folder, 'import-'));
-      await fetchBucket(uri, folder, { isEngine, take, environment, emit, signal });
+      await fetchBucket(uri, folder, { ...this.options, isEngine, take });
     } finally {
       pending.remove();
     }

@@ -207,7 +207,8 @@ export class LocalStore implements EngineSource<StoredEngine> {
     try {
       const planPath = this.#ownPlanPath(identity);
       const folder = dirname(planPath);
-      const [bytes, held] = [statIfThere(planPath)?.size ?? 0, isInUse(folder)];
+      const bytes = statIfThere(planPath)?.size ?? 0;
+      const held = isInUse(folder);
       return { identity, bytes, lastUsed: lastUsed(folder, PLAN), held };
     } catch {
       return undefined;

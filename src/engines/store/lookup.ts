@@ -34,7 +34,7 @@ export async function lookUp<E>(
 export async function lookUpLocally(
   { store, layers }: { readonly store: LocalStore | null; readonly layers: readonly LocalStore[] },
   wanted: Wanted,
-  emit: EventListener,
+  emit: EventListener | undefined,
 ): Promise<{
   readonly hit: (StoreHit<StoredEngine> & { readonly from: string }) | undefined;
   readonly why: Miss[];

@@ -4,6 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
 import type { Passport } from '../identity/passport.js';
 import { verifyEngineInPieces } from '../plan/verify-engine.js';
 import type { CacheKeys, CacheSigning } from './cache-result.js';
@@ -11,7 +12,6 @@ import { verifyRemote } from './cache-verify.js';
 import { isCalled, nothingCalled } from './engine-query.js';
 import type { LocalStore } from './local.js';
 import type { RemoteStore } from './remote/remote-store.js';
-import type { TransferOptions } from './remote/transfer.js';
 import { generateKeys, keyIdOf, signDocument } from './signature.js';
 
 /** Makes a pair of keys: `path` for its owner alone, `path.pub` for everybody. Throws TF_USAGE where a file is there already, TF_WRITE_FAILED. */
@@ -61,7 +61,7 @@ export async function signEngines(
   store: LocalStore | RemoteStore,
   names: readonly string[],
   key: KeyObject,
-  options: TransferOptions,
+  options: WorkContext,
 ): Promise<CacheSigning> {
   const signed: CacheSigning['signed'] = [];
   for (const { identity } of await enginesToSign(store, names)) {
@@ -89,7 +89,7 @@ async function signRemote(
   store: RemoteStore,
   identity: string,
   key: KeyObject,
-  options: TransferOptions,
+  options: WorkContext,
 ): Promise<Passport> {
   const engine = await verifyRemote(store, identity, options);
   await store.sign(engine, signDocument(engine.passport, key), options.signal);

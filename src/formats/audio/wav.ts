@@ -51,7 +51,8 @@ function soundOf(source: ByteSource, reject: RejectAudio): Audio {
   let format: Format | undefined;
   for (let at = 12; at + 8 <= source.size; ) {
     const chunk = read(source, at, 8, reject);
-    const [id, size] = [text(chunk, 0), chunk.getUint32(4, true)];
+    const id = text(chunk, 0);
+    const size = chunk.getUint32(4, true);
     const start = at + 8;
     if (id === 'fmt ') format = formatOf(read(source, start, Math.min(size, LARGEST_FORMAT), reject), reject);
     if (id === 'data') {

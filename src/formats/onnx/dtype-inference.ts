@@ -196,6 +196,16 @@ function typesOfNode(node: NodeProto, scope: Scope, walk: Walk): readonly (Value
     : nodeOutputTypes(node, inputs, signature);
 }
 
+function typesIntoBody(
+  operator: string,
+  inputs: readonly (ValueType | undefined)[],
+  signature: OperatorSignature | undefined,
+): readonly (ValueType | undefined)[] {
+  if (operator === 'Loop') return ['int64', 'bool', ...inputs.slice(2)];
+  if (operator === 'Scan') return inputs.slice((signature?.since ?? 0) < 9 ? 1 : 0);
+  return operator === 'SequenceMap' ? inputs.map((type) => unwrap('seq', type)) : [];
+}
+
 /** Types what is in the bodies of a node; gives the types of its outputs where they are those of its bodies. */
 function bodyTypes(
   node: NodeProto,
@@ -207,16 +217,9 @@ function bodyTypes(
 ): readonly (ValueType | undefined)[] | undefined {
   // Only ONNX reports how the bodies of its operators are called; those of other operators stand alone.
   const operator = signature === undefined ? '' : node.opType;
-  const given =
-    operator === 'Loop'
-      ? ['int64', 'bool', ...inputs.slice(2)]
-      : operator === 'Scan'
-        ? inputs.slice((signature?.since ?? 0) < 9 ? 1 : 0)
-        : operator === 'SequenceMap'
-          ? inputs.map((type) => unwrap('seq', type))
-          : [];
+  const passed = typesIntoBody(operator, inputs, signature);
   const outputsOf = bodies.map((body) => {
-    const types = graphTypes(body, scope, given, walk);
+    const types = graphTypes(body, scope, passed, walk);
     scope.bodies.set(body, types);
     return body.output.map((output) => lookUp(types, output.name) ?? declaredType(output.type));
   });

@@ -116,6 +116,10 @@ export function bodiesOf(node: NodeProto, view: GraphView): readonly GraphView[]
 export const nodeLabel = (node: NodeProto): string =>
   `${node.opType} "${node.name !== '' ? node.name : (node.output[0] ?? '')}"`;
 
+/** What a node is called where it is named by its name alone: one without is by its operator and its first output. */
+export const nodeName = ({ name, opType, output }: NodeProto): string =>
+  name === '' ? `${opType}:${output[0] ?? ''}` : name;
+
 /** An op type as DESIGN spells it: plain for the ONNX domain, `domain::Type` for others. */
 export const qualifiedOpType = (node: NodeProto): string =>
   isOnnxDomain(node.domain) ? node.opType : `${node.domain}::${node.opType}`;

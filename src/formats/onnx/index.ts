@@ -10,19 +10,22 @@
  * ```
  */
 
+import { atDoor } from '../../base/options/library-words.js';
+import { factsOfModel as facts } from './facts-of-model.js';
+import { openModel as open } from './model.js';
+import { writeModel as write } from './write.js';
+
 export type { WorkContext } from '../../events.js';
-export {
-  type AttributeValue,
-  attribute,
-  buildModel,
-  type Dimension,
-  type FunctionSpec,
-  type GeneratedValues,
-  GraphBuilder,
-  type ModelSpec,
-  type NodeSpec,
+export type {
+  AttributeValue,
+  Dimension,
+  FunctionSpec,
+  GeneratedValues,
+  ModelSpec,
+  NodeSpec,
 } from './builder.js';
-export { factsOfModel, modelFacts } from './facts-of-model.js';
+export { attribute, buildModel, GraphBuilder } from './builder.js';
+export { modelFacts } from './facts-of-model.js';
 export {
   bodiesOf,
   capturedNames,
@@ -38,10 +41,14 @@ export {
   visitNodes,
   visitTensors,
 } from './graph.js';
-export { lintWeights, type WeightCheckOptions } from './lint/weights.js';
-export { type ModelLike, type OnnxModel, type OpenOptions, openModel } from './model.js';
+export { lintWeights } from './lint/weights.js';
+export type { ModelLike, OnnxModel, OpenOptions } from './model.js';
 export type { Finding, ModelFacts, ValueFacts } from './model-facts.js';
 export * from './onnx_pb.js';
 export type { ModelShapes } from './shapes/infer.js';
 export type { Weight, WeightPlace, WeightStream } from './weight.js';
-export { type WriteOptions, type WrittenModel, writeModel } from './write.js';
+export type { WriteOptions, WrittenModel } from './write.js';
+
+export const factsOfModel = atDoor(facts);
+export const openModel = atDoor(open);
+export const writeModel = atDoor(write);

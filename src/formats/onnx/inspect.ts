@@ -42,8 +42,6 @@ export const inspectOptions = {
 
 export interface InspectOptions extends OptionsOf<typeof inspectOptions> {}
 
-export type InspectContext = WorkContext;
-
 /**
  * Returns the facts of an ONNX model of any size, one run's cost (FLOPs; bytes of activations), and suspicious parts. Weights are read for `weights`
  * and `checkWeights` only. Defects are findings. Throws what `openModel` throws, TF_SHAPE_INVALID for shapes that do not fit inputs, TF_CANCELLED.
@@ -51,7 +49,7 @@ export type InspectContext = WorkContext;
 export async function inspectModel(
   path: string,
   { shapes = new Map(), nodes, weights, checkWeights = false }: InspectOptions = {},
-  context: InspectContext = {},
+  context: WorkContext = {},
 ): Promise<ModelFacts> {
   return viewModel(path, async (model) => {
     const { graph } = model.proto;

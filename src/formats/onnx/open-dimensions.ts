@@ -30,7 +30,7 @@ type Dimension = number | string | null;
 /** Number of guesses of sizes for one model. */
 export const MOST_TRIES = 6;
 
-/** Sizes that models take in practice. Convolutions and transforms need more than so many elements, fixed positions allow no more than so many: hence several. */
+/** Sizes that models take in practice. Convolutions and transforms need more than this many elements, fixed positions allow no more than this many: hence several. */
 const sizesOf: Readonly<Record<Kind, Pick<OpenDimension, 'tries' | 'range'>>> = {
   batch: { tries: [1], range: [1, 8, 32] },
   image: { tries: [224, 640, 32, 256, 48, 8], range: [224, 224, 640] },

@@ -5,7 +5,7 @@ import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase, type WorkContext } from '../../events.js';
 import { assertWellTyped, inferDtypes, opsetsOf } from '../onnx/dtype-inference.js';
-import { nodeLabel, visitGraphs } from '../onnx/graph.js';
+import { nodeLabel, nodeName, visitGraphs } from '../onnx/graph.js';
 import { lowerIrVersion } from '../onnx/ir-version.js';
 import { CRASHES_ONNXRUNTIME, crashingProducts } from '../onnx/lint/operators.js';
 import { editModel, type OnnxModel, viewModel } from '../onnx/model.js';
@@ -55,8 +55,6 @@ export const convertOptions = {
 
 export interface ConvertOptions extends OptionsOf<typeof convertOptions> {}
 
-export type ConvertContext = WorkContext;
-
 /**
  * Turns an FP32 ONNX model into a strongly typed one of another format: what TensorRT 11 and TensorRT-RTX build as it is written, node by node.
  * A calibration is run first. Weights are streamed, so memory does not grow with the model. The types of the result are checked before a byte is written.
@@ -67,7 +65,7 @@ export async function convertModel(
   inputPath: string,
   outputPath: string,
   options: ConvertOptions,
-  context: ConvertContext = {},
+  context: WorkContext = {},
 ): Promise<ConversionResult> {
   return protectingInputs([inputPath], () => convert(inputPath, outputPath, options, context));
 }
@@ -77,7 +75,7 @@ export const roundWeights = (
   inputPath: string,
   outputPath: string,
   precision: FormatId,
-  context: ConvertContext = {},
+  context: WorkContext = {},
 ): Promise<ConversionResult> =>
   convert(inputPath, outputPath, { precision, rest: 'fp32', weightsOnly: true }, context);
 
@@ -85,7 +83,7 @@ async function convert(
   inputPath: string,
   outputPath: string,
   options: ConvertOptions & WeightsOnly,
-  context: ConvertContext,
+  context: WorkContext,
 ): Promise<ConversionResult> {
   const warned: string[] = [];
   const emit: EventListener = (event) => {
@@ -93,13 +91,16 @@ async function convert(
       warned.push(event.message);
     context.emit?.(event);
   };
-  const { calibration, precision, signal } = { ...options, ...context };
+  const work = { ...context, emit };
+  const { calibration, precision } = options;
   const asked = resolveConversion(precision, options);
   // Where pairs are placed the model runs again for ranges, so the other activations are observed on request only.
   const isObserved = asked.quantization === undefined || options.dataMax !== undefined;
   const observed =
     isObserved && calibration !== undefined
-      ? await inPhase('calibrate', emit, () => calibration.observe(inputPath, { emit, signal }))
+      ? await inPhase('calibrate', emit, () =>
+          calibration.observe(inputPath, { ...work, pluginTypes: options.pluginTypes }),
+        )
       : undefined;
   let started = performance.now();
   return editModel(inputPath, async (model) => {
@@ -112,10 +113,13 @@ async function convert(
     const calibrate = calibration?.calibrate;
     const quantized =
       asked.quantization &&
-      (await quantizeModel(model, inputPath, asked, calibrate && timed(calibrate, (ms) => (started += ms)), {
-        emit,
-        signal,
-      }));
+      (await quantizeModel(
+        model,
+        inputPath,
+        asked,
+        calibrate && timed(calibrate, (ms) => (started += ms)),
+        work,
+      ));
     const dequantized = dequantizeCodes(model);
     const ranges = quantized === undefined ? observed : new Map([...(observed ?? []), ...quantized.ranges]);
     const resolved = { ...asked, ranges };
@@ -136,7 +140,7 @@ async function convert(
         {
           replacements: new Map([...streams, ...dequantized.replacements]),
           externalData: options.externalData,
-          signal,
+          signal: context.signal,
         },
         emit,
       ),
@@ -170,7 +174,7 @@ async function convert(
 async function convertsSome(
   path: string,
   options: ResolvedConversion,
-  context: ConvertContext,
+  context: WorkContext,
 ): Promise<boolean> {
   return editModel(path, async (model) => {
     normalise(model.proto, options.pluginTypes);
@@ -348,7 +352,7 @@ function warningsOf(
 ): string[] {
   const warnings: string[] = [];
   if (plan.opsetObstacle !== undefined) warnings.push(plan.opsetObstacle);
-  const names = plan.flow.operations.map(({ node }) => node.name);
+  const names = plan.flow.operations.map(({ node }) => nodeName(node));
   const named = [
     ...keepNodes.map((pattern) => ['--keep-nodes', pattern] as const),
     ...unquantizedNodes.map((pattern) => ['--high-precision-nodes', pattern] as const),

@@ -2,7 +2,7 @@ import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { pattern, splitAtCommas } from '../../base/options/readers.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { preparationOptions } from '../images/preprocess.js';
 import type { Calibrate } from './calibrate/ranges.js';
 import type { CalibrationFacts } from './conversion.js';
@@ -23,7 +23,7 @@ import { type PluginTypes, parsePluginTypes } from './plugin-types.js';
  * The revision of the conversion's behaviour, part of the identity of every converted engine: engines that an older converter made are not found again.
  * Goes up by one whenever the converter writes another model for the same model and options; a test compares digests of what it writes.
  */
-export const CONVERSION_REVISION = 5;
+export const CONVERSION_REVISION = 6;
 
 /** The types of the model's own inputs and outputs: they stay as they are (casts go inside), or are converted too. */
 type IoTypes = 'keep' | 'convert';
@@ -37,7 +37,7 @@ export interface ValueRange {
 /** Runs a model on samples of its inputs and returns the ranges of its activations by name. */
 export type ObserveRanges = (
   model: string,
-  context: { readonly emit: EventListener; readonly signal?: AbortSignal },
+  context: WorkContext & { readonly pluginTypes?: PluginTypes | undefined },
 ) => Promise<ReadonlyMap<string, ValueRange>>;
 
 /** An input as a model declares it. */

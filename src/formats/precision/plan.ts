@@ -83,9 +83,8 @@ export async function planConversion(
   checkOperators(flow, options);
   assertPluginTypes(flow, options.pluginTypes);
   const found = await readWeights(model, flow, options, context, rounded);
-  const handing = weightMovers(flow);
   const masks = masksOf(flow, options.format.maskLimit, (value) => found.get(value));
-  const weights = (operation: Operation) => weightsReaching(operation, found, handing, masks.weights);
+  const weights = weightsReaching(flow, found, masks.weights);
   const facts: RuleFacts = {
     options,
     weights,
@@ -199,26 +198,30 @@ const isCandidate =
         use.kind === 'input' && inputSlot(use.operation, use.index, options.format.dtype) === 'follows',
     );
 
-/** Weights among the inputs, directly or handed on by operators that only move values. */
-function* weightsReaching(
-  operation: Operation,
+/** Weights among an operation's inputs, directly or handed on by operators that only move values. A chain of these is walked once. */
+function weightsReaching(
+  flow: Flow,
   found: Found,
-  handing: ReadonlySet<Operation>,
   without: ReadonlySet<Value>,
-): Generator<WeightAt> {
-  for (const [index, value] of operation.inputs.entries()) {
-    const queue = new Set([value]);
-    for (const at of queue) {
-      if (at === undefined || !isFloat32(at) || without.has(at)) continue;
-      const facts = found.get(at);
-      if (facts !== undefined) yield { index, name: at.name, facts };
-      if (at.producer !== undefined && handing.has(at.producer))
-        for (const input of at.producer.inputs) queue.add(input);
-    }
+): (operation: Operation) => readonly WeightAt[] {
+  const moved = new Map<Value, readonly Value[]>();
+  const reaching = (value: Value | undefined): readonly Value[] => {
+    if (value === undefined || !isFloat32(value) || without.has(value)) return [];
+    const behind = moved.get(value) ?? [];
+    return found.has(value) ? [value, ...behind] : behind;
+  };
+  for (const operation of weightMovers(flow)) {
+    const [first = [], ...others] = operation.inputs.map(reaching).filter(({ length }) => length > 0);
+    const all = others.length === 0 ? first : [...new Set([first, ...others].flat())];
+    for (const output of operation.outputs) if (output !== undefined) moved.set(output, all);
   }
+  return ({ inputs }) =>
+    inputs.flatMap((input, index) =>
+      reaching(input).map((value) => ({ index, name: value.name, facts: found.get(value)! })),
+    );
 }
 
-/** Operations that hand on nothing but weights: a transposed weight is still one. */
+/** Operations that hand on nothing but weights, in the flow's order: a transposed weight is still one. */
 function weightMovers(flow: Flow): ReadonlySet<Operation> {
   const handing = new Set<Operation>();
   const isWeight = (value: Value) =>

@@ -1,3 +1,4 @@
+import { nodeName } from '../onnx/graph.js';
 import { type Operation, operatorName } from './flow.js';
 import type { ResolvedConversion } from './options.js';
 
@@ -12,7 +13,7 @@ export const requestedRules = [
     title: 'Named by --keep-nodes',
     reason: 'Requested, by a regular expression that the node name matches.',
     decide: ({ node }: Operation, { options }: { readonly options: ResolvedConversion }) => {
-      const pattern = options.keepNodes.find((regex) => regex.test(node.name));
+      const pattern = options.keepNodes.find((regex) => regex.test(nodeName(node)));
       return pattern && `its name matches ${pattern}`;
     },
   },

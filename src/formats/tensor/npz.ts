@@ -21,7 +21,7 @@ import { type TensorFile, tensorNotFound } from './tensor-reader.js';
 const MAX_DEFLATE_RATIO = 1032;
 const SUFFIX = '.npy';
 
-export interface NpzOptions {
+interface NpzOptions {
   /** The dtype of a member of void elements, by its name (see NpyOptions). */
   readonly voidDtypes?: Readonly<Record<string, NonNullable<NpyOptions['voidDtype']>>>;
   /** The dtype of every other member of void elements. */

@@ -1,7 +1,14 @@
 import { TrtforgeError } from '../../errors.js';
 import { elementCount } from './dtype.js';
 import type { Tensor } from './tensor.js';
-import { type ArrayDtype, type ElementArray, elementsOf, isArrayDtype, tensorFrom } from './values.js';
+import {
+  type ArrayDtype,
+  type ElementArray,
+  elementsOf,
+  isArrayDtype,
+  isElementsOf,
+  tensorFrom,
+} from './values.js';
 
 /** A tensor with its elements as a typed array, halves as bits; null for types that JavaScript has no array of. */
 export interface TypedTensor extends Tensor {
@@ -35,13 +42,13 @@ export function tensor(
     return { ...values, data: isArrayDtype(dtype) ? elementsOf({ ...values, dtype }) : null };
   }
   const dtype = type ?? dtypes[values?.constructor?.name];
-  if (dtype === undefined || values.length !== elementCount(shape))
-    throw new TrtforgeError(
-      'TF_USAGE',
-      `${values?.length} elements do not make a tensor of the shape [${shape}].`,
-      {
-        remedy: 'Pass a typed array and its dimensions: tensor(new Float32Array(6), [2, 3]).',
-      },
-    );
+  const isShape = Array.isArray(shape) && shape.every((size) => Number.isSafeInteger(size) && size >= 0);
+  if (!isShape || !isElementsOf(dtype, values) || values.length !== elementCount(shape)) {
+    const named = type === undefined ? '' : ` and the type ${type}`;
+    const what = ArrayBuffer.isView(values) ? `${values.length} elements` : 'Values without a typed array';
+    throw new TrtforgeError('TF_USAGE', `${what} do not make a tensor of the shape [${shape}]${named}.`, {
+      remedy: 'Pass a typed array and its dimensions: tensor(new Float32Array(6), [2, 3]).',
+    });
+  }
   return { ...tensorFrom(dtype, shape, values), data: values };
 }

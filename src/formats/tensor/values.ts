@@ -52,6 +52,10 @@ const makers: Readonly<Record<ArrayDtype, ArrayMaker>> = {
 
 export const isArrayDtype = (dtype: Dtype): dtype is ArrayDtype => dtype in makers;
 
+/** Whether a typed array is of the class that a type has. */
+export const isElementsOf = (dtype: ArrayDtype | undefined, values: unknown): dtype is ArrayDtype =>
+  dtype !== undefined && isArrayDtype(dtype) && values instanceof makers[dtype];
+
 /** The elements of a tensor in their own type, halves as bits. A view where the bytes are aligned, otherwise a copy: treat it as read-only. */
 export function elementsOf<D extends ArrayDtype>(tensor: Tensor & { readonly dtype: D }): ElementArray<D>;
 export function elementsOf(tensor: Tensor & { readonly dtype: ArrayDtype }): ElementArray {

@@ -169,10 +169,10 @@ const notFinite = (smoke: SmokeRun | undefined): readonly string[] =>
     .map(({ name }) => `The output ${name} of the smoke run is not finite everywhere.`);
 
 /** The command in the environment in which trtexec, which takes the first GPU it sees, was called. */
-const onlyOn = ({ setting: { request, environment } }: BundleRun, command: readonly string[]): string[] =>
+const onlyOn = ({ setting: { request, work } }: BundleRun, command: readonly string[]): string[] =>
   request.device === undefined || command.length === 0
     ? [...command]
-    : ['env', `CUDA_VISIBLE_DEVICES=${visibleEntry(environment, request.device)}`, ...command];
+    : ['env', `CUDA_VISIBLE_DEVICES=${visibleEntry(work.environment, request.device)}`, ...command];
 
 const shapesAt = (profile: ProfileRequest, end: 'min' | 'opt' | 'max'): Record<string, number[]> =>
   Object.fromEntries([...profile].map(([name, range]) => [name, [...range[end]]]));

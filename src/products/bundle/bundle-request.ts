@@ -1,7 +1,7 @@
 import type { OptionsOf } from '../../base/options/option.js';
 import type { BuildOptions, PlanBuilder } from '../../engines/builder/build.js';
-import type { onlyLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { WorkContext } from '../../events.js';
+import type { onlyLoadOptions } from '../../tensorrt/trtexec/request.js';
 
 /** The request to build a bundle; all but the meta file and the folder has a default. */
 export interface BundleRequest

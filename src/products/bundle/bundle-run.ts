@@ -5,7 +5,7 @@ import { cacheFolder, makeFolder } from '../../base/files/folders.js';
 import { writeFailed } from '../../base/files/publish.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
-import { ignoreEvents } from '../../events.js';
+import { workOf } from '../../events.js';
 import { lookAtMachine } from '../../forge/environment.js';
 import { type Phase, PhaseRun } from '../../forge/phase.js';
 import { type BundleMeta, readMeta } from '../../formats/contract/model-meta.js';
@@ -51,19 +51,15 @@ export class BundleRun {
   findings: BundleFindings | undefined;
   #temporary: string | undefined;
 
-  constructor(
-    request: BundleRequest,
-    { emit = ignoreEvents, environment = process.env, signal, build, commandLine }: BundleContext,
-  ) {
+  constructor(request: BundleRequest, { build, commandLine, ...context }: BundleContext) {
+    const work = workOf(context);
     const machine = lookAtMachine();
     const started = performance.now();
     const clock = () => performance.now() - started;
-    this.whole = new PhaseRun({ emit, signal }, () => {}, clock);
+    this.whole = new PhaseRun(work, () => {}, clock);
     this.setting = {
       request,
-      emit,
-      signal,
-      environment,
+      work,
       build,
       commandLine: commandLine ?? null,
       machine: { ...machine, gpus: onDevice(machine.gpus, request.device ?? 0) },
@@ -134,7 +130,7 @@ export class BundleRun {
   }
 
   async #readModels(): Promise<readonly string[]> {
-    const { request, environment } = this.setting;
+    const { request, work } = this.setting;
     this.meta = readMeta(request.meta);
     const bundle = await locateBundle(request, this.meta);
     this.roster = bundle.roster;
@@ -148,7 +144,7 @@ export class BundleRun {
     );
     const runs: ComponentRun[] = [];
     for (const { component, profile } of profiledComponents(bundle, components, request)) {
-      const files = await digestFiles(component, cacheFolder(environment));
+      const files = await digestFiles(component, cacheFolder(work.environment));
       const conversion = conversions.get(component.name)!;
       runs.push(new ComponentRun({ component, profile, files, staged: null, conversion }, this.setting));
     }
@@ -184,9 +180,9 @@ export class BundleRun {
 
   /** The chained check as it is decided; undefined where none is requested. */
   chain(): Chain | undefined {
-    const { request, environment, signal, emit } = this.setting;
+    const { request, work } = this.setting;
     const check = chainCheckOf(request);
-    return check && chainOf(this, check, { environment, signal, emit });
+    return check && chainOf(this, check, work);
   }
 
   async #check(): Promise<void> {
@@ -199,7 +195,7 @@ export class BundleRun {
         skip: () => (chain.run === undefined ? chain.notChecked.join(' ') : null),
         run: async (_, context) => {
           try {
-            const checks = await chain.run!(context.emit);
+            const checks = await chain.run!(context);
             const detail = checks.map(({ candidate, outcome }) => `${candidate}: ${outcome}`).join(', ');
             return { found: { checks }, detail };
           } catch (error) {

@@ -1,6 +1,5 @@
-import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import type { BundleMeta } from '../../formats/contract/model-meta.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import type { ChainCheckRequest } from './bundle-request.js';
@@ -13,7 +12,7 @@ import { transducerFacts } from './transducer-facts.js';
 
 export interface Chain {
   /** undefined where nothing can be compared. */
-  readonly run: ((emit: EventListener) => Promise<readonly ChainCheck[]>) | undefined;
+  readonly run: ((work: WorkContext) => Promise<readonly ChainCheck[]>) | undefined;
   readonly notChecked: readonly string[];
 }
 
@@ -24,7 +23,7 @@ export function chainOf(
     components,
   }: { readonly meta: BundleMeta | undefined; readonly components: readonly ComponentRun[] },
   check: ChainCheckRequest,
-  context: OpenContext,
+  context: WorkContext,
 ): Chain {
   const notDecoded = (why: string): Chain => ({
     run: undefined,
@@ -69,7 +68,7 @@ export function chainOf(
   const reference = (name: ChainedComponent) => onnxRuntime(by[name].part.component.onnx);
   return {
     notChecked,
-    run: candidates.length === 0 ? undefined : (emit) => checkChain(request, reference, candidates, { emit }),
+    run: candidates.length === 0 ? undefined : (work) => checkChain(request, reference, candidates, work),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { Session } from '../../engines/runtime/session.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { randomStream } from '../../formats/tensor/random.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
@@ -37,7 +37,7 @@ export async function checkChain(
   request: ChainRequest,
   reference: OpenComponent,
   candidates: readonly ChainCandidate[],
-  { emit }: { readonly emit: EventListener },
+  { emit }: WorkContext,
 ): Promise<readonly ChainCheck[]> {
   const { facts, seed, samples, features, minAgreement = MIN_AGREEMENT } = request;
   const base = await encodeAll(request, reference);
@@ -49,7 +49,7 @@ export async function checkChain(
       const started = performance.now();
       const [done, total] = [checks.length, candidates.length];
       const note = (what: string) =>
-        emit({ type: 'progress', phase: 'chained check', done, total, detail: `${name}: ${what}` });
+        emit?.({ type: 'progress', phase: 'chained check', done, total, detail: `${name}: ${what}` });
       note('encoder');
       const other = await encodeAll(request, open);
       note('decoding');

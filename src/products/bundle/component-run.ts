@@ -9,9 +9,8 @@ import { namedBuilder } from '../../engines/builder/build-engine.js';
 import { measuresKernels } from '../../engines/builder/timing-cache.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
-import { onlyLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener, WorkEvent } from '../../events.js';
+import type { EventListener, Work, WorkEvent } from '../../events.js';
 import type { Machine } from '../../forge/environment.js';
 import { forgePhases, resultOf } from '../../forge/forge.js';
 import { type Clock, type Phase, PhaseRun } from '../../forge/phase.js';
@@ -20,6 +19,7 @@ import { openRunLog, type RunLog, runRootAt } from '../../forge/run-root.js';
 import type { Forged, Run } from '../../forge/run-state.js';
 import { type ForgeResult, forgeResultSchema } from '../../report/result.js';
 import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
+import { onlyLoadOptions } from '../../tensorrt/trtexec/request.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import type { Component } from './component.js';
 import { buildChecked } from './component-builder.js';
@@ -50,9 +50,7 @@ export interface ComponentPart {
 /** The shared setting of the runs over the components of a bundle. */
 export interface BundleSetting {
   readonly request: BundleRequest;
-  readonly emit: EventListener;
-  readonly signal: AbortSignal | undefined;
-  readonly environment: NodeJS.ProcessEnv;
+  readonly work: Work;
   readonly build: BundleContext['build'];
   readonly commandLine: string | null;
   /** With no other GPU than that of the run; `visible` are all. */
@@ -85,7 +83,7 @@ export class ComponentRun {
   readonly #startedAt = new Date().toISOString();
 
   constructor(part: ComponentPart, setting: BundleSetting) {
-    const { request, temporary, clock, emit, signal, ...shared } = setting;
+    const { request, temporary, clock, work, ...shared } = setting;
     const { name, onnx } = part.component;
     const logs: Partial<Record<string, string>> = logPaths(request, name);
     const root = {
@@ -97,6 +95,7 @@ export class ComponentRun {
     this.#setting = setting;
     this.#run = {
       ...shared,
+      environment: work.environment,
       options: {
         ...componentBuild(request, part.component, part.profile),
         ...part.conversion.options,
@@ -110,10 +109,10 @@ export class ComponentRun {
         request.check !== false || ((request.smoke ?? 'always') === 'always' && this.whyNotRun() !== null),
       build: (...build) => this.#buildPlan(...build),
     };
-    this.#log = openRunLog({ logs: root.logs, log: (phase) => logs[phase] ?? null }, trtexecLines, emit);
+    this.#log = openRunLog({ logs: root.logs, log: (phase) => logs[phase] ?? null }, trtexecLines, work.emit);
     this.#phases = () =>
       new PhaseRun(
-        { emit: forComponent(emit, name), signal, model: onnx },
+        { ...work, emit: forComponent(work.emit, name), model: onnx },
         this.#log.write,
         clock,
         this.#log.begin,
@@ -164,7 +163,7 @@ export class ComponentRun {
 
   /** The plan for obtaining the engine; only after everything was decided. */
   plan(): Promise<EnginePlan> {
-    return planEngine(this.#run, this.prepared, this.#setting.signal);
+    return planEngine(this.#run, this.prepared, this.#setting.work.signal);
   }
 
   /** The smoke run and why it would be skipped; only after everything was decided. */
@@ -180,7 +179,7 @@ export class ComponentRun {
   /** The result of forge over the component, as it is read again. */
   result(): ForgeResult {
     const totalMs = this.forge.phases.reduce((sum, { ms }) => sum + (ms ?? 0), 0);
-    const times = { startedAt: this.#startedAt, totalMs, isReported: false };
+    const times = { startedAt: this.#startedAt, totalMs, isReported: false, heal: null };
     return forgeResultSchema.parse(resultOf(this.#run, this.forge, times));
   }
 
@@ -210,7 +209,7 @@ export class ComponentRun {
   }
 
   #smokePhase(): Phase<ComponentFound> {
-    const { request, environment } = this.#setting;
+    const { request } = this.#setting;
     return {
       name: 'smoke run',
       skip: () => {
@@ -223,7 +222,7 @@ export class ComponentRun {
         const subject =
           instead === null ? this.engine : ({ ran, path: this.typedModel, options: {}, instead } as const);
         try {
-          const smoke = await smokeRun(this.part, subject, { ...context, environment });
+          const smoke = await smokeRun(this.part, subject, context);
           return { found: { smoke }, detail: `the ${smoke.ran} on ${smoke.backend}` };
         } catch (error) {
           if (!(error instanceof TrtforgeError) || error.code !== 'TF_ONNXRUNTIME_MISSING') throw error;

@@ -1,21 +1,24 @@
 /** Models that are deployed together: build them, check them as the chain they are. */
 
+import { atDoor } from '../../base/options/library-words.js';
 import { unlessCancelled } from '../../forge/forge.js';
+import { bundleParts as parts } from './bundle-parts.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { forgeBundle as forgeComponents } from './forge-bundle.js';
+import { openRecogniser as open } from './recogniser.js';
 import type { BundleReport } from './report-schema.js';
 
 export type { BundleContext, BundleReport, BundleRequest };
 
 /** Builds and checks a bundle: see docs/bundles.md. What fails is in the report's `failure`. Throws what stops it from beginning, and TF_CANCELLED. */
-export async function forgeBundle(
-  request: BundleRequest,
-  context: BundleContext = {},
-): Promise<BundleReport> {
-  const report = await forgeComponents(request, context);
-  return unlessCancelled(report, report.failure, context.signal);
-}
+export const forgeBundle = atDoor(
+  async (request: BundleRequest, context: BundleContext = {}): Promise<BundleReport> => {
+    const report = await forgeComponents(request, context);
+    return unlessCancelled(report, report.failure, context.signal);
+  },
+  'profiles profilesFile',
+);
+export const openRecogniser = atDoor(open);
 export type { OpenRecogniser, RecogniserOptions } from '../../quality/tasks/recogniser.js';
-export { bundleParts } from './bundle-parts.js';
-export { openRecogniser } from './recogniser.js';
+export const bundleParts = atDoor(parts);
 export { taskKind as tokenTask } from './token-task.js';

@@ -5,8 +5,8 @@ import { openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
 import { readMeta } from '../../formats/contract/model-meta.js';
-import type { TaskContext } from '../../quality/tasks/task.js';
 import type { TokenDecoder } from '../../quality/tasks/transducer-decoder.js';
 import { checkBundle, jointInputs, rejectMismatches } from './check-bundle.js';
 import { type Component, locateComponents, readComponent } from './component.js';
@@ -22,7 +22,7 @@ type OpenComponent = (component: Component) => Promise<Session>;
  */
 export async function openDecoder(
   metaPath: string,
-  context: TaskContext,
+  context: WorkContext,
   // A frame is too little work to share, and threads that spin while they wait take the cores from the encoder, whose steps are timed.
   open: OpenComponent = ({ onnx }) => openSession(onnx, { threads: 1 }, context),
 ): Promise<TokenDecoder> {
@@ -44,8 +44,8 @@ export async function openDecoder(
   const { tokenLogits, blankId, durations } = facts;
   const digest = sha256(
     canonicalJson({
-      predictor: await digestModelFile(predictor.onnx, { signal: context.signal }),
-      joint: await digestModelFile(joint.onnx, { signal: context.signal }),
+      predictor: await digestModelFile(predictor.onnx, context),
+      joint: await digestModelFile(joint.onnx, context),
       tokenLogits,
       blankId,
       durations,

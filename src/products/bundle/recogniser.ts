@@ -1,9 +1,9 @@
 import { basename, dirname, join } from 'node:path';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
 import type { FirstAndRest } from '../../formats/contract/contract.js';
 import { type BundleMeta, readMeta, type UtteranceChunks } from '../../formats/contract/model-meta.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
@@ -30,11 +30,11 @@ export const recogniser: Recogniser = {
   open: openBundle,
 };
 
-/** The same for a program; `features` of `transcribe` are [1, mel bins, frames] in float32. Throws what `recogniser.open` throws. */
+/** Opens a transducer bundle for a program, by its `model_meta.json`; `features` of `transcribe` are [1, mel bins, frames] in float32. Throws what `recogniser.open` throws. */
 export const openRecogniser = (
   meta: string,
   options: RecogniserOptions = {},
-  context: OpenContext = {},
+  context: WorkContext = {},
 ): Promise<OpenRecogniser> => openBundle(meta, options, context);
 
 /**
@@ -44,7 +44,7 @@ export const openRecogniser = (
 async function openBundle(
   path: string,
   { engines, ...options }: RecogniserOptions,
-  context: OpenContext,
+  context: WorkContext,
 ): Promise<OpenRecogniser> {
   const meta = readMeta(path);
   const components = locateComponents(path, dirname(path), usualComponents).map(readComponent);
@@ -125,7 +125,7 @@ class OpenBundle implements OpenRecogniser {
   readonly #decoder: TokenDecoder;
   readonly #signal: AbortSignal | undefined;
 
-  constructor(facts: RecogniserFacts, encoder: Session, decoder: TokenDecoder, { signal }: OpenContext) {
+  constructor(facts: RecogniserFacts, encoder: Session, decoder: TokenDecoder, { signal }: WorkContext) {
     this.facts = facts;
     this.#encoder = encoder;
     this.#decoder = decoder;

@@ -1,9 +1,9 @@
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { inDtype, planInputs, sampleOf } from '../../engines/run/inputs.js';
-import type { OpenContext, OpenOptions } from '../../engines/runtime/back-end.js';
+import type { OpenOptions } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
-import { ignoreEvents } from '../../events.js';
+import { ignoreEvents, type WorkContext } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values } from '../../formats/tensor/values.js';
@@ -24,7 +24,7 @@ export interface SmokeSubject {
 export async function smokeRun(
   { component, profile }: { readonly component: Component; readonly profile: ProfileRequest },
   subject: SmokeSubject,
-  context: OpenContext,
+  context: WorkContext,
 ): Promise<SmokeRun> {
   const started = performance.now();
   const { emit = ignoreEvents, signal } = context;

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
 import {
   type DecisionDetails,
   decisionDetailsSchema,
   minAgreementSchema,
 } from '../../quality/tasks/decisions.js';
-import type { TaskContext, TaskKind } from '../../quality/tasks/task.js';
+import type { TaskKind } from '../../quality/tasks/task.js';
 import { TokenTask } from '../../quality/tasks/tokens.js';
 import type { TokenDecoder } from '../../quality/tasks/transducer-decoder.js';
 import { openDecoder } from './open-decoder.js';
@@ -44,7 +45,7 @@ export const taskKind: TaskKind<z.infer<typeof settingsSchema>, DecisionDetails>
 };
 
 /** The candidate's own decoder, which must decide about the same things as the reference's. */
-async function openOwn(path: string, { facts }: TokenDecoder, context: TaskContext): Promise<TokenDecoder> {
+async function openOwn(path: string, { facts }: TokenDecoder, context: WorkContext): Promise<TokenDecoder> {
   const own = await openDecoder(path, context);
   const { tokenLogits, blankId, durations } = own.facts;
   if (

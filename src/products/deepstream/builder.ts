@@ -12,7 +12,7 @@ import type { ProfileRange } from '../../engines/identity/recipe.js';
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { openTrust, type Trust, verifyTrusted } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener, LogSeverity } from '../../events.js';
+import type { EventListener, LogSeverity, Work } from '../../events.js';
 import { buildOrLoad } from '../../quality/known-answer/at-build.js';
 import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 import { packageVersion } from '../../version.js';
@@ -27,14 +27,12 @@ export type StreamsBuildOptions = Omit<
   'profiles' | 'output' | 'timingCache' | 'modelName' | 'logFolder'
 >;
 
-export interface EngineBuilderOptions {
+interface EngineBuilderOptions {
   readonly requested: StreamsBuildOptions;
   readonly inputs: StreamsInputs;
   readonly paths: StreamsPaths;
   readonly firstMaxBatch: number;
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
-  readonly environment: NodeJS.ProcessEnv;
+  readonly work: Work;
   /** The writer of plans; default: the builder that is requested. */
   readonly build?: PlanBuilder;
 }
@@ -48,29 +46,29 @@ export class EngineBuilder implements StreamsBuilder {
   }
 
   async find(maxBatch: number): Promise<StreamsEngine | null> {
-    const { paths, requested, emit, signal, environment } = this.#options;
+    const { paths, requested, work } = this.#options;
     const path = paths.engine(maxBatch);
-    const passport = await soundPassport(path, openTrust(requested, environment));
+    const passport = await soundPassport(path, openTrust(requested, work.environment));
     if (passport === null) return null;
     const request = await engineRequest(this.#options, maxBatch);
-    const prepared = await resolveBuild(request, { emit, signal, environment });
+    const prepared = await resolveBuild(request, work);
     return identityDigest(prepared.identity) === passport.identity.digest
       ? streamsEngine(path, maxBatch, passport, [])
       : null;
   }
 
   async build(maxBatch: number): Promise<StreamsEngine> {
-    const { paths, emit, signal, environment, build } = this.#options;
+    const { paths, work, build } = this.#options;
     const path = paths.engine(maxBatch);
     const log = new BuildLog(paths, maxBatch, maxBatch === this.#options.firstMaxBatch);
     const listen: EventListener = (event) => {
       if (event.type === 'log') log.take(event.severity, event.message);
-      emit(event);
+      work.emit(event);
     };
     try {
       const { passport, warnings, source } = await buildOrLoad(
         { ...(await engineRequest(this.#options, maxBatch)), logFolder: log.folder },
-        { emit: listen, signal, environment, build },
+        { ...work, emit: listen, build },
       );
       const engine = streamsEngine(path, maxBatch, passport, warnings);
       // An engine from the store was built another time, and its log is not here.
@@ -85,15 +83,10 @@ export class EngineBuilder implements StreamsBuilder {
 
 /** The build of the engine for batches up to this one, into its place. */
 export async function engineRequest(
-  {
-    requested,
-    inputs,
-    paths,
-    environment,
-  }: Pick<EngineBuilderOptions, 'requested' | 'inputs' | 'paths' | 'environment'>,
+  { requested, inputs, paths, work }: Pick<EngineBuilderOptions, 'requested' | 'inputs' | 'paths' | 'work'>,
   maxBatch: number,
 ): Promise<BuildOptions> {
-  const { request } = await chooseTarget(requested, environment);
+  const { request } = await chooseTarget(requested, work.environment);
   return {
     ...requested,
     profiles: [profileOf(inputs, maxBatch)],

@@ -66,7 +66,8 @@ const sizingSchema = z
 /** The runs of deepstream-app that lie in a run root, or in the folder of the sizing. */
 export const pipelineSections: RunRootSections = (runs) => {
   const found = runs.flatMap(({ root, result }) => {
-    const [logs, sizing] = [pipelineLogs(root), sizingSchema.safeParse(result).data];
+    const logs = pipelineLogs(root);
+    const sizing = sizingSchema.safeParse(result).data;
     return logs.length > 0 || sizing === undefined ? logs : pipelineLogs(sizing);
   });
   if (found.length === 0) return [];

@@ -1,24 +1,20 @@
 import { publishFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { Work } from '../../events.js';
 import type { Bencher, BenchTool } from '../../quality/bench/bench-with.js';
+import { type BenchRequest, defaultRequest } from '../../quality/bench/request.js';
 import type { BenchResult, BenchRun } from '../../quality/bench/result.js';
 import { gpuAt } from '../../quality/bench/trtexec/trtexec-gpu.js';
-import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './effects.js';
 import { type StreamsInputs, shapesAt } from './input.js';
 import { streamsLogText } from './log-text.js';
 
-export interface MeterOptions {
+interface MeterOptions {
   readonly mode: StreamsMode;
   readonly inputs: StreamsInputs;
-  readonly toolchain: Toolchain | string | undefined;
-  readonly device: number;
-  readonly plugins: readonly string[];
+  readonly loading: Pick<BenchRequest, 'toolchain' | 'device' | 'plugins'>;
   readonly bench: Bencher;
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
-  readonly environment: NodeJS.ProcessEnv;
+  readonly work: Work;
 }
 
 /** Inputs do not matter for time, but they should be the same each time. */
@@ -31,7 +27,7 @@ const ITERATIONS = 10;
 export const streamsMeter = (tool: BenchTool, options: MeterOptions): StreamsMeter => ({
   tool,
   mode: options.mode,
-  gpu: gpuAt(options.device)?.name ?? null,
+  gpu: gpuAt(options.loading.device)?.name ?? null,
   async measure(engine, batch, logPath) {
     const trtexecLog = tool === 'trtexec' ? logPath : undefined;
     const { result, run } = await benchOnce(options, engine, batch, trtexecLog);
@@ -53,24 +49,19 @@ async function benchOnce(
   batch: number,
   trtexecLog?: string,
 ): Promise<{ readonly result: BenchResult; readonly run: BenchRun }> {
-  const { mode, inputs, toolchain, device, plugins, bench, emit, signal, environment } = options;
+  const { mode, inputs, loading, bench, work } = options;
   const result = await bench(
     {
-      engine: engine.path,
-      toolchain,
-      device,
-      plugins,
+      ...defaultRequest(engine.path),
+      ...loading,
       shapes: {
         kind: 'shapes',
         shapes: new Map(shapesAt(inputs, batch).map(({ name, dims }) => [name, dims])),
       },
       inputs: { seed: SEED, ranges: [], files: [] },
       mode: { ...mode, transfers: false, streams: 1, iterations: ITERATIONS, idleMs: 0 },
-      layers: false,
-      samples: undefined,
-      wait: false,
     },
-    { emit, signal, environment, trtexecLog },
+    { ...work, trtexecLog },
   );
   const [run] = result.runs;
   // The engine's first input need not be the one with the images.

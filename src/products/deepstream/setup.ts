@@ -29,15 +29,7 @@ export function streamsEffects(
 ): StreamsEffects {
   const { build, builder, meter, mode, device } = setup;
   const { toolchain, plugins } = build;
-  const meterOptions = {
-    mode,
-    inputs,
-    toolchain,
-    device,
-    plugins: plugins ?? [],
-    bench: benchers[meter],
-    ...context,
-  };
+  const loading = { toolchain, device, plugins };
   const { firstMaxBatch } = request.limits;
   return {
     builder: new EngineBuilder({
@@ -45,12 +37,11 @@ export function streamsEffects(
       inputs,
       paths,
       firstMaxBatch,
-      ...context,
+      work: context,
     }),
     builderName: builder,
-    meter: streamsMeter(meter, meterOptions),
-    emit: context.emit,
-    signal: context.signal,
+    meter: streamsMeter(meter, { mode, inputs, loading, bench: benchers[meter], work: context }),
+    work: context,
   };
 }
 

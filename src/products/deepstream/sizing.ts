@@ -1,6 +1,6 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
-import { type EventListener, inPhase } from '../../events.js';
+import { inPhase, type Work } from '../../events.js';
 import {
   certainSteps,
   type EngineStage,
@@ -15,7 +15,7 @@ import type { StreamsPaths } from './names.js';
 import { measureAndRecord, storedMeasurement } from './record.js';
 import type { StreamsEngineResult, StreamsMeasurement } from './result.js';
 
-export interface SizingRequest {
+interface SizingRequest {
   readonly limits: StreamsLimits;
   readonly paths: StreamsPaths;
   /** Believe nothing that lies there. */
@@ -25,8 +25,7 @@ export interface SizingRequest {
 export interface SizingEffects {
   readonly builder: StreamsBuilder;
   readonly meter: StreamsMeter;
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
+  readonly work: Work;
   /** Milliseconds of a clock that only goes forward. */
   readonly now: () => number;
 }
@@ -84,7 +83,7 @@ class SizingRun {
 
   async go(): Promise<Sizing> {
     for (;;) {
-      throwIfCancelled(this.#effects.signal, 'sizing streams');
+      throwIfCancelled(this.#effects.work.signal, 'sizing streams');
       await this.takeStored();
       const step = nextStep(this.#state(this.#request.limits));
       if (step.do === 'stop') {
@@ -136,17 +135,17 @@ class SizingRun {
   }
 
   async #build(maxBatch: number): Promise<void> {
-    const { builder, emit } = this.#effects;
-    const engine = await inPhase('engine', emit, () => builder.build(maxBatch), `max batch ${maxBatch}`);
+    const { builder, work } = this.#effects;
+    const engine = await inPhase('engine', work.emit, () => builder.build(maxBatch), `max batch ${maxBatch}`);
     this.#engines.push({ engine, source: 'built', peak: null });
   }
 
   async #measure(batch: number): Promise<void> {
-    const { meter, emit } = this.#effects;
+    const { meter, work } = this.#effects;
     const { engine } = this.#last();
     const log = this.#request.paths.log(batch);
     const measure = () => measureAndRecord(meter, engine, batch, log);
-    this.#keep(batch, await inPhase('measure', emit, measure, `batch ${batch}`));
+    this.#keep(batch, await inPhase('measure', work.emit, measure, `batch ${batch}`));
   }
 
   #keep(batch: number, measurement: StreamsMeasurement): void {

@@ -1,6 +1,6 @@
 import { agree } from '../../behaviour/versions.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
-import { type EventListener, inPhase } from '../../events.js';
+import { inPhase, type Work } from '../../events.js';
 import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import { answersOf, bodyOf, finishResult, unique } from './assemble.js';
 import { checkLimits, type StreamsLimits } from './decision.js';
@@ -42,8 +42,7 @@ export interface StreamsEffects {
   readonly builder: StreamsBuilder;
   readonly builderName: StreamsResult['builder'];
   readonly meter: StreamsMeter;
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
+  readonly work: Work;
   readonly now?: () => number;
   /** Versions of TensorRT that DeepStream on this machine loads (`deepstreamLibraries`); none: there is no DeepStream. */
   readonly deepstreamLibraries?: readonly string[];
@@ -75,10 +74,10 @@ export const decideStreams = (plan: StreamsPlan, effects: StreamsEffects): Promi
 
 const sizingOf = (
   { request: { limits, fresh }, paths }: StreamsPlan,
-  { builder, meter, emit, signal, now = () => performance.now() }: StreamsEffects,
+  { builder, meter, work, now = () => performance.now() }: StreamsEffects,
 ): Parameters<typeof sizeStreams> => [
   { limits, paths, fresh },
-  { builder, meter, emit, signal, now },
+  { builder, meter, work, now },
 ];
 
 /** The batches beside, or why they could not be measured: the sizing stands without them. */
@@ -87,7 +86,7 @@ type Beside = StreamsResult['sensitivity'] | TrtforgeError;
 /** The batch that a pipeline would run, and its neighbours, on the engine of the first frame rate. */
 async function sensitivityOf(
   { request, paths }: StreamsPlan,
-  { meter, emit }: StreamsEffects,
+  { meter, work }: StreamsEffects,
   { engines }: Sizing,
 ): Promise<Beside> {
   const [answer] = answersOf(request.limits, engines.map(stageOf));
@@ -96,7 +95,7 @@ async function sensitivityOf(
   const batch = Math.max(answer.streams, 1);
   const measure = () => measureSensitivity(meter, chosen.engine, batch, { paths, fresh: request.fresh });
   try {
-    return await inPhase('sensitivity', emit, measure, `around batch ${batch}`);
+    return await inPhase('sensitivity', work.emit, measure, `around batch ${batch}`);
   } catch (error) {
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
     return error;

@@ -2,24 +2,26 @@ import { mkdirSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { listFolder, removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
-import { defaultsOf } from '../../base/options/option.js';
-import type { OpenContext } from '../../engines/runtime/back-end.js';
+import { allBut, defaultsOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
 import type { Recogniser } from '../../quality/tasks/recogniser.js';
 import type { Scorer, ScorerRequest } from '../../quality/tasks/scorer.js';
 import { type TaskRequest, taskFor } from './compare/task.js';
 import { detectionOptions } from './options.js';
 
-const { labels: _labels, imageIds: _imageIds, maxImages: _maxImages, ...detecting } = detectionOptions;
-
 /** Defaults of `eval detector`; every file is there, and nothing is timed. */
-const defaults = { ...defaultsOf(detecting), warmupRuns: 0, skipLatency: 0 };
+const defaults = {
+  ...defaultsOf(allBut(detectionOptions, 'labels', 'imageIds', 'maxImages')),
+  warmupRuns: 0,
+  skipLatency: 0,
+};
 
 /** `ScorerOf`, with other settings of the task where there are any. */
 export function scorerFor(
   { bundle, ...request }: ScorerRequest & Partial<TaskRequest>,
   recognisers: readonly Recogniser[],
-  context: OpenContext,
+  context: WorkContext,
 ): Scorer {
   const task = taskFor({ ...defaults, ...request, model: bundle ?? request.model }, recognisers);
   const folder = bundle === undefined ? undefined : dirname(resolve(bundle));

@@ -111,7 +111,7 @@ export class Findings {
   readonly #missingImages = new Set<number>();
   readonly #found = new Map<FindingKind, { count: number; readonly examples: string[] }>();
 
-  /** `allowMissing`: up to so many missing images are left out with a warning; null: none, and there is no option for it. */
+  /** `allowMissing`: up to this many missing images are left out with a warning; null: none, and there is no option for it. */
   constructor(allowMissing: number | null = 0) {
     this.#allowMissing = allowMissing;
   }

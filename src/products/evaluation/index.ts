@@ -1,50 +1,52 @@
 /** Whether what an engine computes still does its job: detections by the rules of COCO, transcripts by their word error rate. */
 
+import { atDoor } from '../../base/options/library-words.js';
+import { evaluateClassifier as classifier } from './classification/evaluate-classifier.js';
+import { evaluateCoco as coco } from './coco/coco.js';
+import { readDetections as detectionsOf } from './coco/detections.js';
+import { readInstances as instancesOf } from './coco/instances.js';
+import { compareBackEnds as compare } from './compare/compare-backends.js';
+import { evaluateDetector as detector } from './detection/evaluate-detector.js';
+import { evaluateEmbeddings as embeddings } from './embeddings/evaluate-embeddings.js';
+import { evaluate as evaluateWith } from './run/evaluate.js';
+import { evaluateRecogniser as recogniser } from './speech/evaluate-recogniser.js';
+import { scoreTranscripts as transcripts } from './wer/wer.js';
+
 export type { WorkContext } from '../../events.js';
 export type { Preprocessing } from '../../formats/images/preprocess.js';
 export type { Recogniser } from '../../quality/tasks/recogniser.js';
-export type { Sample, TaskContext } from '../../quality/tasks/task.js';
+export type { Sample } from '../../quality/tasks/task.js';
 export type { ClassificationResult } from './classification/classification-result.js';
-export { type ClassifierRequest, evaluateClassifier } from './classification/evaluate-classifier.js';
-export { type CocoRequest, evaluateCoco } from './coco/coco.js';
-export { type Detections, readDetections } from './coco/detections.js';
-export {
-  type Annotation,
-  type DetectionTruth,
-  digestOfTruth,
-  type ImageChoice,
-  type ReadingContext,
-  readInstances,
-} from './coco/instances.js';
+export type { ClassifierRequest } from './classification/evaluate-classifier.js';
+export type { CocoRequest } from './coco/coco.js';
+export type { Detections } from './coco/detections.js';
+export type { Annotation, DetectionTruth, ImageChoice, ReadingContext } from './coco/instances.js';
+export { digestOfTruth } from './coco/instances.js';
 export type { CategoryScore, CocoResult, DetectionScores, PrecisionCurve } from './coco/result.js';
 export { scoreDetections } from './coco/score.js';
-export {
-  type CompareBackEndsRequest,
-  type CompareContext,
-  compareBackEnds,
-} from './compare/compare-backends.js';
+export type { CompareBackEndsRequest, CompareContext } from './compare/compare-backends.js';
 export type { Comparison } from './compare/result.js';
 export type { DetectorResult, DetectorRun } from './detection/detector-result.js';
-export { type EvaluateDetectorRequest, evaluateDetector } from './detection/evaluate-detector.js';
+export type { EvaluateDetectorRequest } from './detection/evaluate-detector.js';
 export type { EmbeddingsResult } from './embeddings/embeddings-result.js';
-export { type EmbeddingsRequest, evaluateEmbeddings } from './embeddings/evaluate-embeddings.js';
+export type { EmbeddingsRequest } from './embeddings/evaluate-embeddings.js';
 export { type Finding, Findings } from './findings.js';
-export {
-  type Evaluated,
-  type EvaluateOptions,
-  evaluate,
-  type Scorer,
-} from './run/evaluate.js';
-export {
-  type ImageFile,
-  type ImageRequest,
-  type ImageSample,
-  type ImageSamples,
-  imageSamples,
-  preprocessingFor,
-} from './run/images.js';
+export type { Evaluated, EvaluateOptions, Scorer } from './run/evaluate.js';
+export type { ImageFile, ImageRequest, ImageSample, ImageSamples } from './run/images.js';
+export { imageSamples, preprocessingFor } from './run/images.js';
 export type { Variant } from './run/variant.js';
-export { type EvaluateRecogniserRequest, evaluateRecogniser } from './speech/evaluate-recogniser.js';
+export type { EvaluateRecogniserRequest } from './speech/evaluate-recogniser.js';
 export type { RecogniserResult } from './speech/recogniser-result.js';
-export { scoreTranscripts, type WerRequest } from './wer/wer.js';
+export type { WerRequest } from './wer/wer.js';
 export type { UtteranceScore, WerResult } from './wer/wer-result.js';
+
+export const evaluateClassifier = atDoor(classifier);
+export const evaluateCoco = atDoor(coco);
+export const readDetections = atDoor(detectionsOf);
+export const readInstances = atDoor(instancesOf);
+export const compareBackEnds = atDoor(compare, 'candidate candidates, precision precisions');
+export const evaluateDetector = atDoor(detector);
+export const evaluateEmbeddings = atDoor(embeddings);
+export const evaluate = atDoor(evaluateWith);
+export const evaluateRecogniser = atDoor(recogniser);
+export const scoreTranscripts = atDoor(transcripts);

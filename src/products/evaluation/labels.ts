@@ -27,7 +27,8 @@ export function readLabelsBeside(request: LabelRequest, findings: Findings): rea
   const named = namesOfMetadata(metadataOf(request));
   const shown = (name: string | undefined) => (name === undefined ? 'missing' : `"${name}"`);
   for (const at of named.size === 0 ? [] : new Set([...labels.keys(), ...named.keys()])) {
-    const [label, name] = [labels[at], named.get(at)];
+    const label = labels[at];
+    const name = named.get(at);
     if (label === undefined || name === undefined || comparable(label) !== comparable(name))
       findings.add('contradicting-label', `label ${at} is ${shown(label)}, in the model ${shown(name)}`);
   }

@@ -14,7 +14,7 @@ export const imageRunOptions = {
   }),
   skipLatency: optional(is.whole(0), {
     flags: '--skip-latency <n>',
-    describe: 'leave so many of the first times out of the latency',
+    describe: 'leave this many of the first times out of the latency',
     default: 0,
   }),
 };
@@ -32,12 +32,12 @@ export const detectionOptions = {
   }),
   maxImages: optional(is.whole(1), {
     flags: '--max-images <n>',
-    describe: 'run only so many images, those of the lowest ids (default: all)',
+    describe: 'run only this many images, those of the lowest ids (default: all)',
   }),
   allowMissing: optional(is.whole(0), {
     flags: '--allow-missing <n>',
     describe:
-      'so many images may have no file, or one that cannot be read; what is on them counts as not found',
+      'this many images may have no file, or one that cannot be read; what is on them counts as not found',
     default: 0,
   }),
   conf: optional(is.decimal(0, 1), {
@@ -75,7 +75,7 @@ export const detectionOptions = {
 export const embeddingOptions = {
   maxImages: optional(is.whole(1), {
     flags: '--max-images <n>',
-    describe: 'run only so many images, the first by name (default: all)',
+    describe: 'run only this many images, the first by name (default: all)',
   }),
   minMeanCosine: optional(is.decimal(-1, 1), {
     flags: '--min-mean-cosine <value>',

@@ -1,18 +1,34 @@
 /** Engines for many GPUs and versions of TensorRT, of one file: planned, built by schedulers, proven; and which engine loads where. */
 
+import { atDoor } from '../../base/options/library-words.js';
+import { planFleet as plan } from './open-plan.js';
+import { planRehearsal as planProof, rehearse as prove } from './rehearse.js';
+import { fleetStatus as status } from './status.js';
+import { planSubmit as planSending, submitFleet as submit } from './submit/submit.js';
+import { whichEngines as which } from './which/engines.js';
+import { workFleet as work } from './work.js';
+
 export type { BundleParts } from '../../engines/builder/build.js';
 export type { NamedGpu, TargetRequest } from '../../engines/identity/target.js';
 export type { ProfileSource } from '../../engines/profiles/sample-profile.js';
 export type { WorkContext } from '../../events.js';
 export type { AfterFailure } from '../../quality/verify/verify.js';
-export { type FleetOptions, planFleet } from './open-plan.js';
+export type { FleetOptions } from './open-plan.js';
 export type { FleetPlan, FleetStatus, FleetWork } from './plan-schema.js';
 export type { Rehearsal } from './rehearsal-schema.js';
-export { planRehearsal, type RehearsalOptions, type RehearsalPlan, rehearse } from './rehearse.js';
+export type { RehearsalOptions, RehearsalPlan } from './rehearse.js';
 export type { Where, WhereKind } from './schedulers/where.js';
-export { fleetStatus } from './status.js';
 export type { FleetSubmit } from './submit/result-schema.js';
-export { planSubmit, type Sending, type SubmitOptions, submitFleet } from './submit/submit.js';
-export { type WhichOptions, whichEngines } from './which/engines.js';
+export type { Sending, SubmitOptions } from './submit/submit.js';
+export type { WhichOptions } from './which/engines.js';
 export type { Which } from './which/which.js';
-export { type WorkOptions, workFleet } from './work.js';
+export type { WorkOptions } from './work.js';
+
+export const planFleet = atDoor(plan);
+export const planRehearsal = atDoor(planProof);
+export const rehearse = atDoor(prove);
+export const fleetStatus = atDoor(status);
+export const planSubmit = atDoor(planSending, 'local instead');
+export const submitFleet = atDoor(submit, 'local instead');
+export const whichEngines = atDoor(which);
+export const workFleet = atDoor(work);

@@ -1,5 +1,6 @@
 import { isAbsolute, join } from 'node:path';
 import { isBelow } from '../../base/files/folders.js';
+import { allBut } from '../../base/options/option.js';
 import { longName, type OptionSpec, type OptionTable } from '../../cli/option.js';
 import { buildOptions, buildRequest } from '../../cli/options/build.js';
 import { comparisonOptions } from '../../cli/options/comparison.js';
@@ -10,6 +11,11 @@ import type { TargetRequest } from '../../engines/identity/target.js';
 import type { ProfileSource } from '../../engines/profiles/sample-profile.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
+import { forge } from '../../forge/forge.js';
+import { forgeOptions, type Healer } from '../../forge/options.js';
+import { defaultRunRoot } from '../../forge/run-root.js';
+import { conversionOptions } from '../../formats/precision/options.js';
+import { exactly } from '../../formats/precision/requested.js';
 import type { SampleData } from '../../quality/verify/request.js';
 import type { AfterFailure } from '../../quality/verify/verify.js';
 import { findToolchains, unableToBuild } from '../../tensorrt/toolchain/find.js';
@@ -26,13 +32,18 @@ export interface ModelReaders {
   readonly profileSources?: readonly ProfileSource[] | undefined;
   /** Searches for the cause where an engine is verified and fails; default nothing. */
   readonly afterFailure?: AfterFailure | undefined;
+  /** Searches for entries with `heal`; default nothing. */
+  readonly healer?: Healer | undefined;
 }
 
-/** The target, the library and the GPU are those of the task. */
-const { target: _, toolchain: __, device: ___, ...modelOptions } = buildOptions;
-
 /** The options that decide an engine, and its verification samples. Keys of a model are options of `build`: only this file reads their tables. */
-const fleetOptions = { ...modelOptions, inputs: comparisonOptions.inputs } satisfies OptionTable;
+const fleetOptions = {
+  // The target, the library and the GPU are those of the task.
+  ...allBut(buildOptions, 'target', 'toolchain', 'device'),
+  unquantizedNodes: conversionOptions.unquantizedNodes,
+  inputs: comparisonOptions.inputs,
+  heal: forgeOptions.heal,
+} satisfies OptionTable;
 
 export const modelKeys = Object.values(fleetOptions).map(longName);
 
@@ -126,6 +137,40 @@ export async function buildsOf(
     request: part,
     samples: samplesOf(part),
   }));
+}
+
+/**
+ * The options of an entry, with what `heal` finds where its typed model fails against the original here: engines are planned and built with that, and nobody searches again. The run
+ * is in `runs` of the folder. Throws TF_USAGE for a bundle, TF_FLEET_UNDECIDED where nothing passes, and what `forge` throws.
+ */
+export async function healedOptions(
+  { options: { heal, ...options }, ...source }: Source,
+  folder: string,
+  readers: ModelReaders,
+  work: Work,
+): Promise<ModelOptions> {
+  const { heal: limitMs } = readOptions({ ...(heal !== undefined && { heal }) }, source.path).values;
+  if (limitMs === undefined) return options;
+  if (source.isBundle)
+    throw new TrtforgeError('TF_USAGE', `"heal" is for a model, and ${source.path} is a bundle.`);
+  const [{ request, samples: data }] = (await buildsOf({ ...source, options }, folder, readers, work)) as [
+    ModelBuild,
+  ];
+  const runRoot = inFolder(folder, defaultRunRoot(request.model, request.precision ?? 'as-is'));
+  const { healer } = readers;
+  const asked = { ...request, skip: ['build'], heal: limitMs, verify: { data }, runRoot } as const;
+  const { verdict, heal: healed, error } = await forge(asked, { ...work, healer });
+  if (verdict.outcome !== 'pass')
+    throw new TrtforgeError(
+      error?.code === 'TF_CANCELLED' ? 'TF_CANCELLED' : 'TF_FLEET_UNDECIDED',
+      [verdict.headline, ...verdict.reasons].join(' '),
+      {
+        remedy: `The page of the run is ${join(runRoot, 'report.html')}; planning again goes on from there.`,
+      },
+    );
+  if (healed === null) return options;
+  const patterns = healed.nodes.map((name) => exactly(name).source);
+  return { ...options, [healed.option]: [options[healed.option] ?? [], patterns].flat(2) };
 }
 
 /** A target that names its TensorRT, with that of this machine where it is here; for which CUDA that is counts only where the target names one. */

@@ -11,7 +11,7 @@ import { loadPolicy } from '../../quality/gate/policy.js';
 import { declaredToolchain } from '../../tensorrt/toolchain/find.js';
 import type { EnginesFile } from './engines-file.js';
 import { type FleetStore, LARGEST_RECORD } from './fleet-store.js';
-import { buildsOf, inFolder, type ModelReaders } from './model-options.js';
+import { buildsOf, healedOptions, inFolder, type ModelReaders } from './model-options.js';
 import { type FleetJob, type FleetPlan, type WorkRecord, workRecordSchema } from './plan-schema.js';
 
 /** The identity's document of a job. */
@@ -39,7 +39,10 @@ export async function decideFleet(
     return known;
   };
   const jobs = new Map<string, Decided>();
-  for (const { path, isBundle, options, targets: names, gate, where } of entries) {
+  for (const { path, isBundle, options: written, targets: names, gate, where } of entries) {
+    const options = await located(where, () =>
+      healedOptions({ path, isBundle, options: written }, folder, readers, work),
+    );
     const parts = await located(where, () => buildsOf({ path, isBundle, options }, folder, readers, work));
     const asked = gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) };
     for (const on of names)

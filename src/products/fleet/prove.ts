@@ -5,6 +5,7 @@ import type { ResolvedBuild } from '../../engines/builder/build.js';
 import { buildResult } from '../../engines/builder/build-result.js';
 import { passportPath } from '../../engines/identity/engine-name.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
+import { trusted } from '../../engines/runtime/tensorrt/toolchain-for-plan.js';
 import type { StoredEngine } from '../../engines/store/store.js';
 import type { Work } from '../../events.js';
 import { benchEngine } from '../../quality/bench/bench-engine.js';
@@ -56,7 +57,7 @@ export function resultsOf({ engine, build, samples, before, afterFailure }: Subj
   const { device = 0, toolchain, pluginPaths: plugins } = build;
   const gpus = onDevice(visibleGpus(), device);
   const runs = whyNotRun(gpus, passport.identity.document.target.computeCapabilities) === null;
-  const place = { device, plugins, allowHostCode: true };
+  const place = { device, plugins, ...trusted };
   const answered = async (answer: BuiltEngine['passport']['knownAnswer']) => {
     const proof = proofOf(planPath, work.environment, answer);
     const observed = runs ? await observeEngine(proof, { ...place, toolchain, ...work }) : null;

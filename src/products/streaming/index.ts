@@ -1,10 +1,15 @@
 /** Streaming models: contracts, recorded references, verification over a stream, guards in production. */
 
+import { atDoor } from '../../base/options/library-words.js';
+import { readContract as contractOf } from '../../formats/contract/file.js';
+import { openReference as open } from '../../formats/reference/jsonl.js';
+import { checkContract as check } from './check/check.js';
+import { recordReference as record } from './record/record.js';
+import { verifyAgainstReference as verify } from './verify/verify.js';
+
 export type { Contract } from '../../formats/contract/contract.js';
-export { readContract } from '../../formats/contract/file.js';
-export { openReference } from '../../formats/reference/jsonl.js';
 export type { Reference } from '../../formats/reference/reference.js';
-export { type ContractCheck, checkContract } from './check/check.js';
+export type { ContractCheck } from './check/check.js';
 export type { ModelContext } from './check/model-bindings.js';
 export { type Drift, type DriftCheck, type DriftPolicy, driftOf, judgeDrift } from './compare/drift.js';
 export { type Guarded, guard, guardCall } from './guard/guard.js';
@@ -13,8 +18,14 @@ export type { GuardListener, GuardViolation } from './guard/violation.js';
 export type { GuardOptions } from './guard/watch.js';
 export { streamingIssues } from './known-issues.js';
 export { contractProfiles } from './profile-source.js';
-export { type RecordRequest, recordReference } from './record/record.js';
+export type { RecordRequest } from './record/record.js';
 export type { RecordResult } from './record/result.js';
 export type { ParityRequest } from './verify/plan.js';
 export type { ParityResult } from './verify/result.js';
-export { type ParityFileContext, verifyAgainstReference } from './verify/verify.js';
+export type { ParityContext } from './verify/run-parity.js';
+
+export const readContract = atDoor(contractOf);
+export const openReference = atDoor(open);
+export const checkContract = atDoor(check);
+export const recordReference = atDoor(record);
+export const verifyAgainstReference = atDoor(verify);

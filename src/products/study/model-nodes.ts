@@ -1,14 +1,19 @@
-import { visitMainGraphs } from '../../formats/onnx/graph.js';
+import { nodeName, visitMainGraphs } from '../../formats/onnx/graph.js';
 import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { inlineFunctions } from '../../formats/precision/inline-functions.js';
 import { normalise } from '../../formats/precision/normalise.js';
+import type { ConversionOptions } from '../../formats/precision/options.js';
 
 /** Reads a model as conversions decide on it: functions inlined and normalised. Throws what opening a model and `read` throw. */
-export const asConverted = <T>(path: string, read: (model: OnnxModel) => T | Promise<T>): Promise<T> =>
+export const asConverted = <T>(
+  path: string,
+  { pluginTypes }: ConversionOptions,
+  read: (model: OnnxModel) => T | Promise<T>,
+): Promise<T> =>
   editModel(path, async (model) => {
-    normalise(model.proto);
+    normalise(model.proto, pluginTypes);
     return await read(model);
   });
 
@@ -30,7 +35,7 @@ function nameNodes(proto: ModelProto): boolean {
   const taken = new Set<string>();
   for (const { nodes } of visitMainGraphs(proto))
     for (const node of nodes) {
-      const wanted = node.name === '' ? `${node.opType}:${node.output[0] ?? ''}` : node.name;
+      const wanted = nodeName(node);
       let name = wanted;
       for (let number = 2; taken.has(name); number++) name = `${wanted}:${number}`;
       taken.add(name);

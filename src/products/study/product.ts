@@ -34,5 +34,6 @@ export const study: Product = {
     (await import('./layers/page.js')).layersReport,
     (await import('./advise/page.js')).adviseReport,
   ],
+  healer: async () => (await import('./heal.js')).heal,
   afterFailure: async () => (await import('./bisect/after-failure.js')).afterFailure,
 };

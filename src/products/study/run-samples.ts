@@ -1,14 +1,15 @@
 import { preparedSamples } from '../../engines/calibration/prepared-samples.js';
 import type { SampleSource } from '../../engines/calibration/sample-source.js';
-import type { OpenContext, OpenedSession } from '../../engines/runtime/back-end.js';
+import type { OpenedSession } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
+import type { WorkContext } from '../../events.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { inTypesOf } from '../../quality/verify/sample-runs.js';
 
 /** Where models run. */
 export interface StudyPlace {
   readonly threads: number | undefined;
-  readonly context: OpenContext;
+  readonly context: WorkContext;
 }
 
 /** The first samples of some sources, in the types of a model's inputs. Throws what opening the model and reading samples throw. */

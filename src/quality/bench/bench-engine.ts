@@ -2,6 +2,7 @@ import { valuesOf } from '../../base/options/option.js';
 import { readLayers } from '../../engines/layers/read-layers.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
+import { askedBudget } from '../../engines/runtime/tensorrt/weight-budget.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { benchRun } from './bench-run.js';
@@ -10,10 +11,10 @@ import { type GpuLease, leaseGpu } from './gpu-lease.js';
 import { namedState } from './gpu-state.js';
 import { joinLayers } from './layer-times.js';
 import {
+  type BenchedEngine,
   type GpuFound,
   type Measurer,
   measureInChild,
-  type OpenedEngine,
   type StartMeasurer,
 } from './measurer.js';
 import type { BenchContext, BenchRequest } from './request.js';
@@ -49,7 +50,7 @@ export function benchEngine(
 export interface OpenSubject {
   readonly measurer: Measurer;
   readonly found: GpuFound;
-  readonly opened: OpenedEngine;
+  readonly opened: BenchedEngine;
   readonly leaseWarning: string | null;
 }
 
@@ -66,7 +67,7 @@ export async function withEngine<T>(
   checkRequest(request);
   const environment = await environmentFor(engine, request, context.environment);
   const doing = `measuring ${engine}`;
-  const measurer = start({ emit: context.emit, signal: context.signal, environment, doing });
+  const measurer = start({ ...context, environment, doing });
   let lease: GpuLease | undefined;
   try {
     const found = await measurer.gpu(device);
@@ -150,8 +151,8 @@ function resultOf(
 }
 
 export function subjectOf(
-  { engine, plugins = [], weightBudget }: BenchRequest,
-  { facts, fileBytes, passport }: OpenedEngine,
+  { engine, plugins = [], ...load }: BenchRequest,
+  { facts, fileBytes, passport }: BenchedEngine,
 ): BenchSubject {
   const { freeBefore, freeAfter } = facts.gpuMemory;
   return {
@@ -164,7 +165,7 @@ export function subjectOf(
     ...(facts.streamableWeightsBytes > 0
       ? { streamableWeightsBytes: facts.streamableWeightsBytes, weightBudgetBytes: facts.weightBudgetBytes }
       : {}),
-    ...(weightBudget === undefined ? {} : { weightBudgetAsked: weightBudget }),
+    ...askedBudget(load),
     loadedBytes: Math.max(0, freeBefore - freeAfter),
     loadMs: facts.loadMs,
     layers: facts.layers,

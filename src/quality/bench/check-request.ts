@@ -10,7 +10,7 @@ import { type BenchRequest, sourcesOf } from './request.js';
 
 /** Rejects what is wrong whatever GPU there is: a model or a file that is not a plan, inputs that cannot be fed. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` throws. */
 export function checkRequest(request: BenchRequest): void {
-  const { engine, device, inputs, shapes, mode, weightBudget, percentiles } = request;
+  const { engine, device, inputs, shapes, mode, percentiles } = request;
   if (/\.onnx$/i.test(engine))
     throw new TrtforgeError('TF_USAGE', `${engine} is an ONNX model, not an engine.`, {
       remedy: `Build it first: \`trtforge build ${engine} -o model.engine\`; or measure the model: trtforge bench model ${engine}`,
@@ -18,7 +18,7 @@ export function checkRequest(request: BenchRequest): void {
   assertWithin(modeOptions, mode);
   checkPercentiles(percentiles);
   checkDevice(device);
-  checkWeightBudget(weightBudget);
+  checkWeightBudget(request);
   readPlanHeader(engine);
   const { ranges } = inputs;
   const asked = shapes.kind === 'shapes' ? { shapes: shapes.shapes } : {};

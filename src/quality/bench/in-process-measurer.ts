@@ -17,11 +17,11 @@ import {
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import type {
+  BenchedEngine,
   LayerRequest,
   Measured,
   MeasureRequest,
   Measurer,
-  OpenedEngine,
   RawLayers,
 } from './measurer.js';
 import { sourcesOf } from './request.js';
@@ -56,7 +56,7 @@ export function inProcessMeasurer(
         emit,
         addon,
       });
-      return openedEngine(engine);
+      return benchedEngine(engine);
     },
     measure: (request) => measured(addon, opened(), state, request),
     layers: (request) => layerTimes(opened(), request),
@@ -67,7 +67,7 @@ export function inProcessMeasurer(
   };
 }
 
-function openedEngine({ plan, toolchain, native, bindings }: LoadedEngine): OpenedEngine {
+function benchedEngine({ plan, toolchain, native, bindings }: LoadedEngine): BenchedEngine {
   const product = toolchain.product === 'tensorrt' ? 'TensorRT' : 'TensorRT-RTX';
   return {
     facts: native.facts,

@@ -9,7 +9,7 @@ import type { OptionsOf } from '../../base/options/option.js';
 import { type SupervisedSession, startSupervised } from '../../base/process/supervised-session.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import type { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
-import type { EventListener } from '../../events.js';
+import type { Work } from '../../events.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import type { InputRequest } from './request.js';
 
@@ -27,7 +27,7 @@ export interface OpenRequest extends OptionsOf<typeof loadOptions> {
   readonly device: number;
 }
 
-export interface OpenedEngine {
+export interface BenchedEngine {
   readonly facts: NativeEngineFacts;
   readonly inputs: readonly EngineBinding[];
   /** `TensorRT 10.6.0.26` */
@@ -65,7 +65,7 @@ export interface RawLayers {
 export interface Measurer {
   gpu(device: number): Promise<GpuFound>;
   /** Once, after `gpu`. */
-  open(request: OpenRequest): Promise<OpenedEngine>;
+  open(request: OpenRequest): Promise<BenchedEngine>;
   measure(request: MeasureRequest): Promise<Measured>;
   layers(request: LayerRequest): Promise<RawLayers>;
   close(): Promise<void>;
@@ -78,10 +78,7 @@ export type MeasurerCall =
   | { readonly call: 'measure'; readonly request: MeasureRequest }
   | { readonly call: 'layers'; readonly request: LayerRequest };
 
-export interface MeasurerOptions {
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
-  readonly environment: NodeJS.ProcessEnv;
+interface MeasurerOptions extends Work {
   /** For the error of a child that dies: "measuring model.engine". */
   readonly doing: string;
 }
@@ -95,7 +92,7 @@ export const measureInChild: StartMeasurer = ({ emit, signal, environment, doing
   const ask = (call: MeasurerCall) => child.request(call, signal);
   return {
     gpu: (request) => ask({ call: 'gpu', request }) as Promise<GpuFound>,
-    open: (request) => ask({ call: 'open', request }) as Promise<OpenedEngine>,
+    open: (request) => ask({ call: 'open', request }) as Promise<BenchedEngine>,
     measure: (request) => ask({ call: 'measure', request }) as Promise<Measured>,
     layers: (request) => ask({ call: 'layers', request }) as Promise<RawLayers>,
     close: () => child.close(),

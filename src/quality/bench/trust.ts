@@ -113,7 +113,8 @@ const slowStart: Rule = ({ times, streams }) => {
   const count = limits.slowStartSamples * streams;
   if (computeMs.length < 10 * count) return undefined;
   const inTime = byTime(times);
-  const [start, median] = [meanOf(inTime.slice(0, count)), medianOf(computeMs)];
+  const start = meanOf(inTime.slice(0, count));
+  const median = medianOf(computeMs);
   if (start <= median * limits.slowStart) return undefined;
   return {
     rule: 'slow-start',

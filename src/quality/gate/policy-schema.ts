@@ -104,7 +104,7 @@ export const policyFileSchema = z.strictObject({
   /** Ids of checks of extended policies that do not apply. */
   without: z.array(word).optional(),
   waivers: z.array(waiverSchema).optional(),
-  /** A waiver that ends within so many days is a warning; default 14. */
+  /** A waiver that ends within this many days is a warning; default 14. */
   'expires-soon-days': z.int().nonnegative().optional(),
 });
 

@@ -7,15 +7,16 @@ import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import { openSession } from '../../engines/runtime/open-session.js';
+import { trusted } from '../../engines/runtime/tensorrt/toolchain-for-plan.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
-import { ignoreEvents, inPhase } from '../../events.js';
+import { inPhase } from '../../events.js';
 import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import type { KnownAnswer } from './answer.js';
-import type { Observed } from './check-loaded.js';
 import { judgeCase } from './judge.js';
 import { type CheckOptions, observeEngine } from './observe.js';
+import type { Observed } from './observe-loaded.js';
 import { proofOf } from './proof.js';
 import { type AnswerContext, recordAnswer, withMeasured } from './record.js';
 import { type Checked, runChecks, sessionRunner } from './run-checks.js';
@@ -34,10 +35,10 @@ const SHARE = 0.2;
  */
 export async function buildOrLoad(
   requested: BuildOptions,
-  context: Partial<BuildSeams> = {},
+  context: BuildSeams = {},
 ): Promise<ObtainedEngine> {
   const { model, plugins = [], trustKeys = [], signKey, knownAnswer } = requested;
-  const full = { answer: answerMaker(knownAnswer), ...context, emit: context.emit ?? ignoreEvents };
+  const full = { answer: answerMaker(knownAnswer), ...context };
   return protectingInputs([model, ...plugins, ...trustKeys, signKey], async () => {
     return closing(await openStores(requested, context.environment), async (stores) => {
       return await obtainEngine(await resolveBuild(requested, full), stores, full);
@@ -61,10 +62,11 @@ export function answerMaker(knownAnswer: boolean | undefined): AnswerMaker | und
 
 async function madeAnswer(
   isWhole: boolean,
-  ...[build, { modelPath, planPath, passport }, { emit, signal, environment }]: Parameters<AnswerMaker>
+  ...[build, { modelPath, planPath, passport }, { emit, ...work }]: Parameters<AnswerMaker>
 ): ReturnType<AnswerMaker> {
   const { built, identity, model } = passport;
   const limitMs = SHARE * built.ms;
+  const { signal } = work;
   const limit = isWhole ? undefined : AbortSignal.timeout(Math.ceil(limitMs));
   const stop = AbortSignal.any([signal, limit].flatMap((each) => each ?? []));
   const { recipe, target } = identity.document;
@@ -75,12 +77,12 @@ async function madeAnswer(
     const gpus = onDevice(visibleGpus(), build.device ?? 0);
     if (whyNotRun(gpus, target.computeCapabilities) === null) {
       const { device, toolchain, pluginPaths: plugins } = build;
-      const loading = { device, toolchain, plugins, allowHostCode: true, environment, signal, limit };
+      const loading = { device, toolchain, plugins, ...trusted, ...work, limit };
       const { answer: own, observed } = await measured(answer, planPath, loading);
       const judged = own.cases.flatMap((each, at) => judgeCase(each, observed?.found[at] ?? []));
       const wrong = observed && judged.find(({ outcome }) => outcome === 'fail');
       const message = `The engine does not give its known answer: ${wrong?.reason}`;
-      if (wrong) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+      if (wrong) emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
       return own;
     }
     const isCoded = quantizedFormatNamed(precision) !== undefined;
@@ -135,8 +137,8 @@ async function simulated(answer: KnownAnswer, model: string, signal: AbortSignal
 export async function runAnswer(
   file: string,
   answer: KnownAnswer,
-  { emit, signal, backEnds }: Omit<AnswerContext, 'limit'> = {},
+  { backEnds, ...work }: Omit<AnswerContext, 'limit'> = {},
 ): Promise<Checked> {
-  await using session = await openSession(file, {}, { emit, signal }, backEnds);
-  return await runChecks(sessionRunner(session, signal), answer);
+  await using session = await openSession(file, {}, work, backEnds);
+  return await runChecks(sessionRunner(session, work.signal), answer);
 }

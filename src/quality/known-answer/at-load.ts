@@ -17,12 +17,15 @@ import { isSignatureRequired } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
-import { checkLoaded } from './check-loaded.js';
-import { type CheckMode, checkModes } from './check-mode.js';
-import { type CheckedPlace, checkAndRemember, recallCheck, rememberCheck } from './checked.js';
 import type { CheckOptions } from './observe.js';
+import { observeLoaded } from './observe-loaded.js';
+import { type CheckedPlace, checkAndRemember, recallCheck, rememberCheck } from './past-checks.js';
 import { type Proof, proofOf, proofOfPlan, resultOf } from './proof.js';
 import type { EngineCheck } from './result.js';
+
+/** An engine that does not give its known answer is refused, or used with a warning; with `off` it is not checked. */
+const checkModes = ['refuse', 'warn', 'off'] as const;
+export type CheckMode = (typeof checkModes)[number];
 
 export const checkedSessionOptions = {
   /** Default `off`. */
@@ -31,7 +34,7 @@ export const checkedSessionOptions = {
     group: 'Engine loading',
     advanced: true,
     describe:
-      'engines with a known answer: refuse one that gives another, or warn of it; once for each GPU, driver and library',
+      'engines with a known answer: reject one with another answer, or warn of it; once for each GPU, driver and library',
     default: 'off',
   }),
   ...contextOptions,
@@ -48,19 +51,19 @@ export async function openCheckedSession(
   planPath: string,
   options: CheckedSessionOptions & { readonly addon?: EngineAddon } = {},
 ): Promise<EngineSession> {
-  const { check = 'off', environment = process.env, emit = ignoreEvents, signal } = options;
+  const { check = 'off', environment = process.env, signal } = options;
   const engine = await loadEngine(planPath, options);
   try {
     if (check !== 'off') {
       const proof = proofOfPlan(engine.plan, isSignatureRequired(options, environment));
       const { gpu, addon, toolchain } = engine;
       const place = placeOf(proof, { gpu, toolchain, driver: addon.gpus().driverVersion });
-      const work = async () => {
-        const result = resultOf(proof, await checkLoaded(engine, { answer: proof.answer, signal }));
+      let result = recallCheck(place, environment);
+      if (result === undefined) {
+        result = resultOf(proof, await observeLoaded(engine, { answer: proof.answer, signal }));
         rememberCheck(result, environment);
-        return result;
-      };
-      await known(place, check, { environment, emit }, work);
+      }
+      report(result, check, options.emit);
     }
     return sessionOf(engine, options);
   } catch (error) {
@@ -72,11 +75,9 @@ export async function openCheckedSession(
 /** The same before a file is used in a process of its own; a model has nothing to prove. Throws TF_ENGINE_WRONG_ANSWER, and what checking throws. */
 export async function checkBeforeUse(file: string, check: CheckMode, options: CheckOptions): Promise<void> {
   if (check === 'off' || !isEngineFile(file)) return;
-  const { environment = process.env, emit = ignoreEvents } = options;
   const place = await placeFinder(options)(file);
-  const work = () => checkAndRemember(file, options);
-  if (place === undefined) report(await work(), check, emit);
-  else await known(place, check, { environment, emit }, work);
+  const known = place && recallCheck(place, options.environment ?? process.env);
+  report(known ?? (await checkAndRemember(file, options)), check, options.emit);
 }
 
 /** Where engines would run here, by their files; undefined for one that would not: loading it states why. */
@@ -115,21 +116,7 @@ const placeOf = (
   }: Pick<LoadedEngine, 'gpu' | 'toolchain'> & { driver: string | null },
 ): CheckedPlace => ({ planSha256, answerSha256, gpu, driver, library: `${product} ${version}` });
 
-interface Around {
-  readonly environment: NodeJS.ProcessEnv;
-  readonly emit: EventListener;
-}
-
-async function known(
-  place: CheckedPlace,
-  mode: CheckMode,
-  { environment, emit }: Around,
-  check: () => Promise<EngineCheck>,
-): Promise<void> {
-  report(recallCheck(place, environment) ?? (await check()), mode, emit);
-}
-
-function report(result: EngineCheck, mode: CheckMode, emit: EventListener): void {
+function report(result: EngineCheck, mode: CheckMode, emit: EventListener = ignoreEvents): void {
   const { outcome, engine, reasons, next, gpu, library, checks } = result;
   if (outcome === 'pass') return;
   const [reason = ''] = reasons;

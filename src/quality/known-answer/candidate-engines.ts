@@ -34,7 +34,7 @@ export type CandidateBuild = Omit<
 >;
 
 /** The name of an engine, and the way its kind is built. */
-export interface EnginesRequest
+interface EnginesRequest
   extends Pick<VerifyRequest, 'reference' | 'candidate' | 'conversion' | 'device' | 'toolchain' | 'plugins'> {
   /** Where the engine of a candidate that is a model is written. */
   readonly output: string;

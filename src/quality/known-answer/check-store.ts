@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import type { GpuList } from '../../addon/addon.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { listCache } from '../../engines/store/cache-listing.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import { TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
 import { worst } from '../verify/outcome.js';
 import { outcomeSchema } from '../verify/result.js';
 import { hasAnswerBeside } from './answer.js';
 import { placeFinder } from './at-load.js';
-import { type CheckedPlace, checkAndRemember, recallCheck } from './checked.js';
 import type { CheckOptions } from './observe.js';
+import { type CheckedPlace, checkAndRemember, recallCheck } from './past-checks.js';
 import { recordLine } from './proof.js';
 
 export const unansweredSchema = z.object({ name: z.string(), identity: z.string(), record: z.string() });
@@ -39,7 +39,7 @@ export const cacheCheckSchema = z.object({
 export type CacheCheck = z.infer<typeof cacheCheckSchema>;
 type Row = CacheCheck['engines'][number];
 
-export interface StoreCheckOptions extends Pick<CheckOptions, 'device' | keyof OpenContext> {
+interface StoreCheckOptions extends Pick<CheckOptions, 'device'>, WorkContext {
   /** Parts of names or starts of identities; default: all. */
   readonly names?: readonly string[];
 }
@@ -78,16 +78,16 @@ export async function checkStore(store: LocalStore, options: StoreCheckOptions =
 async function checkOne(
   planPath: string,
   place: CheckedPlace | undefined,
-  { environment = process.env, device, emit, signal }: StoreCheckOptions,
+  options: StoreCheckOptions,
 ): Promise<Omit<Row, 'name' | 'identity'>> {
   const row = { isKnown: false, ms: 0, outcome: null };
   if (place === undefined) return { ...row, reason: 'it does not run on this machine' };
-  const known = recallCheck(place, environment);
+  const known = recallCheck(place, options.environment ?? process.env);
   if (known !== undefined)
     return { ...row, isKnown: true, outcome: known.outcome, reason: known.reasons[0] ?? null };
   const started = performance.now();
   try {
-    const { outcome, reasons } = await checkAndRemember(planPath, { environment, device, emit, signal });
+    const { outcome, reasons } = await checkAndRemember(planPath, options);
     return { ...row, outcome, reason: reasons[0] ?? null, ms: performance.now() - started };
   } catch (error) {
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;

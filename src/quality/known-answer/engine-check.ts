@@ -1,32 +1,29 @@
 import { join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
-import { valuesOf } from '../../base/options/option.js';
 import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
-import type { OpenContext } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
-import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
-import { ignoreEvents } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import { writeAnswer } from './answer.js';
 import { measured, precisionOf } from './at-build.js';
 import { CandidateEngines } from './candidate-engines.js';
-import type { Observed } from './check-loaded.js';
-import { rememberCheck } from './checked.js';
 import { judgeAnswer } from './judge.js';
 import { type CheckOptions, observeEngine } from './observe.js';
+import type { Observed } from './observe-loaded.js';
+import { rememberCheck } from './past-checks.js';
 import { type Proof, proofOf, recordLine, resultOf } from './proof.js';
 import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
-/** The request of `engineCheck`. */
-export interface EngineCheckRequest extends Omit<CheckOptions, keyof OpenContext> {
+/** The request of `checkEngine`. */
+interface EngineCheckRequest extends Omit<CheckOptions, keyof WorkContext> {
   readonly engine: string;
   /** The FP32 model: to record an answer from, or to build the engine again. */
   readonly against?: string;
@@ -42,9 +39,9 @@ export interface EngineCheckRequest extends Omit<CheckOptions, keyof OpenContext
  * Lets an engine prove itself on this GPU: see `runChecks`. Throws TF_USAGE, TF_GPU_UNAVAILABLE where it does not run (a recorded answer is written all the same, and
  * not checked), and what loading, reading the model and building throw.
  */
-export async function engineCheck(
+export async function checkEngine(
   request: EngineCheckRequest,
-  context: OpenContext = {},
+  context: WorkContext = {},
 ): Promise<EngineCheck> {
   const { engine, against, record = false, rebuild = false } = request;
   if (!isEngineFile(engine))
@@ -102,17 +99,14 @@ async function recordBeside(
       remedy: 'Pass it: --precision fp32, tf32, fp16 or bf16',
     });
   const profiles = recipe?.profiles ?? (await profilesOf(engine, options));
-  const { emit, signal } = options;
-  const answer = await recordAnswer({ reference: against, precision, profiles }, { emit, signal });
+  const answer = await recordAnswer({ reference: against, precision, profiles }, options);
   const { answer: own, observed } = await measured(answer, engine, options, false);
   return { path: writeAnswer(engine, planSha256, own), observed };
 }
 
 /** Of an engine without passport, which states them when it is loaded. */
 async function profilesOf(engine: string, options: CheckOptions): Promise<readonly Profile[]> {
-  const { emit, signal, environment, device } = options;
-  const loading = { device, ...valuesOf(engineOptions, options) };
-  await using session = await openSession(engine, loading, { emit, signal, environment });
+  await using session = await openSession(engine, options, options);
   if (session.kind !== 'engine') return [];
   const { inputs } = session;
   const fixed = ({ shape }: (typeof inputs)[number]) => ({ min: shape, opt: shape, max: shape });
@@ -138,7 +132,7 @@ async function compareRebuilt(
   const started = performance.now();
   const folder = makeScratch('rebuild');
   try {
-    const { environment, signal, emit = ignoreEvents, device, plugins } = options;
+    const { environment, signal, device, plugins } = options;
     const toolchain = typeof options.toolchain === 'string' ? options.toolchain : undefined;
     const build = { store: false, remote: false, forceRebuild: true, device, plugins, toolchain } as const;
     const wanted = { candidate: plan.path, reference: against, output: folder, build };
@@ -146,12 +140,7 @@ async function compareRebuilt(
     const conversion = engines.conversion(await digestModelFile(against, { signal }));
     const typed = join(folder, 'typed.onnx');
     if (conversion !== null)
-      await convertModel(
-        against,
-        typed,
-        { ...conversion.options, precision: conversion.precision },
-        { emit, signal },
-      );
+      await convertModel(against, typed, { ...conversion.options, precision: conversion.precision }, options);
     const { path } = await engines.build(
       conversion === null ? against : typed,
       join(folder, 'rebuilt.engine'),

@@ -8,7 +8,7 @@ import type { PlanFacts } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { isSignatureRequired } from '../../engines/store/trust.js';
 import { worst } from '../verify/outcome.js';
 import { hasOutputs, type KnownAnswer, readAnswer, uncovered } from './answer.js';
-import type { Observed } from './check-loaded.js';
+import type { Observed } from './observe-loaded.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
 /** A plan and what it has to give. */

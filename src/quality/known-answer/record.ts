@@ -8,7 +8,7 @@ import { hasRandomNode } from '../../engines/runtime/onnxruntime/prepared-model.
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { editModel } from '../../formats/onnx/model.js';
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
@@ -38,7 +38,7 @@ import {
 import { runSteps, statesAmong } from './states.js';
 
 /** The source of a recorded answer. */
-export interface AnswerRequest {
+interface AnswerRequest {
   /** The FP32 model. */
   readonly reference: string;
   /** The precision that the limits are for. */
@@ -48,9 +48,7 @@ export interface AnswerRequest {
   readonly threads?: number;
 }
 
-export interface AnswerContext {
-  readonly emit?: EventListener;
-  readonly signal?: AbortSignal;
+export interface AnswerContext extends WorkContext {
   /** Aborted when no more time is left: what is recorded by then counts, and with nothing that is TF_CANCELLED. */
   readonly limit?: AbortSignal;
   /** Default: every back end there is. */
@@ -78,10 +76,10 @@ export async function recordAnswer(
   context: AnswerContext = {},
 ): Promise<KnownAnswer> {
   const { reference, threads } = request;
-  const { emit, limit } = context;
+  const { limit } = context;
   const signals = [context.signal, limit].flatMap((each) => each ?? []);
   const signal = signals.length === 0 ? undefined : AbortSignal.any(signals);
-  await using session = await openSession(reference, { threads }, { emit, signal }, context.backEnds);
+  await using session = await openSession(reference, { threads }, { ...context, signal }, context.backEnds);
   const run = (inputs: NamedTensors) => session.run(inTypesOf(session.inputs, inputs), { signal });
   const recorder = new Recorder(request, session, run, limit);
   await editModel(reference, async (model) => {
@@ -388,7 +386,8 @@ function fitted(answer: KnownAnswer): KnownAnswer {
   const summed = answer.cases.findLastIndex(({ outputs }) =>
     outputs.some(({ slices }) => slices?.sums.length),
   );
-  const less = places > 16 ? coarser : summed >= 0 ? sizesOnly : places > 4 ? coarser : undefined;
+  const hasSums = places <= 16 && summed >= 0;
+  const less = hasSums ? sizesOnly : places > 4 ? coarser : undefined;
   if (less !== undefined) {
     const cases = answer.cases.map((each, at) =>
       less === sizesOnly && at !== summed ? each : { ...each, outputs: each.outputs.map((one) => less(one)) },

@@ -2,7 +2,7 @@ import * as is from '../../base/options/kinds.js';
 import { needed } from '../../base/options/option.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { digestModel } from '../../engines/identity/model-digest.js';
-import { type EventListener, ignoreEvents, inPhase, type WorkContext } from '../../events.js';
+import { inPhase, type WorkContext } from '../../events.js';
 import { type GraphView, isMain, opsets, visitGraphs, visitTensors } from '../../formats/onnx/graph.js';
 import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import { type FunctionProto, type ModelProto, ModelProtoSchema } from '../../formats/onnx/onnx_pb.js';
@@ -10,9 +10,6 @@ import { factsAsWritten, feedInputs } from '../../formats/onnx/value-facts.js';
 import { distanceOf } from './distance.js';
 import { type Differing, differingFields, GraphComparison, valueChanges } from './graphs.js';
 import type { FieldChange, ModelComparison } from './result.js';
-
-export type CompareModelsContext = WorkContext;
-type Context = CompareModelsContext & { readonly emit: EventListener };
 
 /** Two ONNX files. */
 export const comparedModels = { a: needed(is.text), b: needed(is.text) };
@@ -23,12 +20,11 @@ export const comparedModels = { a: needed(is.text), b: needed(is.text) };
  */
 export async function compareModels(
   { a: fileA, b: fileB }: { readonly a: string; readonly b: string },
-  { emit = ignoreEvents, signal }: CompareModelsContext = {},
+  work: WorkContext = {},
 ): Promise<ModelComparison> {
-  const context = { emit, signal };
   return editModel(fileA, (modelA) =>
     editModel(fileB, async (modelB) => {
-      const [a, b] = [await sideOf(modelA, context), await sideOf(modelB, context)];
+      const [a, b] = [await sideOf(modelA, work), await sideOf(modelB, work)];
       const result: ModelComparison = {
         schema: 'trtforge.compare-models/1',
         outcome: a.digest === b.digest ? 'pass' : 'fail',
@@ -40,7 +36,7 @@ export async function compareModels(
         inputs: valueChanges(a.inputs, b.inputs),
         outputs: valueChanges(a.outputs, b.outputs),
         functions: functionChanges(modelA.proto, modelB.proto),
-        ...(await contentChanges(a, b, context)),
+        ...(await contentChanges(a, b, work)),
       };
       if (result.outcome === 'fail' && !isAnyListed(result))
         result.others.push({ graph: 'model', field: 'order' });
@@ -52,7 +48,7 @@ export async function compareModels(
 type ModelSide = Awaited<ReturnType<typeof sideOf>>;
 
 /** A model's declarations, and its canonical form with the weights that it had. */
-async function sideOf(model: OnnxModel, { emit, signal }: Context) {
+async function sideOf(model: OnnxModel, work: WorkContext) {
   const { proto, path } = model;
   const graph = proto.graph!;
   const views = [...visitGraphs(proto)].filter(isMain);
@@ -66,12 +62,7 @@ async function sideOf(model: OnnxModel, { emit, signal }: Context) {
   const weights = new Map(
     Array.from(visitTensors(proto), ({ tensor }) => [tensor, model.weight(tensor)] as const),
   );
-  const { digest, weightBytes } = await inPhase(
-    'identify',
-    emit,
-    () => digestModel(model, { emit, signal }),
-    path,
-  );
+  const { digest, weightBytes } = await inPhase('identify', work.emit, () => digestModel(model, work), path);
   const count = (of: (view: GraphView) => number) => views.reduce((sum, view) => sum + of(view), 0);
   const summary = {
     file: path,
@@ -111,7 +102,7 @@ function functionChanges(a: ModelProto, b: ModelProto): ModelComparison['functio
 }
 
 /** Of the graph, its bodies and the functions that both have. */
-async function contentChanges(a: ModelSide, b: ModelSide, context: Context) {
+async function contentChanges(a: ModelSide, b: ModelSide, work: WorkContext) {
   const comparison = new GraphComparison(a.weights, b.weights);
   const { found, differing } = comparison;
   if (a.digest === b.digest) {
@@ -126,7 +117,7 @@ async function contentChanges(a: ModelSide, b: ModelSide, context: Context) {
   }
   for (const field of differingFields(ModelProtoSchema, a.proto, b.proto, comparedOfModels))
     found.others.push({ graph: 'model', field });
-  await inPhase('compare', context.emit, () => measureAll(differing, context), 'weights');
+  await inPhase('compare', work.emit, () => measureAll(differing, work), 'weights');
   return found;
 }
 
@@ -140,14 +131,14 @@ function* roots(proto: ModelProto): Generator<GraphView> {
 const rootName = (view: GraphView): string =>
   view.function === undefined ? '' : functionName(view.function);
 
-async function measureAll(differing: readonly Differing[], { emit, signal }: Context): Promise<void> {
+async function measureAll(differing: readonly Differing[], { emit, signal }: WorkContext): Promise<void> {
   const total = differing.reduce((sum, { a }) => sum + a.byteLength, 0);
   let done = 0;
   for (const { a, b, into } of differing) {
     throwIfCancelled(signal, 'comparing weights');
     into.distance = distanceOf(a, b);
     done += a.byteLength;
-    emit({ type: 'progress', phase: 'compare', done, total });
+    emit?.({ type: 'progress', phase: 'compare', done, total });
     await new Promise(setImmediate);
   }
 }

@@ -1,4 +1,5 @@
-import type { OpenContext, OpenOptions } from '../../engines/runtime/back-end.js';
+import type { OpenOptions } from '../../engines/runtime/back-end.js';
+import type { WorkContext } from '../../events.js';
 import type { UtteranceChunks } from '../../formats/contract/model-meta.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
 
@@ -50,5 +51,5 @@ export interface Recogniser {
   readonly id: string;
   /** Whether a path describes such models, by its name. */
   accepts(path: string): boolean;
-  open(path: string, options: RecogniserOptions, context: OpenContext): Promise<OpenRecogniser>;
+  open(path: string, options: RecogniserOptions, context: WorkContext): Promise<OpenRecogniser>;
 }

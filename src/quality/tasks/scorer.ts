@@ -1,4 +1,4 @@
-import type { OpenContext } from '../../engines/runtime/back-end.js';
+import type { WorkContext } from '../../events.js';
 import type { Recogniser } from './recogniser.js';
 import type { Metric } from './task.js';
 
@@ -40,5 +40,5 @@ export interface ScorerRequest {
 export type ScorerOf = (
   request: ScorerRequest,
   recognisers: readonly Recogniser[],
-  context: OpenContext,
+  context: WorkContext,
 ) => Scorer;

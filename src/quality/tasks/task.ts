@@ -54,8 +54,6 @@ export interface Task<R = unknown> {
   close(): Promise<void>;
 }
 
-export type TaskContext = WorkContext;
-
 /** A kind of task, by what registers it: `tokens`, `argmax`. */
 export interface TaskKind<S = unknown, R = unknown> {
   readonly id: string;
@@ -66,7 +64,7 @@ export interface TaskKind<S = unknown, R = unknown> {
   readonly details: z.ZodType<R>;
   /** Compiled module that exports the kind as `taskKind`: a child process, which takes no functions, imports it. null for the kinds of this room. */
   readonly module: URL | null;
-  open(settings: S, context: TaskContext): Promise<Task<R>>;
+  open(settings: S, context: WorkContext): Promise<Task<R>>;
 }
 
 /**
@@ -76,7 +74,7 @@ export async function openTask(
   kinds: readonly TaskKind[],
   id: string,
   settings: unknown,
-  context: TaskContext,
+  context: WorkContext,
 ): Promise<Task> {
   const kind = kinds.find((each) => each.id === id);
   if (kind === undefined)

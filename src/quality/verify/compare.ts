@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { closing } from '../../base/files/byte-source.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
-import { ignoreEvents } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { floatReader } from '../../formats/tensor/float-reader.js';
 import { isSameShape } from '../../formats/tensor/tensor.js';
@@ -14,7 +14,7 @@ import { judgeOutput } from './judge-output.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { type VerifyOutcome, worst } from './outcome.js';
 import { type OutputRun, type OutputSet, openOutputSet } from './output-set.js';
-import type { CompareContext, CompareRequest } from './request.js';
+import type { CompareRequest } from './request.js';
 import { measure } from './result.js';
 
 /**
@@ -23,7 +23,7 @@ import { measure } from './result.js';
  */
 export async function compareOutputs(
   request: CompareRequest,
-  context: CompareContext = {},
+  context: WorkContext = {},
 ): Promise<CompareResult> {
   const { voidDtype } = request;
   checkRules(request);
@@ -39,7 +39,7 @@ async function compareSets(
   request: CompareRequest,
   candidate: OutputSet,
   reference: OutputSet,
-  { emit = ignoreEvents, signal }: CompareContext,
+  { emit, signal }: WorkContext,
 ): Promise<CompareResult> {
   const { precision = 'fp32', atol = [], rtol = [] } = request;
   const runs = Math.min(candidate.runs.length, reference.runs.length);
@@ -56,7 +56,7 @@ async function compareSets(
     await setImmediate();
     throwIfCancelled(signal, `comparing ${name}`);
     const done = judged.length;
-    emit({ type: 'progress', phase: 'compare', done, total: contract.comparable.length, detail: name });
+    emit?.({ type: 'progress', phase: 'compare', done, total: contract.comparable.length, detail: name });
     const [left, right] = sidesOf(name);
     judged.push(judgeOutput({ ...request, name, precision, atol, rtol, candidate: left, reference: right }));
   }

@@ -214,10 +214,8 @@ export class Criterion {
       const planted = plantedIn(typical, this.#axis, this.#sums, error);
       if (planted === undefined || (usual === null && error !== 'zeros')) return [];
       const sums = this.#sumsOf(planted);
-      const [judged, distances] = [
-        rootsOf(sums.judged.errorSquares, sums.judged),
-        rootsOf(sums.errorSquares, sums),
-      ];
+      const judged = rootsOf(sums.judged.errorSquares, sums.judged);
+      const distances = rootsOf(sums.errorSquares, sums);
       const positions = counted.filter((at) => {
         const isWithin =
           usual === null ||

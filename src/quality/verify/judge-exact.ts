@@ -47,13 +47,9 @@ export function judgeExact(all: JudgeRequest): JudgedOutput {
   const failed = checks.find(({ pass }) => !pass);
   const planted =
     failed === undefined && elements > 0 && all.plant !== false ? acceptedBy(request, limits, found) : [];
-  const doubt = failed
-    ? undefined
-    : elements === 0
-      ? 'the output is empty.'
-      : planted.length > 0 && request.allowLoose !== true && !isUnreached(request)
-        ? undecidedSentence(request, planted)
-        : undefined;
+  const isUndecided = planted.length > 0 && request.allowLoose !== true && !isUnreached(request);
+  const undecided = isUndecided ? undecidedSentence(request, planted) : undefined;
+  const doubt = !failed && elements === 0 ? 'the output is empty.' : undecided;
   const reasons =
     failed === undefined
       ? [doubt].flatMap((reason) => reason ?? [])

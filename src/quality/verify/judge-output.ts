@@ -81,8 +81,7 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
   return {
     output: {
       ...described(request, comparison.elements),
-      outcome:
-        isNoise || isBlind ? 'inconclusive' : failed ? 'fail' : doubt === undefined ? 'pass' : 'inconclusive',
+      outcome: isNoise || isBlind || doubt !== undefined ? 'inconclusive' : failed ? 'fail' : 'pass',
       pass: !failed,
       checks,
       ...(decisions.length > 0 && { decisions: [...decisions] }),

@@ -74,7 +74,8 @@ export class OwnNoises {
       );
     };
     const isData = (sample: number) => this.#reference.samples[sample]?.kind === 'data';
-    const [unstable, rounded] = [new Map(beyond(this.#moved)), new Map<string, number>()];
+    const unstable = new Map(beyond(this.#moved));
+    const rounded = new Map<string, number>();
     for (const [name, moved] of beyond(this.#rounded)) {
       const [first] = [...moved.keys()].filter(isData);
       if (first !== undefined) rounded.set(name, first);

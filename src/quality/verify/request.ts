@@ -2,12 +2,12 @@ import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { splitAtCommas, splitNames } from '../../base/options/readers.js';
+import type { SamplePart } from '../../engines/calibration/sample-part.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import { drawOptions } from '../../engines/run/run-request.js';
 import { type BackEnd, openOptions, placeOptions } from '../../engines/runtime/back-end.js';
 import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
-import type { WorkContext } from '../../events.js';
 import {
   type ConversionOptions,
   conversionOptions,
@@ -24,6 +24,8 @@ export const sampleOptions = {
   ...judgingSampleOptions,
   /** Of the engine that runs them: samples that fit in none are left out. Default: all fit. */
   profiles: optional(is.list<Profile>()),
+  /** In place of one part the parts of parts that judge, in their order. */
+  shares: optional(is.list<readonly SamplePart[]>()),
 };
 
 export interface SampleData extends OptionsOf<typeof sampleOptions> {}
@@ -172,8 +174,6 @@ export const compareOptions = {
 
 /** The request of `compareOutputs`. */
 export interface CompareRequest extends OptionsOf<typeof compareOptions> {}
-
-export type CompareContext = WorkContext;
 
 /** Reads `a=b`; the first equals sign separates. */
 function parsePair(pair: string): readonly [string, string] {

@@ -3,7 +3,7 @@ import { throwIfCancelled } from '../../base/process/cancel.js';
 import { plural } from '../../base/text/quantity.js';
 import { typedSample } from '../../engines/calibration/prepared-samples.js';
 import { readSamples } from '../../engines/calibration/read-samples.js';
-import { FEWEST_SAMPLES, partOf } from '../../engines/calibration/sample-part.js';
+import { FEWEST_SAMPLES, partOf, type SamplePart } from '../../engines/calibration/sample-part.js';
 import type { CalibrationSample, SampleSource } from '../../engines/calibration/sample-source.js';
 import { passportPath } from '../../engines/identity/engine-name.js';
 import { readPassport } from '../../engines/identity/passport.js';
@@ -132,13 +132,15 @@ export const knownSamples = (samples: readonly NamedTensors[], origin: string): 
   headRoom: [],
 });
 
-const sourcesOf = (
-  { files, part, preprocess, imgsz }: SampleData,
+function sourcesOf(
+  { files, part, shares = part && [[part]], preprocess, imgsz }: SampleData,
   counted?: (samples: number) => void,
-): readonly SampleSource[] => {
-  const sources = readSamples(namedOf(files), { preprocess, imgsz });
-  return part === undefined ? sources : [partOf(sources, part, counted)];
-};
+): readonly SampleSource[] {
+  const all = readSamples(namedOf(files), { preprocess, imgsz });
+  const partsOf = (parts: readonly SamplePart[]) =>
+    parts.reduce<readonly SampleSource[]>((sources, each) => [partOf(sources, each, counted)], all);
+  return shares?.flatMap(partsOf) ?? all;
+}
 
 const namedOf = (files: readonly string[]) => files.filter((file) => file !== 'random');
 
@@ -178,7 +180,8 @@ export async function readData(
   const fitsProfile = (each: CalibrationSample) => profiles === undefined || fitsAny(profiles, each.inputs);
   const sized = batched(samples, inputs, shapes, fitsProfile);
   const fitting = sized.filter(fitsProfile);
-  const [given, left] = [itemsIn(sized), itemsIn(sized) - itemsIn(fitting)];
+  const given = itemsIn(sized);
+  const left = itemsIn(sized) - itemsIn(fitting);
   const drawn = inputs.filter(({ name }) => !samples[0]!.inputs.has(name)).map(({ name }) => name);
   const fewSentence = `${from} has ${plural(total, 'sample')}, too few to hold some out: the samples that the ranges are made from judge the result.`;
   const leftSentence = `${left} of ${plural(given, 'sample')} of ${from} are outside of the profiles of the engine and left out${fitting.length === 0 ? ': the samples are drawn' : ''}.`;

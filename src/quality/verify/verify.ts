@@ -5,7 +5,7 @@ import { formatNamed } from '../../formats/precision/formats/index.js';
 import { tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { worstErrorMap } from './error-map.js';
 import { verifyHeadline } from './headline.js';
-import { judgeRuns, outcomesOf, tensorsOf } from './judge-runs.js';
+import { judgeRuns, outcomesOf, type RunsJudgement, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput, type OwnNoise } from './judged.js';
 import { worst } from './outcome.js';
 import { OwnNoises } from './own-noise.js';
@@ -57,22 +57,7 @@ export async function verifyModel(
   const lowest = request.precision ?? precisionBetween(request);
   const { seed } = runs;
   const started = performance.now();
-  const progress = (done: number, total: number, detail: string) =>
-    context.emit?.({ type: 'progress', phase: 'verify', done, total, detail });
-  const both = async (range?: SampleRange): Promise<Sides> => {
-    const report = (side: 'reference' | 'candidate') => (sample: number) => {
-      const { from, to } = range ?? { from: 0, to: runs.plan.firstRound };
-      const before = (side === 'candidate' ? to - from : 0) - from;
-      progress(before + sample, 2 * (to - from), `${side}, sample ${sample + 1} of ${to}`);
-    };
-    // Once, and where types of less range than FP32 compute.
-    const isProbed = range === undefined && formatNamed(lowest) !== undefined;
-    const reference = await runs.reference(report('reference'), range, isProbed);
-    return {
-      reference,
-      candidate: await runs.candidate(request.candidate, reference, report('candidate'), range, isProbed),
-    };
-  };
+  const both = (range?: SampleRange) => runBoth(request, runs, lowest, context, range);
   let sides = await both();
   const tried = headRoomOf(sides.reference.plan, sides.reference, sides.candidate);
   const precision = request.precision ?? inArithmetic(lowest, request.candidate, sides.candidate);
@@ -87,13 +72,8 @@ export async function verifyModel(
   const range = { from: sides.reference.outputs.length, to: mostSamples(sides, runs.plan) };
   const reached = (count: number) => unreachedIn(request.reference, sides.reference.plan, count);
   let unreached = reached(range.from);
-  const isOpen =
-    judgement.judged.some((output) => output.isClose) ||
-    unreached?.tables.some(({ rows }) => rows <= range.to) === true;
-  const isSettled =
-    judgement.broken.length > 0 ||
-    judgement.judged.some(({ output, isClose }) => output.outcome === 'fail' && !isClose);
-  if (range.from < range.to && isOpen && !isSettled) {
+  const isReachable = unreached?.tables.some(({ rows }) => rows <= range.to) === true;
+  if (range.from < range.to && mayChange(judgement, isReachable)) {
     sides = followed(sides, await both(range));
     judgement = judge(sides);
     unreached = reached(sides.reference.outputs.length);
@@ -116,7 +96,6 @@ export async function verifyModel(
   const outputs = judged.map(({ output }) => output);
   const headRoom = verdicts.numeric === 'fail' ? undefined : tried;
   const isBlown = headRoom?.isFree === true && headRoom.failsAt !== null;
-  const readersOf = (side: SideRun, name: string) => tensorsOf(side.outputs, name).map(tensorReader);
   const from = samplesFrom(reference.plan, samples);
   return {
     schema: 'trtforge.verify/1',
@@ -134,9 +113,7 @@ export async function verifyModel(
     ...(headRoom && { headRoom }),
     inputs: reference.plan.inputs.map(describedInput),
     outputs,
-    ...(request.errorMap === true && {
-      errorMap: worstErrorMap(outputs, (name) => [readersOf(candidate, name), readersOf(reference, name)]),
-    }),
+    ...(request.errorMap === true && { errorMap: errorMapOf(outputs, sides) }),
     verdicts: { ...verdicts, task: null },
     chunks: samples,
     failures: failuresOf(judged),
@@ -151,6 +128,39 @@ export async function verifyModel(
     next,
     repeat: null,
   };
+}
+
+/** Runs the reference, then the candidate on the same samples: those of a range, by default the first round. */
+async function runBoth(
+  request: VerifyRequest,
+  runs: SampleRuns,
+  lowest: VerifyPrecision,
+  { emit }: VerifyContext,
+  range?: SampleRange,
+): Promise<Sides> {
+  const report = (side: 'reference' | 'candidate') => (sample: number) => {
+    const { from, to } = range ?? { from: 0, to: runs.plan.firstRound };
+    const count = to - from;
+    const done = (side === 'candidate' ? count : 0) + sample - from;
+    const detail = `${side}, sample ${sample + 1} of ${to}`;
+    emit?.({ type: 'progress', phase: 'verify', done, total: 2 * count, detail });
+  };
+  // Once, and where types of less range than FP32 compute.
+  const isProbed = range === undefined && formatNamed(lowest) !== undefined;
+  const reference = await runs.reference(report('reference'), range, isProbed);
+  const candidate = await runs.candidate(request.candidate, reference, report('candidate'), range, isProbed);
+  return { reference, candidate };
+}
+
+/** Whether more samples may change a judgement: an output is near its limit, or rows of a table are not read yet, and nothing fails clearly. */
+const mayChange = ({ judged, broken }: RunsJudgement, isReachable: boolean): boolean =>
+  (isReachable || judged.some(({ isClose }) => isClose)) &&
+  broken.length === 0 &&
+  !judged.some(({ output, isClose }) => output.outcome === 'fail' && !isClose);
+
+function errorMapOf(outputs: VerifyResult['outputs'], { reference, candidate }: Sides) {
+  const readersOf = (side: SideRun, name: string) => tensorsOf(side.outputs, name).map(tensorReader);
+  return worstErrorMap(outputs, (name) => [readersOf(candidate, name), readersOf(reference, name)]);
 }
 
 function unreachedIn(path: string, { tensors }: SamplePlan, samples: number): VerifyResult['unreached'] {

@@ -112,7 +112,9 @@ tbody th > code { display: inline-block; width: max-content; max-width: min(26re
 tbody tr + tr > * { border-top: 1px solid var(--rule); }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.words { min-width: 5rem; }
-.check { display: block; min-width: 15rem; font-variant-numeric: tabular-nums; }
+.line { display: block; font-variant-numeric: tabular-nums; }
+.short { white-space: nowrap; }
+.long { min-width: 15rem; }
 
 .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 19rem), 1fr)); gap: 0 2rem; margin: 1.2rem 0; font-size: 0.93rem; }
 .facts > div { display: grid; grid-template-columns: 7.5rem 1fr; gap: 0.8rem; padding: 0.4rem 0; border-bottom: 1px solid var(--rule); }

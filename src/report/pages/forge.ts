@@ -6,7 +6,7 @@ import { type ForgeResult, forgeResultSchema } from '../result.js';
 import { accuracySection, engineAccuracySection } from '../section/accuracy.js';
 import { engineSection, layersSection, sizesSection } from '../section/engine.js';
 import { modelSection } from '../section/model.js';
-import { precisionSection } from '../section/precision.js';
+import { healSection, precisionSection } from '../section/precision.js';
 import { environmentSection, phasesSection, repeatSection } from '../section/run.js';
 import { speedSection } from '../section/speed.js';
 import { code, type Figure, present, ring, type Section, strong, type Text } from '../section.js';
@@ -59,6 +59,7 @@ export const modelSections = (result: ForgeResult): readonly Section[] =>
     accuracySection(result),
     engineAccuracySection(result),
     speedSection(result),
+    healSection(result),
     precisionSection(result),
     layersSection(result),
     sizesSection(result),

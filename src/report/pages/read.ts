@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { readText, statIfThere } from '../../base/files/files.js';
 import { parseJson } from '../../base/files/json.js';
+import { publishFile } from '../../base/files/publish.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Chart, chartFile } from '../chart/frame.js';
@@ -110,6 +111,13 @@ export function renderComparison(
   return format === 'html'
     ? { name: 'comparison.html', content: renderHtml(whole, result), warnings }
     : { name: 'comparison.md', content: renderMarkdown(whole), warnings };
+}
+
+/** Writes a report into a file; for `-` the result has the content, which goes to stdout. Throws TF_WRITE_FAILED. */
+export function writeReport(format: ReportFormat, content: string, output: string): RenderedReport {
+  if (output === '-') return { schema: 'trtforge.report/1', format, path: null, content };
+  publishFile(output, content);
+  return { schema: 'trtforge.report/1', format, path: output, content: null };
 }
 
 type ReportFormat = RenderedReport['format'];

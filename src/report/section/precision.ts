@@ -3,8 +3,19 @@ import type { ConversionResult } from '../../formats/precision/conversion.js';
 import { betweenRule, rules } from '../../formats/precision/rules.js';
 import { barChart } from '../chart/bars.js';
 import type { ForgeResult } from '../result.js';
-import { charts, code, labelled, list, muted, note, type Section, strong } from '../section.js';
-import { computedNodes, conversionSentence } from '../sentences.js';
+import {
+  charts,
+  code,
+  labelled,
+  list,
+  muted,
+  note,
+  numbers,
+  type Section,
+  strong,
+  table,
+} from '../section.js';
+import { computedNodes, conversionSentence, priceTable } from '../sentences.js';
 
 /** The nodes in the lower precision now, and those kept in FP32, each by its rule, and why. */
 export function precisionSection({ conversion }: ForgeResult): Section | null {
@@ -40,6 +51,23 @@ export function precisionSection({ conversion }: ForgeResult): Section | null {
         })),
       ),
       counts === '' ? null : note(muted(counts)),
+    ],
+  };
+}
+
+/** What a search after a failure found, and what its engine costs beside the failed one and beside FP32. */
+export function healSection({ heal }: ForgeResult): Section | null {
+  if (heal === null) return null;
+  const { columns, rows } = priceTable(heal);
+  return {
+    id: 'heal',
+    title: 'Healed',
+    lead: `${heal.headline} ${plural(heal.tried, 'candidate')} tried, judged as the one that failed.`,
+    blocks: [
+      note(muted(`What failed: ${heal.failed}`)),
+      table('What it costs', ['what', ...numbers(...columns.slice(1))], rows),
+      list(heal.nodes.map((node) => ({ text: [code(node), ' ', muted(heal.to.toUpperCase())] }))),
+      labelled('open', 'warn', heal.reasons),
     ],
   };
 }

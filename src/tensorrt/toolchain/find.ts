@@ -76,7 +76,7 @@ export function surveyPlaces(where: readonly SearchedPlace[], host: Host): Surve
   };
 }
 
-export interface ToolchainRequest {
+interface ToolchainRequest {
   readonly product: Toolchain['product'];
   /** A version or its beginning: `10`, `10.6`, `10.6.0.26`. */
   readonly version?: string;

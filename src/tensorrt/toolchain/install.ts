@@ -9,10 +9,10 @@ import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
-import { type EventListener, ignoreEvents, inPhase } from '../../events.js';
+import { inPhase, type Work, workOf } from '../../events.js';
 import { unknownVersion } from './find.js';
 import { readManifest, removeToolchain, type ToolchainManifest } from './manifest.js';
-import { pipWheelSource, type WheelSource } from './pip.js';
+import { pipWheels, type WheelSource } from './pip.js';
 import { MANIFEST_NAME, toolchainsFolder } from './places.js';
 import { type Release, releaseOf, tensorrtRtxLicense } from './release.js';
 import { openWheel, unpackWheel, type Wheel } from './wheel.js';
@@ -31,13 +31,11 @@ export const installOptions = {
 
 export interface InstallRequest extends OptionsOf<typeof installOptions> {}
 
-export interface InstallEnvironment {
+export interface InstallEnvironment extends Work {
   readonly platform: string;
   readonly architecture: string;
   readonly wheels: WheelSource;
   readonly now: () => Date;
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
 }
 
 export interface InstalledToolchain {
@@ -97,10 +95,9 @@ export async function installToolchain(
 const thisMachine = (): InstallEnvironment => ({
   platform: process.platform,
   architecture: process.arch,
-  wheels: pipWheelSource(process.env),
+  wheels: pipWheels,
   now: () => new Date(),
-  emit: ignoreEvents,
-  signal: new AbortController().signal,
+  ...workOf(),
 });
 
 function assertPlatform({
@@ -208,7 +205,7 @@ async function obtainWheel(
   request: InstallRequest,
   release: Release,
   workspace: string,
-  { wheels, emit, signal }: InstallEnvironment,
+  { wheels, ...work }: InstallEnvironment,
 ): Promise<string> {
   if (request.wheel !== undefined) return request.wheel;
   const folder = join(workspace, 'download');
@@ -216,12 +213,8 @@ async function obtainWheel(
   const { packageName, version } = release;
   const bytes = release.wheel?.bytes;
   const detail = `${packageName} ${version}`;
-  return inPhase(
-    'download',
-    emit,
-    () => wheels({ packageName, version, folder, bytes, emit, signal }),
-    detail,
-  );
+  const wheel = { packageName, version, folder, bytes };
+  return inPhase('download', work.emit, () => wheels({ ...work, ...wheel }), detail);
 }
 
 async function unpackChecked(

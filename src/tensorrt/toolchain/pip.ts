@@ -5,17 +5,15 @@ import { makeFolder } from '../../base/files/folders.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { withStreams } from '../../base/process/command.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { Work } from '../../events.js';
 
-interface WheelRequest {
+interface WheelRequest extends Work {
   readonly packageName: string;
   readonly version: string;
   /** An empty folder for the wheel and everything temporary. */
   readonly folder: string;
   /** Size of the wheel where it is known, for progress. */
   readonly bytes: number | undefined;
-  readonly emit: EventListener;
-  readonly signal: AbortSignal;
 }
 
 /** Where wheels come from: pip here, a folder in tests. Resolves with the path of the wheel. */
@@ -40,23 +38,21 @@ const LAST_LINES = 6;
  * Gets a wheel with `python3 -m pip download`, so that index, proxy and certificates are the user's own pip settings.
  * Only a binary wheel is accepted: no code of the package runs. Errors: TF_DOWNLOAD_FAILED, TF_CANCELLED.
  */
-export function pipWheelSource(environment: NodeJS.ProcessEnv): WheelSource {
+export const pipWheels: WheelSource = async (request) => {
+  const { packageName, version, signal, environment } = request;
   const python = pythonOf(environment);
-  return async (request) => {
-    const { packageName, version, signal } = request;
-    const folder = resolvePath(request.folder);
-    const temporary = join(folder, 'tmp');
-    makeFolder(temporary);
-    const args = ['-m', 'pip', 'download', '--no-deps', '--only-binary', ':all:', '--no-input'];
-    args.push('--progress-bar', 'off', '--dest', folder, `${packageName}==${version}`);
-    const env = { ...pythonEnvironment(environment), TMPDIR: temporary };
-    const { exitCode, lines, startError } = await runPip(python, args, env, { ...request, folder });
-    throwIfCancelled(signal, `downloading ${packageName}`);
-    const wheel = exitCode === 0 ? readdirSync(folder).find((name) => name.endsWith('.whl')) : undefined;
-    if (wheel === undefined) throw downloadFailed(python, request, lines, startError);
-    return join(folder, wheel);
-  };
-}
+  const folder = resolvePath(request.folder);
+  const temporary = join(folder, 'tmp');
+  makeFolder(temporary);
+  const args = ['-m', 'pip', 'download', '--no-deps', '--only-binary', ':all:', '--no-input'];
+  args.push('--progress-bar', 'off', '--dest', folder, `${packageName}==${version}`);
+  const env = { ...pythonEnvironment(environment), TMPDIR: temporary };
+  const { exitCode, lines, startError } = await runPip(python, args, env, { ...request, folder });
+  throwIfCancelled(signal, `downloading ${packageName}`);
+  const wheel = exitCode === 0 ? readdirSync(folder).find((name) => name.endsWith('.whl')) : undefined;
+  if (wheel === undefined) throw downloadFailed(python, request, lines, startError);
+  return join(folder, wheel);
+};
 
 interface PipOutcome {
   readonly exitCode: number | null;

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { namesIn } from '../../base/files/files.js';
+import { lstatIfThere, namesIn } from '../../base/files/files.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import type { CommandRunner } from '../../base/process/command.js';
 
@@ -100,10 +100,20 @@ function ownPlaces({ environment }: Host): readonly SearchedPlace[] {
     .map((name) => ({ folder: join(folder, name, 'tensorrt_rtx_libs'), foundBy: 'installed by trtforge' }));
 }
 
+/** What `ldconfig -p` said of which file, by who runs it: asking it takes longer than all other places together. */
+const asked = new WeakMap<CommandRunner, { readonly cache: string; readonly stdout: string }>();
+
 /** Folders in which the loader's cache knows a TensorRT library. */
 async function loaderCachePlaces({ run, root }: Host): Promise<readonly SearchedPlace[]> {
-  const ldconfig = await run(join(root, '/sbin/ldconfig'), ['-p'], { timeoutMs: COMMAND_TIMEOUT_MS });
-  const found = ldconfig.stdout.matchAll(
+  const stats = lstatIfThere(join(root, '/etc/ld.so.cache'));
+  const cache = stats && `${root} ${stats.mtimeNs} ${stats.ctimeNs} ${stats.ino}`;
+  let known = asked.get(run);
+  if (known === undefined || cache === undefined || known.cache !== cache) {
+    const ldconfig = await run(join(root, '/sbin/ldconfig'), ['-p'], { timeoutMs: COMMAND_TIMEOUT_MS });
+    known = { cache: cache ?? '', stdout: ldconfig.stdout };
+    if (ldconfig.exitCode === 0) asked.set(run, known);
+  }
+  const found = known.stdout.matchAll(
     /^\s*lib(?:nvinfer(?:_lean|_dispatch)?|tensorrt_rtx)\.so\S* .*=> (\S+)\/[^/\s]+$/gm,
   );
   return [...new Set([...found].map((match) => match[1] ?? ''))].map((folder) => ({

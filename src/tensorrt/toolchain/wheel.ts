@@ -106,24 +106,22 @@ export async function unpackWheel(
 }
 
 function assertSafeMembers(source: ByteSource, entries: readonly ZipEntry[], bytes: number): void {
+  const why = whyUnsafe(entries, bytes);
+  if (why !== null) throw new TrtforgeError('TF_ARCHIVE_INVALID', `${source.path} is not unpacked: ${why}.`);
+}
+
+function whyUnsafe(entries: readonly ZipEntry[], bytes: number): string | null {
   const names = new Set(entries.map((entry) => entry.name));
   const unsafe = entries.find(isUnsafeZipEntry);
   const tooLong = entries.find(
     ({ name }) => name.split('/').length > MOST_NAME_PARTS || Buffer.byteLength(name) > MOST_NAME_BYTES,
   );
-  const why =
-    unsafe !== undefined
-      ? `its member "${unsafe.name}" would be written outside the folder or is a link`
-      : tooLong !== undefined
-        ? `the name of its member "${tooLong.name.slice(0, 100)}…" has more than ${MOST_NAME_PARTS} parts or ${MOST_NAME_BYTES} bytes`
-        : names.size !== entries.length
-          ? 'it has two members of one name'
-          : bytes > MAX_UNPACKED_BYTES
-            ? `it would unpack to ${bytes} bytes`
-            : undefined;
-  if (why !== undefined) {
-    throw new TrtforgeError('TF_ARCHIVE_INVALID', `${source.path} is not unpacked: ${why}.`);
-  }
+  if (unsafe !== undefined)
+    return `its member "${unsafe.name}" would be written outside the folder or is a link`;
+  if (tooLong !== undefined)
+    return `the name of its member "${tooLong.name.slice(0, 100)}…" has more than ${MOST_NAME_PARTS} parts or ${MOST_NAME_BYTES} bytes`;
+  if (names.size !== entries.length) return 'it has two members of one name';
+  return bytes > MAX_UNPACKED_BYTES ? `it would unpack to ${bytes} bytes` : null;
 }
 
 /** RECORD is CSV: `path,sha256=<base64url>,size`; a path with a comma stands in quotes. */

@@ -135,7 +135,8 @@ export function readExportedProfile(path: string): ExportedProfile {
 
 function layerOf(line: string, path: string): ExportedProfile['layers'][number] {
   const [, name, time, average, median, percentage] = LAYER.exec(line) ?? [];
-  const [timeMs, averageMs] = [Number(time), Number(average)];
+  const timeMs = Number(time);
+  const averageMs = Number(average);
   if (name === undefined || !Number.isFinite(timeMs) || !Number.isFinite(averageMs))
     throw invalid(path, 'a layer has no name or times');
   const optional = (text: string | undefined) =>
@@ -182,13 +183,7 @@ function tensorOf(name: string, dimensions: string, list: string, path: string):
 }
 
 const printedValue = (text: string): number =>
-  /^-?inf$/i.test(text)
-    ? text.startsWith('-')
-      ? -Infinity
-      : Infinity
-    : text === ''
-      ? Number.NaN
-      : Number(text);
+  text === '' ? Number.NaN : Number(text.replace(/^(-?)inf$/i, '$1Infinity'));
 
 const invalid = (path: string, why: string) =>
   new TrtforgeError('TF_TRTEXEC_EXPORT_INVALID', `${path} is not an export of trtexec: ${why}.`);

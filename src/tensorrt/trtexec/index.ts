@@ -1,12 +1,13 @@
 /** Readers of what trtexec writes: its log and its JSON exports. */
 
-export {
-  type ExportedOutput,
-  type ExportedProfile,
-  type ExportedTimes,
-  readExportedOutput,
-  readExportedProfile,
-  readExportedTimes,
-} from './exports.js';
-export { readTrtexecLog } from './log/log.js';
+import { atDoor } from '../../base/options/library-words.js';
+import * as exports from './exports.js';
+import { readTrtexecLog as readLog } from './log/log.js';
+
+export type { ExportedOutput, ExportedProfile, ExportedTimes } from './exports.js';
 export type { TrtexecLog } from './log/result.js';
+
+export const readExportedOutput = atDoor(exports.readExportedOutput);
+export const readExportedProfile = atDoor(exports.readExportedProfile);
+export const readExportedTimes = atDoor(exports.readExportedTimes);
+export const readTrtexecLog = atDoor(readLog);

@@ -1,4 +1,4 @@
-import type { EventListener, LogSeverity } from '../../events.js';
+import { type EventListener, ignoreEvents, type LogSeverity } from '../../events.js';
 import type { TrtexecLine, TrtexecSeverity } from './log/lines.js';
 
 const SEVERITIES: Readonly<Record<TrtexecSeverity, LogSeverity>> = {
@@ -32,7 +32,7 @@ export class RunProgress {
   private timedLayers = 0;
   private reportedAt = 0;
 
-  constructor(private readonly emit: EventListener) {}
+  constructor(private readonly emit: EventListener = ignoreEvents) {}
 
   take(line: TrtexecLine): void {
     const { severity, message } = line;

@@ -1,5 +1,6 @@
 import * as is from '../../base/options/kinds.js';
-import { needed, type OptionsOf } from '../../base/options/option.js';
+import { needed, type OptionsOf, optional } from '../../base/options/option.js';
+import { parseSize } from '../../base/text/quantity.js';
 import type { trtexecPrecisions } from '../../behaviour/trtexec.js';
 
 /** A range of one input: dimensions, or the values of a shape tensor; trtexec writes both alike. */
@@ -78,6 +79,27 @@ export interface TrtexecPlugins {
   readonly serialize: readonly string[];
 }
 
+export const engineLoading = { group: 'Engine loading', advanced: true } as const;
+
+/** Options of loading alone: a verb that also builds has plug-ins and toolchain among its options of the build. */
+export const onlyLoadOptions = {
+  /** Bytes of weights kept on the GPU, for engines built with weight streaming; default all. */
+  weightBudget: optional(is.either(is.whole(0), is.words('automatic')), {
+    flags: '--weight-budget <size>',
+    ...engineLoading,
+    describe:
+      'engines with weight streaming: how much of the weights stays on the GPU: 4G, 0 for as little as there can be, automatic (default: all)',
+    parse: (value) => (value === 'automatic' ? value : value === '0' ? 0 : parseSize(value)),
+  }),
+  /** Version-compatible plans carry code that runs in this process: only where this is true. */
+  allowHostCode: optional(is.flag, {
+    flags: '--allow-host-code',
+    ...engineLoading,
+    trust: true,
+    describe: 'version-compatible engines carry their own runtime: let that code run here',
+  }),
+};
+
 const measuring = { group: 'Measuring' } as const;
 
 /** The duration and number of runs; names, meaning and defaults as trtexec has them, so that figures compare. */
@@ -97,12 +119,12 @@ export const paceOptions = {
     default: 3,
     make: (seconds: number) => seconds * 1000,
   }),
-  /** At least so many timed runs of each stream, however long they take. */
+  /** At least this many timed runs of each stream, however long they take. */
   iterations: needed(is.whole(1, 10_000_000), {
     flags: '--iterations <n>',
     ...measuring,
     advanced: true,
-    describe: 'at least so many inferences, however long they take',
+    describe: 'at least this many inferences, however long they take',
     default: 10,
   }),
   /** Pause between runs. */
@@ -150,7 +172,7 @@ export const modeOptions = {
 export interface ModeRequest extends OptionsOf<typeof modeOptions> {}
 
 /** The measurement of an engine, in no version's terms; every default filled in, so that all versions measure alike. */
-export interface TrtexecBenchRequest extends ModeRequest {
+export interface TrtexecBenchRequest extends ModeRequest, OptionsOf<typeof onlyLoadOptions> {
   readonly loadEngine: string;
   /** Inputs whose shape the engine leaves open. */
   readonly shapes: Readonly<Record<string, readonly number[]>>;
@@ -165,10 +187,6 @@ export interface TrtexecBenchRequest extends ModeRequest {
   };
   /** Which TensorRT library trtexec opens: the runtime-only ones load nothing but version-compatible plans. */
   readonly runtime: 'full' | 'lean' | 'dispatch';
-  /** Version-compatible plans carry code of their own. */
-  readonly allowHostCode: boolean;
-  /** Of engines with weight streaming: bytes of weights that stay on the GPU, 0 for as few as there can be; undefined: all. */
-  readonly weightBudget?: number | 'automatic';
   readonly plugins: TrtexecPlugins;
   readonly device: number;
   readonly verbose: boolean;

@@ -7,7 +7,7 @@ import { throwIfCancelled } from '../../base/process/cancel.js';
 import { type ProcessGroup, startGroup } from '../../base/process/group.js';
 import { agree } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
-import type { EventListener } from '../../events.js';
+import type { WorkContext } from '../../events.js';
 import { onLines } from './log/lines.js';
 import { LogReader } from './log/reader.js';
 import type { TrtexecLog } from './log/result.js';
@@ -33,9 +33,7 @@ export interface TrtexecRunRequest {
   readonly doing: string;
 }
 
-export interface TrtexecRunOptions {
-  readonly emit: EventListener;
-  readonly signal?: AbortSignal;
+interface TrtexecRunOptions extends WorkContext {
   readonly graceMs?: number;
 }
 
@@ -123,7 +121,7 @@ class Run {
         this.#log?.close();
         this.#progress.end();
         if (this.#stopped !== undefined) {
-          emit({ type: 'log', source: 'trtforge', severity: 'warning', message: this.#stopped.message });
+          emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message: this.#stopped.message });
           return reject(this.#stopped);
         }
         resolve(this.#result(exitCode, killedBy));

@@ -34,7 +34,7 @@ async function streamed(bytes: Buffer, name: string): Promise<Buffer> {
 }
 
 describe('a ZIP archive', () => {
-  it.each(['stored', 'deflate'] as const)('gives back %s members, streamed and at once', async (method) => {
+  it.each(['stored', 'deflate'] as const)('returns %s members, streamed and at once', async (method) => {
     const bytes = zipBytes(members, method);
     const source = bytesSource('archive', bytes);
     const entries = readZipDirectory(source);

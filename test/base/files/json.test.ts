@@ -151,7 +151,7 @@ describe('readers of documents', () => {
     });
   });
 
-  test('contracts beside a model of Triton: a file that is too large is none', () => {
+  test('contracts beside a model of Triton: a file that is too large is not read', () => {
     mkdirSync(join(root, 'repository', 'm', '1'), { recursive: true });
     const states = (count: number) =>
       JSON.stringify({

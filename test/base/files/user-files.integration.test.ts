@@ -27,7 +27,7 @@ describe('publishing while inputs are protected', () => {
     ['the same path', () => {}],
     ['a symbolic link', (from, to) => symlinkSync(from, to)],
     ['a hard link', (from, to) => linkSync(from, to)],
-  ])('rejects %s, whoever asks within the call', async (how, link) => {
+  ])('rejects %s, from any caller within the call', async (how, link) => {
     writeFileSync(at('in'), 'precious');
     const output = how === 'the same path' ? at('in') : at('out');
     link(at('in'), output);
@@ -103,7 +103,7 @@ describe('library calls protect what they read', () => {
   });
 });
 
-test('kinds are told by content, of what trtforge itself writes too', async () => {
+test('kinds are recognised by content, of what trtforge itself writes too', async () => {
   await writeSampleModel(at('m.onnx'), { external: true });
   writeFileSync(at('plan'), samplePlan());
   writeNpy(at('npy'), tensor);

@@ -55,7 +55,7 @@ describe('a supervised child', () => {
     );
   });
 
-  test('that exits without an answer ends as an error with the exit code; what we said is not the library’s', async () => {
+  test('that exits without an answer ends as an error with the exit code; what we printed is not the library’s', async () => {
     expect((await run('exit')).outcome).toMatchObject({
       code: 'TF_CHILD_DIED',
       message: 'The process trying exit ended with exit code 7.',

@@ -85,7 +85,7 @@ describe('an engine of another machine', () => {
   });
 });
 
-describe('trtforge build refuses before any work', () => {
+describe('trtforge build rejects before any work', () => {
   test.each<[string, readonly string[], RegExp]>([
     ['two ways of saying profiles', ['--profile', 'x:1x64', '--batch', '1'], /--profile, --batch/],
     ['a setting that does not exist', ['--builder-config', 'heap=4G'], /`heap=4G` is not a builder setting/],
@@ -166,7 +166,7 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     await buildAddon({ say: () => {} });
   });
 
-  test('has a known answer, or says in text, events and JSON why it has none', async () => {
+  test('has a known answer, or states in text, events and JSON why it has none', async () => {
     const folder = join(root, 'answers');
     const words = ['build', model, ...ask, '--cache-dir', folder];
     const built = await run(...words, '--force-rebuild', '--json', '--events');
@@ -253,7 +253,7 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     expect(passport.warnings).toEqual([]);
   });
 
-  test('text, -o, and a passport that tells all without a path of this machine', async () => {
+  test('text, -o, and a passport that has everything without a path of this machine', async () => {
     const output = join(root, 'out', 'mine.engine');
     const { out, exitCode } = await run('build', model, ...ask, '-o', output, '--name', 'mine:v2');
     expect(exitCode).toBe(0);
@@ -296,7 +296,7 @@ describeWith('toolchain', 'trtforge build with a real tensorrt-rtx', (toolchain)
     }
   });
 
-  test('a conversion says in the result what it warns of', async () => {
+  test('the result of a conversion has its warnings', async () => {
     const plain = join(root, 'plain.onnx');
     const g = new GraphBuilder('plain');
     g.input('x', 'float32', [1, 64]);

@@ -54,7 +54,7 @@ async function cache(words: readonly string[], answer?: string) {
 }
 
 describe('trtforge cache clear', () => {
-  test('where nobody can be asked needs --yes, and says so', async () => {
+  test('without a terminal needs --yes, and states it', async () => {
     const { exitCode, error, asked } = await cache(['clear']);
     expect([exitCode, error?.code, asked]).toEqual([2, 'TF_USAGE', 0]);
     expect(error?.remedy).toContain('--yes');
@@ -67,7 +67,7 @@ describe('trtforge cache clear', () => {
     expect(await cache(['clear'])).toMatchObject({ exitCode: 0, said: { removed: 0 } });
   });
 
-  test('lists with --dry-run what would go, and asks nobody', async () => {
+  test('lists with --dry-run what would go, and asks for no confirmation', async () => {
     const { said, asked } = await cache(['clear', '--dry-run'], 'y');
     const { steps } = planSchema.parse(said);
     expect(steps.map(({ does, what }) => [does, what]).sort()).toEqual([
@@ -142,7 +142,7 @@ describeWith('minio', 'a bucket', (binary) => {
   test.each([
     ['clear', ['clear', '--remote', 'default'], 0],
     ['gc', ['gc', '--remote', 'default', '--max-size', '4K'], 1],
-  ])('is emptied by %s only when somebody says so', async (_command, words, left) => {
+  ])('is emptied by %s only when confirmed', async (_command, words, left) => {
     expect((await cache(words)).error?.code).toBe('TF_USAGE');
     expect((await cache(words, 'no')).error?.code).toBe('TF_CANCELLED');
     expect(await cache([...words, '--dry-run'])).toMatchObject({

@@ -68,6 +68,23 @@ async function answer(words: readonly string[], environment: NodeJS.ProcessEnv =
   return said;
 }
 
+test.each([
+  ['ls'],
+  ['verify'],
+  ['check'],
+  ['gc', '--max-size', '1G'],
+  ['gc', '--max-size', '1G', '--dry-run'],
+  ['clear'],
+  ['export', 'to'],
+])('cache %s: a store that was named has to be there, the usual one may be made later', async (...words) => {
+  const named = await cache([...words, '--cache-dir', join(folder, 'misspelt')]);
+  expect([named.status, named.stderr]).toEqual([2, expect.stringContaining(join(folder, 'misspelt'))]);
+  const usual = await cache(words);
+  expect([0, 4]).toContain(usual.status);
+  expect(usual.stderr).toContain(store);
+  expect(existsSync(join(folder, 'misspelt')) || existsSync(store)).toBe(false);
+});
+
 /** Writes an engine with its passport as somebody else would hand it over. */
 function writeEngine(letter: string, place = join(folder, 'from'), bytes = 4096): string {
   const plan = samplePlan(letter.charCodeAt(0), bytes);
@@ -124,7 +141,7 @@ const refusals = (
   );
 
 describe('trtforge cache import', async () => {
-  test('takes files and folders, says what each became, and refuses what does not fit its passport', async () => {
+  test('takes files and folders, reports what each became, and rejects what does not fit its passport', async () => {
     const good = writeEngine('a');
     const damaged = writeEngine('b', join(folder, 'folder'));
     writeFileSync(damaged, samplePlan(1));
@@ -140,7 +157,7 @@ describe('trtforge cache import', async () => {
     expect(await listed()).toEqual(['a']);
   });
 
-  test('says the same as text', async () => {
+  test('prints the same as text', async () => {
     writeEngine('a');
     writeFileSync(join(folder, 'from', 'yolo-fp16-sm86.plan'), samplePlan(3));
     const { status, stdout } = await cache(['import', 'from']);
@@ -151,7 +168,7 @@ describe('trtforge cache import', async () => {
     expect(stdout).toContain('no build uses them');
   });
 
-  test('keeps the same bytes under two names once, and says which name it dropped', async () => {
+  test('keeps the same bytes under two names once, and reports the name that it dropped', async () => {
     mkdirSync(join(folder, 'from'));
     for (const name of ['a-fp16-sm86.plan', 'b-fp16-sm86.plan'])
       writeFileSync(join(folder, 'from', name), samplePlan(3));
@@ -275,7 +292,7 @@ describe('trtforge cache keygen', async () => {
     expect(JSON.stringify(pair)).not.toContain('BEGIN');
   });
 
-  test('has a name of its own, says what each half is for, and writes over nothing', async () => {
+  test('has a name of its own, states what each half is for, and writes over nothing', async () => {
     const { status, stdout } = await cache(['keygen']);
     expect(status).toBe(0);
     expect(stdout).toMatch(/private +\S+trtforge-signing\.pem .*keep it secret/);
@@ -285,7 +302,7 @@ describe('trtforge cache keygen', async () => {
     expect(readFileSync(join(folder, 'trtforge-signing.pem')).equals(before)).toBe(true);
   });
 
-  test('makes the folder they go to, and says where none can be', async () => {
+  test('makes the folder they go to, and reports where none can be', async () => {
     const pair = cacheKeygenSchema.parse(await answer(['keygen', '-o', 'keys/of/team.pem']));
     expect(statSync(pair.privateKey).mode & 0o777).toBe(0o600);
     expect(await answer(['keygen', '-o', 'keys/of/team.pem/mine.pem'])).toMatchObject({
@@ -298,7 +315,7 @@ describe('trtforge cache keygen', async () => {
 });
 
 describe('trtforge cache sign', async () => {
-  test('signs those that are named, and ls says by which key', async () => {
+  test('signs those that are named, and ls prints by which key', async () => {
     const { keyId } = cacheKeygenSchema.parse(await answer(['keygen', '-o', 'team.pem']));
     await fill('a', 'b');
     const signed = cacheSignSchema.parse(await answer(['sign', 'aaaaaaaa', '--sign-key', 'team.pem']));
@@ -340,7 +357,7 @@ describe('trtforge cache sign', async () => {
 });
 
 describe('trtforge cache verify', async () => {
-  test('ends with 0 when all is sound, and with 1 naming what is not', async () => {
+  test('ends with 0 when everything is verified, and with 1 naming what is damaged', async () => {
     await fill('a', 'b');
     expect(cacheVerifySchema.parse(await answer(['verify']))).toMatchObject({ verified: 2, exitCode: 0 });
     writeFileSync(firstPlan(), samplePlan(1));
@@ -359,12 +376,12 @@ describe('trtforge cache verify', async () => {
   test.each(['verify', 'check'])(
     '%s ends with 4 for a store of no engine: nothing was proven',
     async (verb) => {
-      expect(await cache([verb, '--cache-dir', 'not-there'])).toMatchObject({ status: 4 });
-      expect(existsSync('not-there')).toBe(false);
+      mkdirSync(join(folder, 'empty'));
+      expect(await cache([verb, '--cache-dir', 'empty'])).toMatchObject({ status: 4 });
     },
   );
 
-  test('with --require-signature what nobody signed is not sound', async () => {
+  test('with --require-signature what is not signed is rejected', async () => {
     const { publicKey } = cacheKeygenSchema.parse(await answer(['keygen', '-o', 'team.pem']));
     await fill('a', 'b');
     await answer(['sign', 'aaaaaaaa', '--sign-key', 'team.pem']);
@@ -391,14 +408,14 @@ describe('trtforge cache gc', async () => {
     expect(await listed()).toEqual(['b', 'c']);
   });
 
-  test('takes its limit from the environment, and says as text what went', async () => {
+  test('takes its limit from the environment, and prints what went', async () => {
     await fill('a', 'b');
     const { status, stdout } = await cache(['gc'], { TENSORRT_CACHE_MAX_SIZE: '4K' });
     expect(status).toBe(0);
     expect(stdout).toMatch(/^1 engine removed, 8\.00 KiB before and 4\.00 KiB now, in /);
   });
 
-  test('never takes what a living process uses, and says that the store stays over its limit', async () => {
+  test('never takes what a living process uses, and reports that the store stays over its limit', async () => {
     await fill('a');
     const script = `const { markInUse } = await import(process.argv[1]); markInUse(process.argv[2]);
       const { spawnSync } = await import('node:child_process');

@@ -74,7 +74,7 @@ async function compared(
 const nothing = { added: [], removed: [], changed: [] };
 
 describe('models that are equal', () => {
-  it('are so wherever their weights are stored and whatever exporters remark', async () => {
+  it('are the same wherever their weights are stored and whatever exporters remark', async () => {
     const model = everywhereModel();
     const other = everywhereModel();
     other.proto.producerName = 'another exporter';

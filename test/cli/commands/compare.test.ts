@@ -109,7 +109,7 @@ describe('trtforge compare', () => {
     expect((await compare(near, reference, ...words)).exitCode).toBe(code);
   });
 
-  it('repeats by the command that it gives', async () => {
+  it('repeats by the command that it prints', async () => {
     const { repeat } = await answer(
       near,
       reference,
@@ -161,7 +161,7 @@ describe('trtforge compare', () => {
     expect(result.reasons).toContain('The candidate has no output extra.');
   });
 
-  it('compares outputs of other names when told which is which', async () => {
+  it('compares outputs of other names when their pairs are passed', async () => {
     const renamed = npz('renamed', { output_0: y, labels: classes });
     expect((await compare(renamed, reference)).exitCode).toBe(2);
     expect(
@@ -210,7 +210,7 @@ describe('trtforge compare', () => {
     expect(result).toMatchObject({ outcome: 'pass', candidate: { unmatched: [] } });
   });
 
-  it('leaves the name of a file alone that nobody wrote so', async () => {
+  it('leaves the name of a file alone that does not have this form', async () => {
     const out = mkdtempSync(join(folder, 'foreign-'));
     for (const name of ['50%', 'a%20b', 'x%2fy']) writeNpy(join(out, `${name}.npy`), y);
     expect((await answer(out, out)).outputs.map(({ name }) => name)).toEqual(['50%', 'a b', 'x%2fy']);
@@ -221,12 +221,12 @@ describe('trtforge compare', () => {
     ['a tolerance below zero', { rtol: [{ name: null, value: -1 }] }],
     ['an infinite tolerance', { atol: [{ name: 'y', value: Number.POSITIVE_INFINITY }] }],
     ['a threshold of NaN', { checks: [{ name: null, kind: 'cosine', threshold: Number.NaN }] }],
-  ])('never passes by %s, which the library alone can be given', async (_case, rules) => {
+  ])('never passes by %s, which only the library takes', async (_case, rules) => {
     const request = { candidate: near, reference, ...rules };
     await expect(compareOutputs(request)).rejects.toMatchObject({ code: 'TF_USAGE' });
   });
 
-  it('says of which type void elements are', async () => {
+  it('states the type of void elements', async () => {
     const half = floatTensor('bfloat16', [24], ramp);
     const path = npz('bfloat16', { y: half });
     expect(await compare(path, path)).toMatchObject({ exitCode: 2 });
@@ -316,7 +316,7 @@ describe('trtforge compare', () => {
       },
       'TF_TENSOR_FILE_INVALID',
     ],
-  ])('refuses %s', async (_case, make, code) => {
+  ])('rejects %s', async (_case, make, code) => {
     const { exitCode, json } = await compare(make(), reference, '--json');
     expect(exitCode).toBe(2);
     expect(json()).toMatchObject({ error: { code } });

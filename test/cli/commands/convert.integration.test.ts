@@ -42,7 +42,7 @@ beforeAll(async () => {
 const convert = (...args: string[]) => trtforge(['convert', ...args]);
 
 describe('trtforge convert', () => {
-  it('writes the typed model and says what stayed FP32 and why', async () => {
+  it('writes the typed model and reports what stayed FP32 and why', async () => {
     const { exitCode, out } = await convert(model, '-o', output);
     expect(exitCode).toBe(0);
     expect(out).toMatch(/net\.fp16\.onnx {2}FP16 {2}\d+ B → \d+ B/);
@@ -52,7 +52,7 @@ describe('trtforge convert', () => {
     expect(existsSync(output)).toBe(true);
   });
 
-  it('refuses a misspelt operator, but not one that this model lacks', async () => {
+  it('rejects a misspelt operator, but not one that this model lacks', async () => {
     const { exitCode, err } = await convert(model, '-o', output, '--keep-ops', 'Softmax,Matmul');
     expect(exitCode).toBe(2);
     expect(err).toContain('has an operator "Matmul"');
@@ -110,7 +110,7 @@ describe('trtforge convert', () => {
     [[model, '-o', output, '--data-max', '512'], 'TF_USAGE', 'calibration'],
     [[model, '-o', model], 'TF_OUTPUT_IS_INPUT', 'net.onnx'],
     [[join(folder, 'absent.onnx'), '-o', output], 'TF_FILE_NOT_FOUND', 'absent.onnx'],
-  ])('refuses %j with exit 2', async (words, code, names) => {
+  ])('rejects %j with exit 2', async (words, code, names) => {
     const { exitCode, json } = await convert(...words, '--json');
     const { error } = json();
     expect(exitCode).toBe(2);

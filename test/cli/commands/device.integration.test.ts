@@ -52,7 +52,6 @@ beforeAll(async () => {
     TRTEXEC: fakeTrtexec(folder, { version: '10.6', says: '10.3.0.26', gpuFile: at('gpus') }),
     XDG_CACHE_HOME: at('cache'),
     FAKE_GPUS: '4',
-    FAKE_COMPUTE_US: '2000',
     CUDA_VISIBLE_DEVICES: '3,1',
     NO_COLOR: '1',
   });
@@ -91,7 +90,7 @@ const commands = (): readonly (readonly [string, readonly string[]])[] => [
 ];
 
 describe('a GPU that was chosen and is not there', () => {
-  test('is refused in the same words by every command that takes --device', async () => {
+  test('is rejected in the same words by every command that takes --device', async () => {
     writeFileSync(at('gpus'), '');
     for (const [name, words] of commands()) {
       const { status, answer } = await trtforge([...words, '--device', '5']);
@@ -176,31 +175,34 @@ describe('the GPU that was chosen', () => {
   test.each([
     [undefined, '3,1', 'NVIDIA Fake 3'],
     [1, '1', 'NVIDIA Fake 1'],
-  ])('%s: forge builds, verifies and measures there, and its report says so', async (device, seen, name) => {
-    const options = {
-      model,
-      device,
-      profiles: ['x:1x4/8x4/64x4'],
-      store: false as const,
-      remote: false as const,
-      runRoot: at(`run-${device}`),
-    };
-    const build = copyingBuilder(at('affine.engine'));
-    const result = forgeResultSchema.parse(await forge(options, { environment, build }));
-    expect(result.error).toBeNull();
-    expect(result.build?.passport).toMatchObject({
-      built: { gpu: name },
-      warnings: [`The builder sees ${seen}.`],
-    });
-    expect(result.engineVerification).toMatchObject({
-      outcome: 'pass',
-      candidateBackend: `TensorRT 10.3.0 (${name})`,
-    });
-    expect(result.bench?.gpu?.name).toBe(name);
-    const row = result.environment.find((each) => each.name === 'GPU');
-    expect(row?.text).toBe(`${name} (sm_90)${device === 1 ? ', number 1' : ''}`);
-    expect(readFileSync(result.report!, 'utf8')).toContain(row?.text);
-  });
+  ])(
+    '%s: forge builds, verifies and measures there, and its report states it',
+    async (device, seen, name) => {
+      const options = {
+        model,
+        device,
+        profiles: ['x:1x4/8x4/64x4'],
+        store: false as const,
+        remote: false as const,
+        runRoot: at(`run-${device}`),
+      };
+      const build = copyingBuilder(at('affine.engine'));
+      const result = forgeResultSchema.parse(await forge(options, { environment, build }));
+      expect(result.error).toBeNull();
+      expect(result.build?.passport).toMatchObject({
+        built: { gpu: name },
+        warnings: [`The builder sees ${seen}.`],
+      });
+      expect(result.engineVerification).toMatchObject({
+        outcome: 'pass',
+        candidateBackend: `TensorRT 10.3.0 (${name})`,
+      });
+      expect(result.bench?.gpu?.name).toBe(name);
+      const row = result.environment.find((each) => each.name === 'GPU');
+      expect(row?.text).toBe(`${name} (sm_90)${device === 1 ? ', number 1' : ''}`);
+      expect(readFileSync(result.report!, 'utf8')).toContain(row?.text);
+    },
+  );
 
   test('records an engine, holds it against that, and loads it where its passport is missing', async () => {
     copyFileSync(at('affine.engine'), at('bare.engine'));
@@ -241,7 +243,7 @@ describe('the GPU that was chosen', () => {
     expect((await trtforge([...check, '--device', '1'])).status).toBe(0);
   });
 
-  test('is not heard where nothing runs on one', async () => {
+  test('has no effect where nothing runs on a GPU', async () => {
     const onCpu = /^--device has no effect on .*, which ONNX Runtime on the CPU runs\.$/;
     for (const [words, why] of [
       [['verify', model, '--against', model], onCpu],
@@ -279,7 +281,7 @@ describe('from a program, what numbers no GPU', () => {
     'benchWith trtexec': (device) => benchWith('trtexec', bench(device), context()),
   };
 
-  test.each(Object.entries(doors))('%s refuses', async (_, door) => {
+  test.each(Object.entries(doors))('%s rejects', async (_, door) => {
     for (const device of noDevices.filter((each) => each !== null))
       await expect(door(device)).rejects.toMatchObject({
         code: 'TF_USAGE',

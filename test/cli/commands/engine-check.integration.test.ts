@@ -114,7 +114,7 @@ describe('engine check', () => {
     });
   });
 
-  it('records none beside an engine where signatures are required: nobody would sign it', async () => {
+  it('records no answer beside an engine where signatures are required: it would not be signed', async () => {
     const { publicKey } = makeKeys(at('record.pem'));
     const signed = { ...environment, TRTFORGE_REQUIRE_SIGNATURE: '1', TRTFORGE_TRUSTED_KEYS: publicKey };
     copyFileSync('affine.engine', 'lone.plan');
@@ -234,7 +234,7 @@ describe('run with a check', () => {
   const run = (engine: string, check: string) =>
     trtforge(['run', engine, '--inputs', 'random', '--check', check, '-o', 'out.npz']);
 
-  it('refuses an engine that gives another answer, before anything is written', async () => {
+  it('rejects an engine that gives another answer, before anything is written', async () => {
     const { exitCode, answer } = await run('copy.engine', 'refuse');
     expect(answer).toMatchObject({ error: { code: 'TF_ENGINE_WRONG_ANSWER', details: { output: 'y' } } });
     expect(exitCode).toBe(1);

@@ -148,7 +148,7 @@ describe('trtforge engine layers and diff', () => {
     expect(await resultOf('layers', path, '--from', recent)).toMatchObject({ file: path, planBytes: 64 });
   });
 
-  it('holds a file of layers against the engine it is given for, and says where nothing tells', async () => {
+  it('checks a file of layers against the engine it is passed for, and reports where nothing decides', async () => {
     const path = join(folder, 'small.engine');
     const plan = samplePlan();
     writeFileSync(path, plan);
@@ -185,7 +185,7 @@ describe('trtforge engine layers and diff', () => {
     }
   });
 
-  it('damaged files of layers, of either dialect or our own, are shown and compared or refused', async () => {
+  it('damaged files of layers, of either dialect or our own, are shown and compared or rejected', async () => {
     const { Layers, Bindings } = JSON.parse(readFileSync(recent, 'utf8')) as Record<string, unknown[]>;
     const tensors = [
       { Name: 'data', IOMode: 'Input', DataType: 'Half', Dimensions: [-1, 3, 224, 224], ProfileInfo: [] },

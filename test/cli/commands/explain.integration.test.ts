@@ -51,7 +51,7 @@ beforeAll(async () => {
 });
 
 describe('trtforge explain', async () => {
-  test('says what is wrong, why, and what helps', async () => {
+  test('states what is wrong, why, and the remedy', async () => {
     const { status, stdout } = await explain([join(recordedLogs, '10.6-err_mempool_mib.log')]);
     expect(status).toBe(1);
     expect(stdout).toMatch(
@@ -99,7 +99,7 @@ describe('trtforge explain', async () => {
     expect(stdout).toContain('1: [E] Something that nobody knows.');
   });
 
-  test('says so where nothing is in it', async () => {
+  test('reports that nothing is in it', async () => {
     expect((await explain([at('empty.log')])).stdout).toContain(
       'It is empty. trtexec writes errors to stderr',
     );
@@ -116,7 +116,7 @@ describe('trtforge explain', async () => {
     ['a compressed log', [at('packed.log')], 'TF_USAGE', /compressed by gzip/],
     ['a program', [process.execPath], 'TF_USAGE', /not text/],
     ['a model that is not there', [at('foreign.log'), '--model', 'no.onnx'], 'TF_FILE_NOT_FOUND', /no\.onnx/],
-  ])('refuses %s', async (_what, words, code, message) => {
+  ])('rejects %s', async (_what, words, code, message) => {
     const { status, stdout } = await explain([...words, '--json']);
     expect(JSON.parse(stdout)).toMatchObject({
       ok: false,

@@ -86,7 +86,7 @@ describe('trtforge gate', async () => {
     expect(gateResultSchema.parse(JSON.parse(file('gate.json'))).outcome).toBe('fail');
   });
 
-  it('speaks to GitHub and GitLab', async () => {
+  it('writes annotations for GitHub and GitLab', async () => {
     const files = { 'p.yaml': policy, 'bench.json': bench(25), 'summary.md': '# before\n' };
     const words = ['p.yaml', 'bench.json', '--github', '--junit', 'gate.xml', '--markdown', 'gate.md'];
     const { stdout, file } = await gate(files, words, { GITHUB_STEP_SUMMARY: 'summary.md' });
@@ -98,7 +98,7 @@ describe('trtforge gate', async () => {
     expect(file('summary.md')).toMatch(/^# before\n## Gate/);
   });
 
-  it('says which rules the policy leaves out', async () => {
+  it('reports the rules that the policy leaves out', async () => {
     const rules = policyOf({
       extends: 'streaming-parity',
       without: ['cache-contract', 'encoder-error', 'finite-outputs', 'task'],

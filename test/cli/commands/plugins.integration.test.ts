@@ -32,7 +32,6 @@ beforeAll(async () => {
     TRTFORGE_TOOLCHAINS: at('none'),
     XDG_CACHE_HOME: at('cache'),
     FAKE_CALLS: at('calls'),
-    FAKE_COMPUTE_US: '2000',
     NO_COLOR: '1',
   });
   engine.bench.enter(environment);
@@ -85,7 +84,7 @@ const commandsOn = (name: 'affine' | 'leave'): readonly (readonly string[])[] =>
 describe('an engine that needs a plug-in library', () => {
   const plugins = () => ['--plugin', at('a.so'), '--plugin', at('b.so')];
 
-  test('is loaded with it by every command that opens engines, and the result says so', async () => {
+  test('is loaded with it by every command that opens engines, and the result states it', async () => {
     for (const words of verbs(commandsOn('affine'))) {
       const { status, answer, loaded } = await trtforge([...words, ...plugins()]);
       const what = `${words.join(' ')}: ${JSON.stringify(answer.error ?? answer.warnings)}`;
@@ -98,7 +97,7 @@ describe('an engine that needs a plug-in library', () => {
     }
   });
 
-  test('is refused without by all that read its passport, with what to do', async () => {
+  test('is rejected without by all that read its passport, with what to do', async () => {
     for (const words of verbs(commandsOn('affine').slice(0, 4))) {
       const { status, answer } = await trtforge(words);
       expect([words[0], status, answer.error?.code]).toEqual([words[0], 3, 'TF_PLAN_LOAD_FAILED']);
@@ -106,7 +105,7 @@ describe('an engine that needs a plug-in library', () => {
     }
   });
 
-  test('is loaded with it also where only its bindings are asked for, and no passport says them', async () => {
+  test('is loaded with it also where only its bindings are asked for, and no passport states them', async () => {
     const contract = at('contract.json');
     for (const words of [
       ['stream', 'draft', at('bare-affine.engine'), '-o', contract, '--schedule', '4'],
@@ -128,7 +127,7 @@ test('an engine that carries its own runtime is run by every command with leave,
   }
 });
 
-test('what only an engine can honour is refused for a model, and where nothing is loaded, by its name', async () => {
+test('what only an engine can honour is rejected for a model, and where nothing is loaded, by its name', async () => {
   const wishes = [
     ['--plugin', at('a.so')],
     ['--toolchain', 'tensorrt-10.3.0'],
@@ -159,7 +158,7 @@ test('what only an engine can honour is refused for a model, and where nothing i
   }
 });
 
-test('an engine is no reference of verify --against, which says so before anything is loaded', async () => {
+test('verify --against rejects an engine as the reference before anything is loaded', async () => {
   const { answer, loaded } = await trtforge(['verify', at('leave.engine'), '--against', at('affine.engine')]);
   expect([answer.error?.code, loaded]).toEqual(['TF_USAGE', []]);
   expect(answer.error?.message).toContain('affine.engine is an engine; the reference is an ONNX model.');
@@ -195,7 +194,7 @@ describe('forge', () => {
     expect(result.bench).not.toBeNull();
   });
 
-  test('refuses a budget for weights that will not be streamed before it builds', async () => {
+  test('rejects a budget for weights that will not be streamed before it builds', async () => {
     const options = { ...common(), weightBudget: 1024, runRoot: at('run-budget') };
     const { error } = await forged(options, 'affine.engine');
     expect(error).toMatchObject({ code: 'TF_OPTION_UNSUPPORTED', phase: 'resolve' });

@@ -223,7 +223,7 @@ describeWith('toolchain', 'the profile of', () => {
     expect(derived.profileFrom).toMatchObject(samples.map((count) => ({ samples: count })));
   });
 
-  test('a model without dynamic dimensions is none', async () => {
+  test('a model without dynamic dimensions gets no profile', async () => {
     npz(at('still.npz'), { x: zeros([1, 4]) });
     const derived = await decided(still, '--profile-from', at('still.npz'));
     expect(derived.identity).toBe((await decided(still)).identity);

@@ -13,7 +13,7 @@ describe('trtforge report', () => {
   beforeAll(() => writeFileSync(join(root, 'report.json'), JSON.stringify(failedSample())));
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  test('writes the page beside the result and says where; a failed run is no failure of rendering', async () => {
+  test('writes the page beside the result and reports where; a failed run is no failure of rendering', async () => {
     const { exitCode, out } = await trtforge('report', root);
     expect([exitCode, out]).toEqual([0, join(root, 'report.html')]);
     expect(readFileSync(out, 'utf8')).toContain('<p class="verdict-word">Fail</p>');

@@ -117,7 +117,7 @@ describe('trtforge run MODEL', () => {
     });
   });
 
-  it('runs on ONNX Runtime, one npy per output, and says what is in each', async () => {
+  it('runs on ONNX Runtime, one npy per output, and reports what is in each', async () => {
     const { status, answer } = await json([model, `x=@${at('x.npy')}`, `i=@${at('i.npy')}`, '-o', at('out')]);
     expect(status).toBe(0);
     const result = runResultSchema.parse(answer);
@@ -163,7 +163,7 @@ describe('trtforge run MODEL', () => {
     expect([...float32Values(outputs.get('enc/y:0')!)]).toEqual([1, 2, 3, 4]);
   });
 
-  it('draws what no file gives, the same for the same seed, and repeats as told', async () => {
+  it('draws what no file provides, the same for the same seed, and repeats as requested', async () => {
     const words = [model, '--inputs', 'random', '--shapes', 'x:3x4', '-o'];
     const first = await json([...words, at('a.npz'), '--seed', '7']);
     expect(first.answer.inputs).toMatchObject([
@@ -248,7 +248,7 @@ describe('trtforge run MODEL', () => {
   });
 
   it.each([0, -1, 1.5, Number.NaN])(
-    '%s iterations are refused where the library is asked',
+    '%s iterations are rejected where the library is asked',
     async (iterations) => {
       await expect(runFile({ file: model, sources: [{ kind: 'random' }], iterations })).rejects.toMatchObject(
         {
@@ -258,7 +258,7 @@ describe('trtforge run MODEL', () => {
     },
   );
 
-  it('a file that is neither is refused by what it is', async () => {
+  it('a file that is neither is rejected by what it is', async () => {
     writeFileSync(at('text.engine'), 'hello '.repeat(100));
     expect((await json([at('text.engine'), '--inputs', 'random'])).error?.code).toBe('TF_PLAN_INVALID');
     writeFileSync(at('text.onnx'), 'hello '.repeat(100));
@@ -349,7 +349,7 @@ describe('trtforge run ENGINE', () => {
     ['as many as asked for', ['--weight-budget', '1K'], 1024],
     ['as few as can be', ['--weight-budget', '0'], 0],
     ['what the library chooses', ['--weight-budget', 'automatic'], 1 << 19],
-  ])('keeps weights that are streamed on the GPU and says how many: %s', async (_, words, bytes) => {
+  ])('keeps weights that are streamed on the GPU and reports how many: %s', async (_, words, bytes) => {
     const { answer } = await json([at('streamed.engine'), '--inputs', 'random', ...words]);
     expect(answer.weightBudgetBytes).toBe(bytes);
     expect(runResultSchema.safeParse(answer).error).toBeUndefined();
@@ -510,18 +510,21 @@ describe('trtforge run ENGINE', () => {
       /no tensorrt-rtx 10\.3\.0\.0 to run with/,
       /toolchain install tensorrt-rtx/,
     ],
-  ])('an engine that is none, or not for here: %s', async (_, spoil, exitCode, code, message, remedy) => {
-    writeFileSync(at('spoilt.engine'), spoil(readFileSync(at('affine.engine'))));
-    const { status, error } = await json([at('spoilt.engine'), '--inputs', 'random'], {
-      TRTFORGE_TOOLCHAINS: at('none'),
-    });
-    expect(error).toMatchObject({
-      code,
-      message: expect.stringMatching(message),
-      remedy: expect.stringMatching(remedy),
-    });
-    expect(status).toBe(exitCode);
-  });
+  ])(
+    'a file that is not an engine, or an engine for another machine: %s',
+    async (_, spoil, exitCode, code, message, remedy) => {
+      writeFileSync(at('spoilt.engine'), spoil(readFileSync(at('affine.engine'))));
+      const { status, error } = await json([at('spoilt.engine'), '--inputs', 'random'], {
+        TRTFORGE_TOOLCHAINS: at('none'),
+      });
+      expect(error).toMatchObject({
+        code,
+        message: expect.stringMatching(message),
+        remedy: expect.stringMatching(remedy),
+      });
+      expect(status).toBe(exitCode);
+    },
+  );
 
   it.each<[string, (library: string) => void, string, RegExp]>([
     [
@@ -567,7 +570,7 @@ describe('trtforge run ENGINE', () => {
       '--events',
     ];
     const started = spawn(process.execPath, words, {
-      env: { ...environment, FAKE_COMPUTE_US: '1000' },
+      env: { ...environment, FAKE_CLOCK: undefined, FAKE_COMPUTE_US: '1000' },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const said: Buffer[] = [];
@@ -601,7 +604,7 @@ describe('trtforge run ENGINE', () => {
     await expect.poll(() => existsSync(`/proc/${child}`)).toBe(false);
   });
 
-  it('a graph that is refused is said once, and the run goes on', async () => {
+  it('a graph that is rejected is reported once, and the run goes on', async () => {
     const { status, answer } = await json([at('affine.engine'), '--inputs', 'random', '--iterations', '4'], {
       FAKE_CAPTURE: 'refused',
     });
@@ -616,7 +619,7 @@ describe('trtforge run ENGINE', () => {
   });
 });
 
-describe('what is wrong with inputs is said before a GPU is asked for', () => {
+describe('what is wrong with inputs is reported before a GPU is needed', () => {
   const noGpu = { FAKE_GPU: 'none' };
   beforeAll(() => {
     copyFileSync(at('affine.engine'), at('known.engine'));
@@ -668,7 +671,7 @@ describe('what is wrong with inputs is said before a GPU is asked for', () => {
     expect([status, error?.code]).toEqual([3, 'TF_GPU_UNAVAILABLE']);
   });
 
-  it('a passport of another plan says nothing of the inputs', async () => {
+  it('a passport of another plan states nothing of the inputs', async () => {
     writeFileSync(at('other.engine'), Buffer.concat([readFileSync(at('affine.engine')), Buffer.alloc(8)]));
     copyFileSync(at('known.engine.passport.json'), at('other.engine.passport.json'));
     const { error } = await json([at('other.engine'), `q=@${at('x.npy')}`], noGpu);

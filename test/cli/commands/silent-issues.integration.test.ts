@@ -43,14 +43,14 @@ const words = () => [model, '--profile', 'x:1x4/8x4/64x4', '--builder', 'trtexec
 const trtforge = (...args: readonly string[]) => runLine(args, environment);
 
 describe('a model that this TensorRT is known to compute wrongly, and silently', () => {
-  it('is built, and said to be one: once, not each time that the engine is found', async () => {
+  it('is built and reported: once, not each time that the engine is found', async () => {
     const built = (await trtforge('build', ...words(), '--json')).json<BuildReport>();
     expect(built).toMatchObject({ ok: true, source: 'built', issues: [{ id: 'cumsum-merged' }] });
     const found = (await trtforge('build', ...words(), '--json')).json<BuildReport>();
     expect(found).toMatchObject({ ok: true, source: 'local', issues: [] });
   });
 
-  it('says how many nodes it strikes and what to do', async () => {
+  it('states how many nodes it applies to and what to do', async () => {
     const { out, exitCode } = await trtforge('build', ...words(), '--force-rebuild');
     expect(exitCode).toBe(0);
     expect(out).toMatch(/warning cumsum-merged/);
@@ -58,7 +58,7 @@ describe('a model that this TensorRT is known to compute wrongly, and silently',
     expect(out).toMatch(/trtforge verify/);
   });
 
-  it('is told in the report of forge too', async () => {
+  it('is in the report of forge too', async () => {
     const place = ['--run-root', join(folder, 'run'), '--skip', 'verify,bench'];
     const forged = (await trtforge('forge', ...words(), ...place, '--json')).json<ForgeResult>();
     expect(forged.error).toBeNull();

@@ -54,7 +54,7 @@ describe('--timeout', () => {
     expect(options.timeout?.flags).toBe('--timeout <s>');
   });
 
-  test('ends a trtexec that hangs, with everything it had started, and says how far it had come', async () => {
+  test('ends a trtexec that hangs, with everything it had started, and reports how far it had come', async () => {
     const pidFile = join(folder, 'pids.json');
     // The time is over when all that hangs is there, however long this machine takes to start it.
     const late = new AbortController();

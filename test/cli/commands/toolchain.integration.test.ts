@@ -105,7 +105,7 @@ describe.skipIf(!isServed)('a toolchain from installation to removal', () => {
   });
 });
 
-describe('what is refused before any work', () => {
+describe('what is rejected before any work', () => {
   const refused: readonly [readonly string[], number, RegExp][] = [
     [['toolchain', 'install', 'tensorrt'], 2, /the full TensorRT comes from NVIDIA/],
     [['toolchain', 'install', 'cuda'], 2, /knows no toolchain "cuda"/],

@@ -123,7 +123,7 @@ describe('an output is never an input', () => {
     expect(await codeOf(['build', 'absent.onnx'])).not.toMatch(/TF_OUTPUT/);
   });
 
-  test('a name that is to be given is no input', async () => {
+  test('a name that is to be passed is not an input', async () => {
     writeFileSync('resnet50', 'ftrt');
     expect(await codeOf(['build', 'absent.onnx', '--name', 'resnet50', '-o', 'resnet50'])).not.toMatch(
       /TF_OUTPUT/,
@@ -131,7 +131,7 @@ describe('an output is never an input', () => {
   });
 
   /** An option that takes a file is in this list, or marked as one that writes: a new one has to decide. */
-  test('every option that takes a file says whether it writes', () => {
+  test('every option that takes a file states whether it writes', () => {
     const reading = new Set<string>();
     for (const { command } of verbs)
       for (const spec of Object.values(command.options))

@@ -48,7 +48,7 @@ describe('trtforge verify', () => {
   it.each([
     ['close', 0, 'pass'],
     ['far', 1, 'fail'],
-  ] as const)('exits as its verdict says: %s is %i', async (name, code, outcome) => {
+  ] as const)('exits by its verdict: %s is %i', async (name, code, outcome) => {
     const { exitCode, json } = await verify(paths[name], '--against', paths.reference, '--json');
     expect(exitCode).toBe(code);
     const answer = json();
@@ -56,13 +56,13 @@ describe('trtforge verify', () => {
     expect(verifyResultSchema.safeParse(answer).success).toBe(true);
   });
 
-  it('exits with 4 when nothing can be said', async () => {
+  it('exits with 4 when nothing can be decided', async () => {
     const { exitCode, out } = await verify(paths.constant, '--against', paths.constant);
     expect(exitCode).toBe(4);
     expect(out).toContain('would accept zeros');
   });
 
-  it('runs the command that it gives for repeating', async () => {
+  it('runs the command that it prints for repeating', async () => {
     const words = [
       '--against',
       paths.reference,
@@ -85,7 +85,7 @@ describe('trtforge verify', () => {
     ['an option of streams', ['--mode', 'functional'], /--mode/],
     ['samples that are not there', ['--inputs', 'q=@nothing.npy'], /nothing\.npy/],
     ['a nonsense tolerance', ['--atol', 'y:much'], /not a tolerance/],
-  ])('refuses %s with exit 2', async (_case, words, message) => {
+  ])('rejects %s with exit 2', async (_case, words, message) => {
     const against = words.length === 0 ? [] : ['--against', paths.reference];
     const { exitCode, err } = await verify(paths.close, ...against, ...words);
     expect(exitCode).toBe(2);

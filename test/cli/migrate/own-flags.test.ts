@@ -203,7 +203,7 @@ describe('flags without an equivalent are answered', () => {
     expect(json<{ error: { code: string } }>().error.code).toBe('TF_USAGE');
   });
 
-  test('a flag that nobody has gets the nearest one of this command', async () => {
+  test('an unknown flag gets the nearest one of this command', async () => {
     const { json } = await trtforge(['build', 'm.onnx', '--precison', 'fp16', '--json']);
     expect(json<{ error: { remedy: string } }>().error.remedy).toContain('--precision');
   });

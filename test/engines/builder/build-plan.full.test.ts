@@ -126,7 +126,7 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
     expect(error.message).toContain('sm_90');
   });
 
-  test('the library speaks: phases with progress, log lines with severity', async () => {
+  test('the library emits phases with progress, log lines with severity', async () => {
     const events: WorkEvent[] = [];
     await build(staticModel(folder), {}, {}, { emit: (event) => events.push(event) });
     const kinds = new Set(events.map(({ type }) => type));
@@ -167,7 +167,7 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
     ['an unknown flag', { flags: ['frobnicate'] }, 'no version of TensorRT has it'],
     ['a value the library passes over', { hardwareCompatibility: 'ampere-plus' }, 'hardware compatibility'],
     ['a platform it cannot build for', { runtimePlatform: 'windows-amd64' }, 'runtime platform'],
-  ])('%s is refused with the versions that have it or the library’s words', async (_, recipe, text) => {
+  ])('%s is rejected with the versions that have it or the library’s words', async (_, recipe, text) => {
     const error = await refusal(build(staticModel(folder), recipe));
     expect(error.code).toBe('TF_OPTION_UNSUPPORTED');
     expect(error.message).toContain(text);
@@ -187,7 +187,7 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
     ['ranks that differ', [{ x: range([1, 64], [2], [4, 64]) }], 'differ in rank'],
     ['values for no shape tensor', [{ x: range([1, 1], [2, 2], [4, 4], true) }], 'not a shape tensor'],
     ['a second profile without the input', [batch(1, 2, 4), {}], 'Profile 1: input x'],
-  ])('a profile with %s is refused before the build', async (_, profiles, text) => {
+  ])('a profile with %s is rejected before the build', async (_, profiles, text) => {
     const error = await refusal(build(dynamicModel(folder), { profiles }));
     expect(error.code).toBe('TF_PROFILE_INVALID');
     expect(error.message).toContain(text);
@@ -204,7 +204,7 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
     ['empty', ''],
     ['text', 'this is no model\n'],
     ['a Git LFS pointer', 'version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12\n'],
-  ])('a model file that is %s is refused', async (_, content) => {
+  ])('a model file that is %s is rejected', async (_, content) => {
     const path = join(folder, 'not-a-model.onnx');
     writeFileSync(path, content);
     expect((await refusal(build(path))).code).toBe('TF_MODEL_REJECTED');
@@ -228,7 +228,7 @@ describeWith('toolchain', 'buildPlan over tensorrt-rtx', (libraries) => {
     expect(error.message).toContain(nowhere);
   });
 
-  test('a timing cache is written whole, and one the library will not take is said to be rejected', async () => {
+  test('a timing cache is written whole, and one that the library rejects is reported', async () => {
     const timingCache = join(folder, 'timing.cache');
     const first = await build(staticModel(folder), {}, { timingCache });
     expect(first.timingCache).toBe('new');

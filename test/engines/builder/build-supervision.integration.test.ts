@@ -89,7 +89,7 @@ test.each<[Fake, string[]]>([
   // 8.6 says the index alone: the names are looked up in the model.
   ['8', ['node MatMul_0 (MatMul): No importer', 'node Relu_0 (Relu): No importer']],
   ['10', ['node first (Frobnicate): No importer', 'node second (Frobnicate): No importer']],
-])('generation %s: each refused node is named', async (fake, sentences) => {
+])('generation %s: each rejected node is named', async (fake, sentences) => {
   const error = await refusal(build(fake, { FAKE_MODEL: 'refused' }));
   expect(error.code).toBe('TF_MODEL_REJECTED');
   const lines = error.message.split('\n').slice(1);

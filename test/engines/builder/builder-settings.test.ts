@@ -41,7 +41,7 @@ describe('typing of the network', () => {
   test.each([
     ['8.6.1.6', {}, 'TensorRT 8.6.1.6 has no strongly typed networks; TensorRT 10.x, TensorRT 11.x'],
     ['11.1.0.106', weak, 'TensorRT 11.1.0.106 has no weakly typed networks; TensorRT 8.6 to 10.x have it.'],
-  ])('on %s %j is refused', (version, recipe, text) => {
+  ])('on %s %j is rejected', (version, recipe, text) => {
     const error = refusal(() => resolve(version, recipe));
     expect(error.code).toBe('TF_OPTION_UNSUPPORTED');
     expect(error.message).toContain(text);
@@ -86,7 +86,7 @@ describe('the same recipe in the numbers of each version', () => {
   });
 
   test.each(['8.6.1.6', '10.6.0.26', '11.1.0.106'])(
-    '%s times tactics as often as trtexec lets it, unless told otherwise',
+    '%s times tactics as often as trtexec allows, unless requested otherwise',
     (version) => {
       expect(calls(version, { ...defaultRecipe, stronglyTyped: version !== '8.6.1.6' })).toEqual([
         ['setAvgTimingIterations', 8],

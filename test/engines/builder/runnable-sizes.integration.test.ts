@@ -302,7 +302,7 @@ test('sizes of a model that is made of one whose sizes ran are not run again', a
 });
 
 describeWith('onnxruntime', 'a known answer', () => {
-  test('is none where an end of the profile does not run', async () => {
+  test('is absent where an end of the profile does not run', async () => {
     const sizes = { opt: [8, 5, 4], max: [8, 5, 4], values: false };
     const recorded = (min: number) =>
       recordAnswer({
@@ -457,7 +457,7 @@ describeWith('onnxruntime', 'an output that is declared by the name of an input 
     expect((await verified(models.tile, 8)).outcome).toBe('pass');
   });
 
-  test('is none where the graph computes the size from it: the name is a mistake of the exporter', async () => {
+  test('is absent where the graph computes the size from it: the name is a mistake of the exporter', async () => {
     const frames = await written('frames', ['T', 4], ['T', 4], (graph) => {
       graph.initializer('start', ints([0]));
       graph.initializer('end', ints([2 ** 31]));

@@ -157,7 +157,7 @@ describeWith('toolchain', 'a suggested profile builds as it is printed', () => {
     expect(profiles[0]?.attention_mask).toEqual(profiles[0]?.input_ids);
   });
 
-  test('an input without a shape is built as the library takes it, and that is said', async () => {
+  test('an input without a shape is built as the library takes it, and that is reported', async () => {
     const path = await modelFile((graph) => {
       graph.input('x', 'float32', [2, 4]);
       graph.input('scale', 'float32', null);

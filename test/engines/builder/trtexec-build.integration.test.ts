@@ -180,7 +180,7 @@ const newestLog = (): string => {
   return readdirSync(logs).sort((a, b) => time(b) - time(a))[0] ?? '';
 };
 
-describe('what trtexec leaves is not believed', () => {
+describe('what trtexec leaves is checked', () => {
   test.each([
     ['partial-plan', 'TF_BUILD_FAILED', /4096 bytes .* 100/],
     ['no-plan', 'TF_BUILD_FAILED', /wrote no plan/],
@@ -210,7 +210,7 @@ describe('what trtexec leaves is not believed', () => {
     [{ engineCapability: 'safety' }, /engine capability safety/],
     [{ flags: ['refit-individual'] }, /builder flag refit-individual/],
     [{ tilingOptimizationLevel: 'fast' }, /trtexec 10\.8 and newer/],
-  ] satisfies [Partial<Recipe>, RegExp][])('%j is refused before it runs', async (recipe, why) => {
+  ] satisfies [Partial<Recipe>, RegExp][])('%j is rejected before it runs', async (recipe, why) => {
     const error = await failure(build('10.6', recipe));
     expect(error.code).toBe('TF_OPTION_UNSUPPORTED');
     expect(error.message).toMatch(why);

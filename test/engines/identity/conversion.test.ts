@@ -36,7 +36,7 @@ describe('the recipe of a conversion', () => {
     expect(recipe).toMatchObject({ dataMax: 512, initMax: 100, maxReductionDepth: 4096, calibration: null });
   });
 
-  test('gives the options again that it was made from', () => {
+  test('returns the options that it was made from', () => {
     const options = {
       ioTypes: 'convert',
       keepNodes: [/^a\/b$/i, /c/],

@@ -79,7 +79,7 @@ describe('an identity', () => {
 });
 
 describe('a readable name', () => {
-  test('is that of the convention, with the start of the digest where no version is said', () => {
+  test('is that of the convention, with the start of the digest where no version is stated', () => {
     const document = identity({ model: `a1b2c3d4${'0'.repeat(56)}`, recipe: { precision: 'fp16' } });
     expect(formatEngineName(engineNameOf(document, 'arcface_r100', null))).toBe(
       'arcface_r100_a1b2c3d4_fp16_sm_89_1.7.1.116.engine',

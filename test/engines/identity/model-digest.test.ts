@@ -89,9 +89,9 @@ function write(content: Model, name = 'model.onnx'): string {
 /** Each call with a cache of its own unless one is given, so that nothing is remembered. */
 const read = (
   path: string,
-  cacheFolder = join(root, `cache-${caches++}`),
+  cache = join(root, `cache-${caches++}`),
   emit = ignoreEvents as (event: WorkEvent) => void,
-) => readModelContent(path, { cacheFolder, emit });
+) => readModelContent(path, { environment: { XDG_CACHE_HOME: cache }, emit });
 const digest = async (content: Model) => (await read(write(content))).digest;
 
 describe("a model's digest", () => {
@@ -264,7 +264,7 @@ describe('what is remembered of a model', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Math.ceil(statSync(path).ctimeMs) });
     await read(path, cache);
     vi.useRealTimers();
-    expect(() => readdirSync(join(cache, 'models-4'))).toThrow();
+    expect(() => readdirSync(join(cache, 'trtforge', 'models-4'))).toThrow();
   });
 
   test('damaged entries and a folder that is a file cost time, not correctness', async () => {
@@ -272,9 +272,9 @@ describe('what is remembered of a model', () => {
     const cache = join(root, `cache-${caches++}`);
     await settle();
     const before = await read(path, cache);
-    for (const shard of readdirSync(join(cache, 'models-4'))) {
-      for (const name of readdirSync(join(cache, 'models-4', shard))) {
-        const entry = join(cache, 'models-4', shard, name);
+    for (const shard of readdirSync(join(cache, 'trtforge', 'models-4'))) {
+      for (const name of readdirSync(join(cache, 'trtforge', 'models-4', shard))) {
+        const entry = join(cache, 'trtforge', 'models-4', shard, name);
         const text = readFileSync(entry, 'utf8');
         for (const damaged of [
           '',

@@ -16,7 +16,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const folder = () => mkdtempSync(join(root, 'case-'));
 
 describe('an engine and its passport', () => {
-  test('that agree are believed', () => {
+  test('that agree are used', () => {
     const path = writeSample(folder());
     expect(verifyEngine(path)).toEqual(samplePassport(samplePlan()));
   });

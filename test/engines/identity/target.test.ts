@@ -80,7 +80,7 @@ describe('a target', () => {
     }
   });
 
-  test('an architecture nobody knows is named by its number', () => {
+  test('an unknown architecture is named by its number', () => {
     expect(describeComputeCapability(990)).toBe('sm_990');
   });
 });
@@ -113,7 +113,7 @@ describe('a target made whole', () => {
     });
   });
 
-  test('an engine for another GPU may be looked for where there is none', () => {
+  test('an engine for another GPU may be looked for on a machine without a GPU', () => {
     expect(resolveTarget(parseTarget('tensorrt:sm_86'), trt, machine(null)).computeCapabilities).toEqual([
       86,
     ]);
@@ -122,7 +122,7 @@ describe('a target made whole', () => {
   test.each([
     ['tensorrt', null, /this machine shows none/],
     ['tensorrt:sm_86', 90, /sm_86 .* but the GPU it would be built on is sm_90/],
-  ])('%s with a GPU of %s is refused', (text, gpu, message) => {
+  ])('%s with a GPU of %s is rejected', (text, gpu, message) => {
     const error = refusal(() => resolveTarget(parseTarget(text), trt, machine(gpu)));
     expect(error.code).toBe('TF_TARGET_UNAVAILABLE');
     expect(error.message).toMatch(message);

@@ -97,7 +97,7 @@ describe('the sums of an engine', () => {
     );
   });
 
-  it('tell layers that stayed in FP32 among many that did not', () => {
+  it('report layers that stayed in FP32 among many that did not', () => {
     const half = Array.from({ length: 3 }, (_, index) => ({ name: `half${index}` }));
     expect(engine(...half, { name: 'norm', format: 'Float' }).findings).toMatchObject([
       {
@@ -108,7 +108,7 @@ describe('the sums of an engine', () => {
     expect(engine({ name: 'a', format: 'Float' }, { name: 'b', format: 'Float' }).findings).toEqual([]);
   });
 
-  it('of an engine without detail are names, and that is said', () => {
+  it('of an engine without detail are names, and that is reported', () => {
     expect(resultOf('{"Layers":["a"],"Bindings":[]}').findings).toMatchObject([
       { code: 'engine-names-only' },
     ]);
@@ -139,7 +139,7 @@ describe('two engines', () => {
     ]);
   });
 
-  it('tell changed precision, layout and tactic of the same nodes under other names', () => {
+  it('report changed precision, layout and tactic of the same nodes under other names', () => {
     const diff = diffEngines(
       engine({ name: 'conv + relu', nodes: ['conv', 'relu'], format: 'Float', tactic: 'a' }),
       engine({ name: 'relu fused into conv', nodes: ['relu', 'conv'], format: 'Half', tactic: 'b' }),
@@ -162,7 +162,7 @@ describe('two engines', () => {
     });
   });
 
-  it('tell nodes that were fused in another way, and layers that only one has', () => {
+  it('report nodes that were fused in another way, and layers that only one has', () => {
     const diff = diffEngines(
       engine({ name: 'ab', nodes: ['a', 'b'] }, { name: 'c', nodes: ['c'] }, { name: 'gone', nodes: ['g'] }),
       engine({ name: 'a', nodes: ['a'] }, { name: 'bc', nodes: ['b', 'c'] }, { name: '__myl_New' }),

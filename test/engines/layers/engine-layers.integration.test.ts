@@ -112,7 +112,7 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (fake 
     expect(() => layersOfFile(saved, other)).toThrow(/this one has/);
   });
 
-  it('of two engines are held against each other', async () => {
+  it('of two engines are compared', async () => {
     const single = await layersOf(saidOf('Row major linear FP32'));
     const half = await layersOf(saidOf('Row major linear FP16'), {}, 'half');
     expect(diffEngines(single, half)).toMatchObject({ matched: 1, same: 0 });

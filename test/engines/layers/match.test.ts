@@ -159,7 +159,7 @@ describe('what only makes a doubt is a warning', () => {
   });
 });
 
-describe('where nothing can be compared, that is said', () => {
+describe('where nothing can be compared, that is reported', () => {
   test.each([
     ['no passport', older(), 'model.engine has no passport.', /model\.engine has no passport\.$/],
     ['a passport without tensors', older(), passportWith({ inputs: [], outputs: [] }), /names no inputs and/],

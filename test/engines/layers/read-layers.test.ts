@@ -66,7 +66,7 @@ describe('layer information recorded on an H200', () => {
 });
 
 describe('other dialects', () => {
-  it('an engine built without detail has names alone, and what they tell', () => {
+  it('an engine built without detail has names alone, and what follows from them', () => {
     const read = readLayers('{"Layers": ["/a/Conv + /a/Relu", "PWN(/b/Add)"],\n"Bindings": ["x", "y"]}');
     expect(read).toMatchObject({
       detail: 'names',
@@ -165,7 +165,7 @@ describe('other dialects', () => {
     ['another object', '{"layers": []}'],
     ['a layer without a name', '{"Layers": [{"LayerType": "Constant"}]}'],
     ['a cut file', '{"Layers": ["a", "b"'],
-  ])('%s is refused by name', (_what, text) => {
+  ])('%s is rejected by name', (_what, text) => {
     expect(() => readLayers(text, 'x.json')).toThrow(
       expect.objectContaining({ code: 'TF_LAYERS_INVALID', message: expect.stringMatching(/^x\.json /) }),
     );
@@ -226,7 +226,7 @@ describe('formats', () => {
 describe('any bytes', () => {
   const real = readFileSync(fixture('8.6-resnet50-fp16')).subarray(0, 40_000);
 
-  it('are layers or a refusal', () => {
+  it('are layers or rejected', () => {
     const source = Buffer.from(`${real.subarray(0, real.lastIndexOf('},{'))}}]}`);
     expect(readLayers(source.toString()).layers.length).toBeGreaterThan(20);
     fc.assert(
@@ -248,7 +248,7 @@ describe('any bytes', () => {
     );
   });
 
-  it('of any JSON are layers or a refusal', () => {
+  it('of any JSON are layers or rejected', () => {
     const key = fc.constantFrom(
       'Name',
       'Inputs',

@@ -86,7 +86,7 @@ describe('readPlanHeader', () => {
     ['TensorRT-RTX', rtxPlan(), 'tensorrt-rtx', '1.7.1.116'],
     ['TensorRT 10.6', trtPlan(), 'tensorrt', '10.6.0.26'],
     ['TensorRT 8.6', trtPlan([8, 6, 1, 6]), 'tensorrt', '8.6.1.6'],
-  ])('tells product and version: %s', (_name, plan, product, version) => {
+  ])('reports product and version: %s', (_name, plan, product, version) => {
     const path = file(plan);
     expect(readPlanHeader(path)).toMatchObject({
       product,
@@ -128,7 +128,7 @@ describe('readPlanHeader', () => {
     ['an unknown serialization version', Buffer.from(trtPlan()).fill(7, 4, 5)],
     ['a header without a plan', behindHeader(Buffer.alloc(0), ultralytics)],
     ['a header before something else', behindHeader(Buffer.from('ONNX and more bytes'), ultralytics)],
-  ])('refuses %s', (_name, bytes) => {
+  ])('rejects %s', (_name, bytes) => {
     expect(codeOf(() => readPlanHeader(file(bytes)))).toBe('TF_PLAN_INVALID');
   });
 
@@ -211,7 +211,7 @@ describe('inspectPlan', () => {
     expect(codes(() => null)).toEqual(['passport-missing']);
   });
 
-  it('believes a passport of another plan in nothing: what loads it does not follow from its flags', () => {
+  it('ignores a passport of another plan: what loads it does not follow from its flags', () => {
     const plan = trtPlan();
     const sha256 = createHash('sha256').update(plan).digest('hex');
     const identity = sampleIdentity();

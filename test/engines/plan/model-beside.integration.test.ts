@@ -19,7 +19,7 @@ let built: string;
 beforeAll(async () => {
   await writeDetector(at('first.onnx'));
   await writeDetector(at('retrained.onnx'), { outputs: { output0: ['batch', 7, 84] } });
-  built = (await readModelContent(at('first.onnx'), { cacheFolder: at('xdg'), emit: () => {} })).digest;
+  built = (await readModelContent(at('first.onnx'), { environment })).digest;
 });
 
 /** The engine in a folder of its own, with a model that lies there under a name. */

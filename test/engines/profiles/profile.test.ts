@@ -38,13 +38,13 @@ describe('the text of a profile', () => {
   });
 
   test.each(['x', 'x:', ':1/2/3', 'x:1/2', 'x:1/2/3/4', 'x:1x/2x/3x', 'x:-1/2/3', 'x:1.5/2/3', 'x:axb'])(
-    '"%s" is refused',
+    '"%s" is rejected',
     (text) => {
       expect(refusal(() => parseProfile(text)).code).toBe('TF_SHAPE_INVALID');
     },
   );
 
-  test('an input may be given once', () => {
+  test('an input may be passed once', () => {
     expect(refusal(() => parseProfile('x:1/2/3,x:1/2/3')).code).toBe('TF_PROFILE_INVALID');
   });
 
@@ -53,7 +53,7 @@ describe('the text of a profile', () => {
   });
 });
 
-describe('profiles held against a model', () => {
+describe('profiles compared with a model', () => {
   test('a model without open dimensions needs none, and keeps none that state what it is', () => {
     expect(resolve([fixed])).toEqual([]);
     expect(resolve([fixed], 'scale:1')).toEqual([]);
@@ -73,7 +73,7 @@ describe('profiles held against a model', () => {
     ]);
   });
 
-  test('values of a shape tensor are not held against its dimensions', () => {
+  test('values of a shape tensor are not checked against its dimensions', () => {
     expect(resolve([input('size', [2])], 'size=1x1/64x64/128x128')).toEqual([
       { size: { min: [1, 1], opt: [64, 64], max: [128, 128], values: true } },
     ]);
@@ -97,7 +97,7 @@ describe('profiles held against a model', () => {
       undefined,
     ],
     ['another fixed size', 'image:1x3x256x224', /fixed size 224 on axis 2/, undefined],
-  ])('%s is refused', (_what, text, message, remedy) => {
+  ])('%s is rejected', (_what, text, message, remedy) => {
     const error = refusal(() => resolve([image], text));
     expect(error.code).toBe('TF_PROFILE_INVALID');
     expect(error.message).toMatch(message);

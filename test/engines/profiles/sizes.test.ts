@@ -47,7 +47,7 @@ describe('sizes by name', () => {
     ['a name that no dimension has', [images], sizes(undefined, { heigth: 1 })],
     ['a batch without an open first axis', [input('x', [1, 3])], sizes('8')],
     ['a batch beside the name of that axis', [images], sizes('8', { batch: 8 })],
-  ])('%s is refused', (_what, inputs, requested) => {
+  ])('%s is rejected', (_what, inputs, requested) => {
     expect(refusal(() => sizedProfile(inputs, requested)).code).toBe('TF_PROFILE_INVALID');
   });
 

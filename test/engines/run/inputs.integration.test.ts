@@ -303,7 +303,7 @@ describe('what the user specifies comes first', () => {
       { shapes: new Map([['x', [2 ** 40, 2 ** 10]]]) },
       /x of shape \[1099511627776, 1024\] is too large to be drawn/,
     ],
-  ])('%s is refused', async (_case, wishes, message) => {
+  ])('%s is rejected', async (_case, wishes, message) => {
     const drawn = plan(two, wishes).then((inputs) => inputs.get('x')?.tensor(0, 0));
     await expect(drawn).rejects.toThrow(message);
   });
@@ -314,7 +314,7 @@ describe('what the user specifies comes first', () => {
     ['less than nothing', 'uint8', -1, 3, /uint8, cannot hold/],
     ['the powers of two beyond 64 bits', 'int64', 0, 2 ** 63, /int64, cannot hold/],
     ['no integer at all', 'int32', 0.2, 0.8, /int32, has no number in it/],
-  ])('a range for integers is held against their type: %s', async (_case, dtype, low, high, refusal) => {
+  ])('a range for integers is checked against their type: %s', async (_case, dtype, low, high, refusal) => {
     const drawn = plan(
       (graph) => {
         graph.input('x', dtype, ['n', 4]);
@@ -361,7 +361,7 @@ describe('what the user specifies comes first', () => {
   it.each([
     ['uint64', 'int64'],
     ['int64', 'uint64'],
-  ] as const)('%s becomes %s to the last bit, or is refused', (from, to) => {
+  ] as const)('%s becomes %s to the last bit, or is rejected', (from, to) => {
     const arrays = { int64: BigInt64Array, uint64: BigUint64Array };
     const given = (value: bigint) => tensorFrom(from, [2], arrays[from].of(1n, value));
     for (const value of [0n, 2n ** 53n + 1n, 2n ** 63n - 1n]) {

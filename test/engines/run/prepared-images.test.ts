@@ -100,7 +100,7 @@ describe('prepared images', () => {
     expect(threads()).toBe(before);
   });
 
-  test('that cannot be read are left out where somebody takes them', async () => {
+  test('that cannot be read are left out where a caller takes them', async () => {
     const damaged = join(folder, 'damaged.png');
     writeFileSync(damaged, 'no image');
     const [left, taken]: [number[], number[]] = [[], []];

@@ -211,7 +211,7 @@ describe('build or load', () => {
     expect(readFileSync((await obtain({})).engine)).toEqual(samplePlan(7));
   });
 
-  test('-o puts engine and passport where the user wants them, from a build and from a hit', async () => {
+  test('-o writes engine and passport where it names, from a build and from a hit', async () => {
     for (const name of ['one.engine', 'two.engine']) {
       const output = join(folder, 'out', name);
       const { engine, passportPath } = await obtain({ output });
@@ -326,7 +326,7 @@ describe('what the builder is given', () => {
     expect((await obtain({ precision: 'fp16' }, build)).source).toBe('built');
   });
 
-  test('nothing when a builder gives less than it said, something else, or another version', async () => {
+  test('nothing when a builder returns less than it stated, something else, or another version', async () => {
     const broken: readonly [string, string, Buffer, number][] = [
       ['TF_BUILD_FAILED', 'left 4096 bytes', samplePlan(), 5000],
       ['TF_BUILD_FAILED', 'left 100 bytes', samplePlan(0, 100), 100],

@@ -107,15 +107,18 @@ describe('TensorRT builds on the GPU that was chosen', () => {
     ['of two', twoGpus, 2, undefined, /^Building with TensorRT .* no GPU 2 here: 0 is NVIDIA L4, 1 is/],
     ['of none', noGpus, 1, undefined, /^Building with TensorRT .* shows none: There is no driver\.$/],
     ['of none, not even the first', noGpus, 0, 'tensorrt:sm_90', /shows none/],
-  ])('one that is not there is refused before anything is read: %s', async (_, list, device, target, why) => {
-    vi.mocked(visibleGpus).mockReturnValue(list);
-    const missing = join(folder, 'nowhere.onnx');
-    await expect(build({ device, target, model: missing })).rejects.toMatchObject({
-      code: 'TF_GPU_UNAVAILABLE',
-      message: expect.stringMatching(why),
-    });
-    expect([readFileSync(seen, 'utf8'), existsSync(output('none'))]).toEqual(['', false]);
-  });
+  ])(
+    'one that is not there is rejected before anything is read: %s',
+    async (_, list, device, target, why) => {
+      vi.mocked(visibleGpus).mockReturnValue(list);
+      const missing = join(folder, 'nowhere.onnx');
+      await expect(build({ device, target, model: missing })).rejects.toMatchObject({
+        code: 'TF_GPU_UNAVAILABLE',
+        message: expect.stringMatching(why),
+      });
+      expect([readFileSync(seen, 'utf8'), existsSync(output('none'))]).toEqual(['', false]);
+    },
+  );
 });
 
 describe('tensorrt-rtx builds without a GPU', () => {

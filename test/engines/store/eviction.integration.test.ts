@@ -43,7 +43,7 @@ describe('which engines go', () => {
     expect(plan.excessBytes).toBe(excessBytes);
   });
 
-  test('whatever there is: nothing held goes, nothing goes in vain, and what stays was used later', () => {
+  test('for any content: nothing in use goes, nothing goes in vain, and what stays was used later', () => {
     const engines = fc.array(
       fc.record({
         identity: fc.uuid(),

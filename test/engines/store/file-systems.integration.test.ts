@@ -136,7 +136,7 @@ const obtain = async (more: { store: string; layers?: string[] }, build = counti
 describe.each(['EPERM', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])(
   'a file system whose links end with %s',
   (links) => {
-    test('keeps engines and gives them back, without readable names', async () => {
+    test('keeps engines and returns them, without readable names', async () => {
       refusals.links = links;
       const store = open();
       const { identity, readablePath, planPath } = await keep(store);

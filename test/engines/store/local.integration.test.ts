@@ -54,7 +54,7 @@ describe('the place of the store', () => {
 });
 
 describe('a store', () => {
-  test('gives back what it was given, by identity and under a readable name', async () => {
+  test('returns what was stored, by identity and under a readable name', async () => {
     const store = newStore();
     const kept = await keep(store);
     const answer = await store.get(kept.identity);
@@ -107,7 +107,7 @@ describe('a store', () => {
     },
   );
 
-  test('an engine found sound is not read again while it does not change', async () => {
+  test('a verified engine is not read again while it does not change', async () => {
     const store = newStore();
     const kept = await keep(store);
     await new Promise((resolve) => setTimeout(resolve, 80));

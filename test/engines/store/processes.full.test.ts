@@ -47,7 +47,7 @@ describe('processes that ask for the same engine', () => {
 });
 
 describe('a builder that is killed', () => {
-  test('in the middle of its build leaves nothing that is believed, and one of those who wait takes over', async () => {
+  test('in the middle of its build leaves nothing that a later run reuses, and one of those who wait takes over', async () => {
     const scene = new Scene(root);
     const doomed = await scene.startHanging();
     const waiting = await Promise.all(Array.from({ length: 6 }, () => scene.startWaiting({ buildMs: 300 })));
@@ -63,7 +63,7 @@ describe('a builder that is killed', () => {
   test.each([
     ['before the plan is in place', 0],
     ['between plan and passport', 1],
-  ])('%s leaves nothing that is believed', async (_when, dieAtRename) => {
+  ])('%s leaves nothing that a later run reuses', async (_when, dieAtRename) => {
     const scene = new Scene(root);
     expect(await scene.run({ dieAtRename })).toEqual({ signal: 'SIGKILL' });
     const store = new LocalStore(scene.store, join(scene.folder, 'memo'));

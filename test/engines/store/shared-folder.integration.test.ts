@@ -171,7 +171,7 @@ describe('links further in', () => {
     expect(existsSync(join(folder, 'nothing'))).toBe(false);
   });
 
-  test('a download that somebody left is not written through a link', () => {
+  test('a download that was left is not written through a link', () => {
     const folder = place();
     const theirs = join(folder, 'theirs');
     writeFileSync(theirs, 'theirs');

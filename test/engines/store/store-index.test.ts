@@ -67,7 +67,7 @@ test('of engines that come, go or are changed in place, only their folder is rea
   expect(read.map((identity) => identity.slice(0, 4)).sort()).toEqual(['aa01', 'aa02', 'cc01']);
 });
 
-test('a folder that changed a moment ago is not believed to stay', async () => {
+test('a folder that changed a moment ago is not taken as final', async () => {
   add(id('aa01'));
   // However late this machine comes to it.
   const { ctimeMs } = statSync(join(folder, 'by-identity', 'aa'));

@@ -104,7 +104,7 @@ describe('names of engines elsewhere', () => {
     ['arcface_r100-fp16-unknown.plan', /saw no GPU/],
     ['model.engine', /no scheme that is known/],
     ['a-fp16-sm86.plan', /no TensorRT version/],
-  ])('what is strange about %s is said', (name, why) => {
+  ])('what is strange about %s is reported', (name, why) => {
     expect(readNameHints(name).oddities.join(' ')).toMatch(why);
   });
 });

@@ -65,7 +65,7 @@ describe('keys', () => {
     ['a trusted key is not there', { trustKeys: [join(root, 'nothing.pub')] }, 'TF_FILE_NOT_FOUND'],
     ['the model is given as a key', { trustKeys: [model] }, 'TF_KEY_INVALID'],
     ['a public key is to sign', { signKey: ours.publicKey }, 'TF_KEY_INVALID'],
-  ])('%s: refused before any work', async (_what, wishes, code) => {
+  ])('%s: rejected before any work', async (_what, wishes, code) => {
     const { build, count } = countingBuilder();
     await expect(obtain(place(), wishes, build)).rejects.toMatchObject({ code });
     expect(count()).toBe(0);
@@ -189,7 +189,7 @@ sys.stdin.readline()
 `;
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
-describe('what was found sound before', () => {
+describe('what was verified before', () => {
   test.skipIf(!hasPython)(
     'does not vouch for a plan that is written through a mapping where signatures are required',
     async () => {

@@ -117,7 +117,7 @@ it.each([
   expect(codeOf(() => readWav(path))).toBe('TF_AUDIO_INVALID');
 });
 
-it('silence, and channels that differ, are sound', () => {
+it('silence, and channels that differ, are valid', () => {
   const silent = ramp.map(() => 0);
   expect(readWav(wav('silent.wav', 16_000, [silent, silent])).samples).toHaveLength(400);
   expect(readWav(wav('half.wav', 16_000, [ramp, silent])).samples[2]).toBe(50 / 2 ** 15);
@@ -198,7 +198,7 @@ it('a window of an odd size is centred as torch centres it, half a sample early'
   expect(errorsOf(odd!.values, even!.values).at(-1)).toBeLessThan(1);
 });
 
-it('features of sound shorter than a hop have one frame, which does not count', () => {
+it('features of audio shorter than a hop have one frame, which does not count', () => {
   expect(logMel(new Float32Array(100), nemoFrontEnd)).toMatchObject({ frames: 1, valid: 0 });
   expect(logMel(new Float32Array(0), nemoFrontEnd).values.every(Number.isFinite)).toBe(true);
 });

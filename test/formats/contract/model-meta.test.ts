@@ -15,7 +15,7 @@ const path = await writeBundle(folder);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the meta file of a bundle', () => {
-  test('says what decides about engines', () => {
+  test('states what decides about engines', () => {
     const meta = readMeta(path);
     expect(meta).toMatchObject({
       modelName: 'parakeet-shaped-tiny',
@@ -82,19 +82,19 @@ describe('the meta file of a bundle', () => {
     ['mel bins that are no number', '{"features":{"n_mels":"128"}}', /"features.n_mels"/],
     ['chunks of nothing', '{"streaming":{"chunk_size":[0,48],"shift_size":24}}', /"streaming.chunk_size"/],
     ['chunks without a shift', '{"streaming":{"chunk_size":48}}', /"streaming.shift_size"/],
-  ])('refuses %s, naming the field', (_, text, message) => {
+  ])('rejects %s, naming the field', (_, text, message) => {
     const error = refusal(() => parseMeta(text, 'out/model_meta.json'));
     expect(error.code).toBe('TF_BUNDLE_META_INVALID');
     expect(error.message).toMatch(message);
     expect(error.message).toContain('out/model_meta.json');
   });
 
-  test('that is not there is said to be missing', () => {
+  test('that is not there is reported as missing', () => {
     expect(refusal(() => readMeta(join(folder, 'no.json'))).code).toBe('TF_FILE_NOT_FOUND');
     expect(refusal(() => readMeta(folder)).code).toBe('TF_FILE_UNREADABLE');
   });
 
-  test('damaged in any way is read or refused', () => {
+  test('damaged in any way is read or rejected', () => {
     const streaming = { chunk_size: [41, 48], shift_size: [17, 24], pre_encode_cache_size: 9 };
     const whole = JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), streaming });
     for (const bytes of mutations(Buffer.from(whole), 300, 5)) {

@@ -405,7 +405,7 @@ describe('a contradiction is reported at its node', () => {
     });
   });
 
-  it('where a declaration says otherwise', () => {
+  it('where a declaration states otherwise', () => {
     const { violations } = typesOf((g) => {
       g.node('Relu', { inputs: ['h'], outputs: ['y'] });
       g.output('y', 'float32', null);
@@ -484,7 +484,7 @@ describe('operator signatures', () => {
     expect(operatorSignature('', 'NoSuchOperator', 17)).toBeUndefined();
   });
 
-  it('say from when on a type is taken', () => {
+  it('state from which version on a type is taken', () => {
     const bf16 = (type: string, from: number) =>
       firstOpset('', type, from, ({ inputs }) => inputs[0]?.allowed.has('bfloat16') === true);
     expect([bf16('Conv', 13), bf16('MatMul', 17), bf16('NonMaxSuppression', 11)]).toEqual([

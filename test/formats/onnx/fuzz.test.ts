@@ -78,7 +78,7 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
 );
 
 describe('any mutation of a real model', () => {
-  it('is inspected or refused with one of our errors, and no byte is read again and again', async () => {
+  it('is inspected or rejected with one of our errors, and no byte is read again and again', async () => {
     let mostRead = 0;
     const outcomes = { read: 0, refused: 0 };
     await fc.assert(

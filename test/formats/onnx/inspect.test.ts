@@ -62,7 +62,7 @@ function importing(domains: readonly string[], change: (graph: GraphBuilder) => 
   return model;
 }
 
-describe('what inspect tells', () => {
+describe('what inspect reports', () => {
   it('counts nodes, ops, weights and functions of the graph and its bodies, wherever the weights are', async () => {
     for (const externalData of ['auto', 'always'] as const) {
       const { path, facts } = await inspected(everywhereModel(), externalData);
@@ -143,7 +143,7 @@ describe('what inspect tells', () => {
     ]);
   });
 
-  it('does not take initializers for inputs, and says that they are listed as such', async () => {
+  it('does not take initializers for inputs, and reports that they are listed as such', async () => {
     const { facts } = await inspected(
       simple((graph) => {
         graph.input('w', 'float32', [4]);
@@ -235,7 +235,7 @@ describe('external data', () => {
     expect(facts.findings[0]!.severity).toBe('error');
   });
 
-  it('tells once of a file that many tensors miss', async () => {
+  it('reports a file that many tensors miss once', async () => {
     const weights: GeneratedValues = {
       dtype: 'float32',
       shape: [1024],

@@ -22,7 +22,7 @@ test.each([
   ],
   [['n', '?'], null],
   [['n', 'n'], null],
-] as const)('an exporter’s name for several axes is none: %j', (shape, cleared) => {
+] as const)('a name that an exporter gives several axes is not the name of one: %j', (shape, cleared) => {
   const { proto } = model(shape);
   expect(clearPlaceholders(proto)).toBe(cleared !== null);
   const { inputs, outputs } = interfaceOf(proto);

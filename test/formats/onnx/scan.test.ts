@@ -77,7 +77,7 @@ describe('files that are no model', () => {
 });
 
 describe('broken models', () => {
-  it('cut short at any byte are refused, and the message says where', async () => {
+  it('cut short at any byte are rejected, and the message states where', async () => {
     const whole = join(folder, 'whole.onnx');
     await writeModel(everywhereModel(), whole);
     const bytes = readFileSync(whole);
@@ -116,7 +116,7 @@ describe('broken models', () => {
     ['float_data as varint', [0x08, 8, 0x3a, 4, 0x2a, 2, 0x20, 1], /cannot have wire type 0/],
     ['graphs in graphs in graphs', nested(60), /nest deeper than 100/],
     ['a bad message that holds no tensor', [0x08, 8, 0x3a, 4, 0x5a, 2, 0x0a, 9], /onnx\.ValueInfoProto/],
-  ])('with %s are refused', (_name, bytes, message) => {
+  ])('with %s are rejected', (_name, bytes, message) => {
     const error = errorOf(() => modelOf(bytesSource('bad.onnx', Uint8Array.from(bytes))));
     expect(['TF_ONNX_CORRUPT', 'TF_ONNX_TRUNCATED']).toContain(error.code);
     expect(error.message).toMatch(message);
@@ -126,7 +126,7 @@ describe('broken models', () => {
     expect([...visitTensors(modelOf(bytesSource('deep.onnx', nested(32))).proto)]).toEqual([]);
   });
 
-  it('with more than the limit of other bytes are refused instead of loaded', () => {
+  it('with more than the limit of other bytes are rejected instead of loaded', () => {
     const proto = create(ModelProtoSchema, { irVersion: 8n, docString: 'x'.repeat(5000), graph: {} });
     const source = bytesSource('big.onnx', toBinary(ModelProtoSchema, proto));
     expect(errorOf(() => scanModel(source, { skeletonLimit: 1000 })).code).toBe('TF_ONNX_TOO_LARGE');

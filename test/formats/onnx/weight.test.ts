@@ -167,7 +167,7 @@ describe('a tensor that contradicts itself', () => {
     ['too few numbers', 'int64', [3], { int64Data: [1n] }],
     ['too many numbers', 'int64', [1], { int64Data: [1n, 2n] }],
     ['too few strings', 'string', [2], { stringData: [Uint8Array.of()] }],
-  ] as const)('is refused by name: %s', (_name, dtype, dims, fields) => {
+  ] as const)('is rejected by name: %s', (_name, dtype, dims, fields) => {
     for (const inlineBytes of [0, 1024]) {
       expect(codeOf(() => bytesOf(weightOf(dtype, dims, fields as Fields, inlineBytes)))).toBe(
         'TF_ONNX_TENSOR_INVALID',
@@ -175,7 +175,7 @@ describe('a tensor that contradicts itself', () => {
     }
   });
 
-  it('is refused when its type is none', () => {
+  it('is rejected when its type is unknown', () => {
     const tensor = create(TensorProtoSchema, {
       name: 't',
       dims: [1n],

@@ -71,7 +71,7 @@ describe('writeModel', () => {
     expect(readFileSync(second).equals(readFileSync(first))).toBe(true);
   });
 
-  it('refuses to write over its own input, model or weights', async () => {
+  it('rejects to write over its own input, model or weights', async () => {
     const path = join(folder, 'input.onnx');
     await writeModel(everywhereModel(), path, { externalData: 'always' });
     const before = readFileSync(path);
@@ -123,7 +123,7 @@ describe('writeModel', () => {
     model.close();
   });
 
-  it('refuses one file beyond 2 GiB before it writes a byte', async () => {
+  it('rejects one file beyond 2 GiB before it writes a byte', async () => {
     const place = join(folder, 'too-large');
     const model = oneWeight({ dtype: 'float32', shape: [1 << 20, 600], chunks: () => [] });
     await expect(writeModel(model, join(place, 'm.onnx'), { externalData: 'never' })).rejects.toMatchObject({
@@ -151,14 +151,14 @@ describe('writeModel', () => {
     },
   );
 
-  it('refuses a stream that is shorter than it said', async () => {
+  it('rejects a stream that is shorter than stated', async () => {
     const place = join(folder, 'short');
     const model = oneWeight({ dtype: 'float32', shape: [1024], chunks: () => [new Uint8Array(8)] });
     await expect(writeModel(model, join(place, 'm.onnx'))).rejects.toMatchObject({ code: 'TF_INTERNAL' });
     expect(leftIn(place)).toEqual([]);
   });
 
-  it('tells how far it is and can be cancelled, leaving nothing', async () => {
+  it('reports how far it is and can be cancelled, leaving nothing', async () => {
     const place = join(folder, 'cancelled');
     const chunk = new Uint8Array(4 << 20);
     const model = oneWeight({

@@ -72,7 +72,7 @@ describe('a conversion that gives no node its type', () => {
       ).rejects.toMatchObject({ code: 'TF_NOT_QUANTIZABLE' });
   });
 
-  it('is none of a model that has the type already, and one for the other type', async () => {
+  it('a model that has the type already has none, and one for the other type', async () => {
     const { output } = await converted(await written(graphOf(product)));
     expect((await strict(output, freshPath(), {})).nodes).toMatchObject({ converted: 0 });
     await expect(strict(output, freshPath(), { precision: 'bf16' })).rejects.toMatchObject({

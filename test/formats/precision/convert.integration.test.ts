@@ -107,7 +107,7 @@ describe('the account', () => {
     expect(result.inputs).toEqual([{ name: 'x', before: 'float32', after: 'float32' }]);
   });
 
-  it('says what I/O became', async () => {
+  it('reports what I/O became', async () => {
     const { result } = await converted(await written(layers(1)), {
       ioTypes: 'convert',
       precision: 'bf16',
@@ -122,7 +122,7 @@ describe('the account', () => {
   });
 });
 
-describe('an original that is not well typed is refused, with nothing written', () => {
+describe('an original that is not well typed is rejected, with nothing written', () => {
   const half = { dtype: 'float16', shape: [64], bytes: new Uint8Array(128) } as const;
   const cases: readonly [what: string, (g: GraphBuilder) => void][] = [
     ['two types for one operator', (g) => g.node('Add', { inputs: ['h0', 'half'], outputs: ['z'] })],
@@ -176,7 +176,7 @@ describe.each(['fp16', 'bf16'] as const)('converted to %s is well typed', (preci
     return model;
   };
 
-  it('what nobody reads and the model declares', async () => {
+  it('what is declared and not read', async () => {
     const g = layers(1);
     g.node('Sigmoid', { inputs: ['h0'], outputs: ['dead'] });
     g.value('dead', 'float32', ['n', 64]);
@@ -297,7 +297,7 @@ describe.each(['fp16', 'bf16'] as const)('converted to %s is well typed', (preci
     expect(keptBy('/constructor')).toBe('unknown-operator');
   });
 
-  it("somebody's own LayerNormalization at an opset before ONNX had one", async () => {
+  it("a user's own LayerNormalization at an opset before ONNX had one", async () => {
     const g = layers(1);
     g.initializer('half', { dtype: 'float16', shape: [64], bytes: new Uint8Array(128) });
     g.node('LayerNormalization', { name: 'norm', inputs: ['half', 'h0'], outputs: ['y'] });

@@ -1,12 +1,16 @@
 import { InferenceSession } from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
+import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import { conversionOptionsOf, conversionRecipe } from '../../../src/engines/identity/conversion.js';
 import { GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { inferDtypes } from '../../../src/formats/onnx/dtype-inference.js';
 import { openModel } from '../../../src/formats/onnx/model.js';
 import { parsePluginTypes, pluginTypesText } from '../../../src/formats/precision/plugin-types.js';
+import { writeNpz } from '../../../src/formats/tensor/npz.js';
+import type { Advice } from '../../../src/products/study/advise/result.js';
 import { refusal } from '../../support/refusal.js';
-import { converted, noise, written } from './judge.js';
+import { trtforge } from '../../support/trtforge.js';
+import { converted, freshPath, noise, written } from './judge.js';
 
 const declared = (...texts: readonly string[]) => new Map(texts.map(parsePluginTypes));
 
@@ -27,7 +31,7 @@ describe('a declaration', () => {
     'Nms:[fp32]',
     'Nms:[fp33]:[fp32]',
     'Nms:[]:[fp32]',
-  ])('"%s" is refused', (text) => {
+  ])('"%s" is rejected', (text) => {
     expect(refusal(() => parsePluginTypes(text)).code).toBe('TF_USAGE');
   });
 
@@ -41,11 +45,11 @@ describe('a declaration', () => {
 });
 
 /** A product, an operator that ONNX Runtime has and ONNX does not, and another product: nothing declares what is between. */
-async function normalised(pluginTypes: readonly string[], precision: 'fp16' | 'bf16' = 'fp16') {
+function behindPlugin(hasThird = false): Promise<string> {
   const g = new GraphBuilder('g');
-  g.input('x', 'float32', [1, 4, 8]);
-  for (const name of ['first', 'second']) g.initializer(name, noise([8, 8], 0.4));
-  for (const name of ['gamma', 'beta']) g.initializer(name, noise([8], 0.4));
+  g.input('x', 'float32', [1, 4, 32]);
+  for (const name of ['first', 'second']) g.initializer(name, noise([32, 32], 0.4));
+  for (const name of ['gamma', 'beta']) g.initializer(name, noise([32], 0.4));
   g.node('MatMul', { name: 'product', inputs: ['x', 'first'], outputs: ['p'] });
   g.node('SkipLayerNormalization', {
     name: 'plugin',
@@ -55,8 +59,13 @@ async function normalised(pluginTypes: readonly string[], precision: 'fp16' | 'b
   });
   g.node('Relu', { name: 'relu', inputs: ['n'], outputs: ['r'] });
   g.node('MatMul', { name: 'after', inputs: ['r', 'second'], outputs: ['y'] });
-  g.output('y', 'float32', null);
-  const { result } = await converted(await written(g, { opsets: { 'com.microsoft': 1 } }), {
+  if (hasThird) g.node('MatMul', { name: 'last', inputs: ['y', 'first'], outputs: ['z'] });
+  g.output(hasThird ? 'z' : 'y', 'float32', null);
+  return written(g, { opsets: { 'com.microsoft': 1 } });
+}
+
+async function normalised(pluginTypes: readonly string[], precision: 'fp16' | 'bf16' = 'fp16') {
+  const { result } = await converted(await behindPlugin(), {
     precision,
     pluginTypes: declared(...pluginTypes),
   });
@@ -75,6 +84,42 @@ async function normalised(pluginTypes: readonly string[], precision: 'fp16' | 'b
 }
 
 const OPERATOR = 'com.microsoft::SkipLayerNormalization';
+
+const samples = freshPath('.npz');
+writeNpz(samples, new Map([['x', noise([8, 4, 32], 1)]]));
+const observing = {
+  calibration: calibrationOf({ data: [samples] }),
+  pluginTypes: declared(`${OPERATOR}:fp32`),
+};
+
+describe('behind a plug-in whose types are declared', () => {
+  it('values are calibrated', async () => {
+    const { result } = await converted(await behindPlugin(true), { precision: 'int8', ...observing });
+    const quantized = result.quantization?.nodes.filter((each) => each.quantized).map(({ node }) => node);
+    expect(quantized).toEqual(['product', 'after']);
+  });
+
+  it('values beyond --data-max keep what computes them FP32', async () => {
+    const beyond = { precision: 'fp16', dataMax: 1e-3, ...observing } as const;
+    const { result } = await converted(await behindPlugin(), beyond);
+    expect(result.kept).toContainEqual(expect.objectContaining({ node: 'relu', rule: 'data-range' }));
+  });
+
+  it('nodes are advised on', async () => {
+    const model = await behindPlugin(true);
+    const words = [
+      '--calibration',
+      samples,
+      '--plugin-types',
+      `${OPERATOR}:fp32`,
+      '-o',
+      freshPath('/advice'),
+    ];
+    const { exitCode, json } = await trtforge(['convert', 'advise', model, ...words, '--json']);
+    expect(exitCode).toBe(0);
+    expect(json<Advice>().units.map(({ name }) => name)).toContain('after');
+  });
+});
 
 describe('what is around a plug-in', () => {
   it('stays FP32 where nothing declares its types', async () => {

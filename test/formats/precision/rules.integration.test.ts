@@ -44,7 +44,7 @@ it('rules have names of their own, a title and a reason in a sentence', () => {
   }
 });
 
-describe('what the user says comes first', () => {
+describe('what the user passes comes first', () => {
   it('by name', async () => {
     expect(await keptIn((g) => product(g), { keepNodes: [/^prod/u] })).toEqual({ product: 'keep-node' });
   });
@@ -53,7 +53,7 @@ describe('what the user says comes first', () => {
     expect(await keptIn((g) => product(g), { keepOps: new Set(['MatMul']) })).toEqual({ product: 'keep-op' });
   });
 
-  it('before a default that says the same', async () => {
+  it('before a default of the same value', async () => {
     const exponent = (g: GraphBuilder) => g.node('Exp', { name: 'exp', inputs: ['x'], outputs: ['y'] });
     expect(await keptIn(exponent)).toEqual({ exp: 'op-default' });
     expect(await keptIn(exponent, { keepNodes: [/exp/u] })).toEqual({ exp: 'keep-node' });
@@ -86,7 +86,7 @@ describe('weights', () => {
     expect((await keptIn(withWeight(values))).product).toBe(rule);
   });
 
-  it('are held against --init-max', async () => {
+  it('are checked against --init-max', async () => {
     expect(await keptIn(withWeight(filled(3)), { initMax: 2 })).toEqual({ product: 'weight-range' });
     expect(await keptIn(withWeight(filled(3)), { initMax: 2, precision: 'bf16' })).toEqual({
       product: 'weight-range',
@@ -310,7 +310,7 @@ describe('types that an operator does not have', () => {
     expect(await keptIn(up, { precision: 'bf16' })).toEqual({ up: 'not-built' });
   });
 
-  it('plug-ins, and what reads values of a type they do not say', async () => {
+  it('plug-ins, and what reads values of a type that they do not state', async () => {
     const plugin = (g: GraphBuilder) => {
       g.node('Mystery', { name: 'plugin', domain: 'acme', inputs: ['x'], outputs: ['p'] });
       g.node('Relu', { name: 'relu', inputs: ['p'], outputs: ['r'] });

@@ -135,7 +135,7 @@ describe('files read piece by piece', () => {
     file.close();
   });
 
-  it.each(['float32.npy', 'float32-fortran.npy'])('read or refuse every damaged copy of %s', (name) => {
+  it.each(['float32.npy', 'float32-fortran.npy'])('read or reject every damaged copy of %s', (name) => {
     for (const damaged of mutations(fixtureBytes(name), 400)) {
       try {
         const reader = npyReader(bytesSource(name, damaged), loadedSlot(), { voidDtype: 'bfloat16' });
@@ -150,7 +150,7 @@ describe('files read piece by piece', () => {
     ['stored.npz', openArchive],
     ['deflated.npz', openArchive],
     ['plain.safetensors', openSafetensors],
-  ] as const)('read or refuse every damaged copy of %s', (name, open) => {
+  ] as const)('read or reject every damaged copy of %s', (name, open) => {
     const path = join(folder, name);
     for (const damaged of mutations(new Uint8Array(readFileSync(fixture(name))), 200)) {
       writeFileSync(path, damaged);

@@ -118,7 +118,7 @@ describe('float16', () => {
     }
   });
 
-  it('refuses places of another length', () => {
+  it('rejects places of another length', () => {
     expect(() => float32ToFloat16(new Float32Array(3), new Uint16Array(4))).toThrow(RangeError);
   });
 });

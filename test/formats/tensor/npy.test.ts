@@ -26,7 +26,7 @@ describe('reading what numpy wrote', () => {
   });
 
   it.each(['bfloat16', 'float8_e4m3fn'] as const)(
-    '%s, once it is said what the void elements are',
+    '%s, once the type of void elements is stated',
     (voidDtype) => {
       const tensor = readNpy(fixture(`${voidDtype}.npy`), { voidDtype });
       expect(tensor).toMatchObject({ dtype: voidDtype, shape: [2, 3, 4] });
@@ -69,7 +69,7 @@ describe('reading what numpy wrote', () => {
   });
 });
 
-describe('what is not numbers is refused by name', () => {
+describe('what is not numbers is rejected by name', () => {
   it.each([
     ['text.npy', /text/],
     ['bytes.npy', /text/],
@@ -82,7 +82,7 @@ describe('what is not numbers is refused by name', () => {
     );
   });
 
-  it('refuses to read two-byte elements as float8', () => {
+  it('rejects to read two-byte elements as float8', () => {
     expect(() => readNpy(fixture('bfloat16.npy'), { voidDtype: 'float8_e5m2' })).toThrow(
       /2 bytes and cannot be float8_e5m2/,
     );
@@ -90,7 +90,7 @@ describe('what is not numbers is refused by name', () => {
 });
 
 describe('writing', () => {
-  it('gives back what was written, 64-byte aligned', () => {
+  it('returns what was written, 64-byte aligned', () => {
     const path = join(folder, 'written.npy');
     const tensor = tensorFrom('float32', [2, 3, 4], Float32Array.from(ramp));
     writeNpy(path, tensor);
@@ -115,7 +115,7 @@ describe('writing', () => {
     expect(readNpy(path, { voidDtype: 'bfloat16' })).toEqual(tensor);
   });
 
-  it('refuses packed types, which numpy cannot hold', () => {
+  it('rejects packed types, which numpy cannot hold', () => {
     const packed = { dtype: 'int4', shape: [3], bytes: new Uint8Array(2) } as const;
     expect(() => writeNpy(join(folder, 'int4.npy'), packed)).toThrow(TrtforgeError);
   });
@@ -123,7 +123,7 @@ describe('writing', () => {
 
 describe('damaged files', () => {
   it.each(['float32.npy', 'float32-fortran.npy', 'version-3.npy', 'objects.npy', 'bfloat16.npy'])(
-    '%s: every mutation is read or refused with our error',
+    '%s: every mutation is read or rejected with our error',
     (file) => {
       let refused = 0;
       for (const bytes of mutations(fixtureBytes(file), 3000)) {
@@ -139,7 +139,7 @@ describe('damaged files', () => {
     },
   );
 
-  it('a shape far larger than the file is refused before memory is asked for', () => {
+  it('a shape far larger than the file is rejected before memory is asked for', () => {
     const bytes = Buffer.from(fixtureBytes('float32.npy'));
     bytes.write('(9999999, 99999999)', bytes.indexOf('(2, 3, 4)'));
     expect(() => parseNpy('huge.npy', bytes)).toThrow(

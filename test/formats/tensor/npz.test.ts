@@ -30,14 +30,14 @@ describe.each(['stored.npz', 'deflated.npz'])('reading %s', (file) => {
     expect(tensors.get('a/b:0')).toMatchObject({ shape: [], dtype: 'float32' });
   });
 
-  it('tells type and shape, and which names there are when one is not', () => {
+  it('reports type and shape, and the names that exist for one that does not', () => {
     const opened = openNpz(fixture(file));
     expect(opened.describe('half')).toEqual({ dtype: 'float16', shape: [2, 3, 4] });
     expect(() => opened.read('inputs')).toThrow(/no tensor inputs; it has input, ids/);
     opened.close();
   });
 
-  it('every mutation is read or refused with our error', () => {
+  it('every mutation is read or rejected with our error', () => {
     let refused = 0;
     for (const bytes of mutations(fixtureBytes(file), 4000)) {
       try {
@@ -89,7 +89,7 @@ describe('writing', () => {
     ['empty', tensorFrom('float16', [0, 2], new Uint16Array())],
   ]);
 
-  it.each([false, true])('gives back what was written (compressed: %s)', (compress) => {
+  it.each([false, true])('returns what was written (compressed: %s)', (compress) => {
     const path = join(folder, `written-${compress}.npz`);
     writeNpz(path, tensors, { compress });
     expect(readNpz(path)).toEqual(tensors);
@@ -108,7 +108,7 @@ describe('writing', () => {
   });
 });
 
-it('a member that claims to unpack a thousandfold is refused before memory is asked for', () => {
+it('a member that claims to unpack a thousandfold is rejected before memory is asked for', () => {
   const bytes = Buffer.from(fixtureBytes('deflated.npz'));
   const directory = bytes.indexOf(Buffer.from([0x50, 0x4b, 1, 2]));
   bytes.writeUInt32LE(0x7fffffff, directory + 24);
@@ -118,7 +118,7 @@ it('a member that claims to unpack a thousandfold is refused before memory is as
 });
 
 it.each(['stored', 'deflate'] as const)(
-  'a %s member with more behind its tensor is refused before they are read',
+  'a %s member with more behind its tensor is rejected before they are read',
   (method) => {
     const small = tensorFrom('float32', [4, 4], new Float32Array(16));
     // Bytes that do not shrink, so that what is read shows what is unpacked.
@@ -165,7 +165,7 @@ describe('a tensor read piece by piece', () => {
     ['stored', columns],
     ['deflate', columns],
   ] as const)(
-    'is what it is as a whole, and refused wherever the archive is damaged: %s %#',
+    'is what it is as a whole, and rejected wherever the archive is damaged: %s %#',
     (method, member) => {
       const archive = zipBytes({ 'x.npy': member }, method);
       const { bytes } = npzOver(bytesSource('archive.npz', archive)).read('x');

@@ -81,7 +81,7 @@ describe('base64 within a file', () => {
     expect(Buffer.compare(target, bytes.subarray(5))).toBe(0);
   });
 
-  it.each(['!', 'é', '='])('that holds %s is refused where the bytes run out', (character) => {
+  it.each(['!', 'é', '='])('that holds %s is rejected where the bytes run out', (character) => {
     const bytes = new Uint8Array(9_000);
     const { file } = recorded(bytes);
     file.close();
@@ -108,7 +108,7 @@ describe("Polygraphy's JSON", () => {
     expect(first?.scalar?.values).toEqual([2.5]);
   });
 
-  it.each(['legacy-latin1.json', 'legacy-npz.json'])('says the same in the dialect of %s', (name) => {
+  it.each(['legacy-latin1.json', 'legacy-npz.json'])('states the same in the format of %s', (name) => {
     expect(opened(fixture(name))).toEqual(newest);
   });
 
@@ -160,7 +160,7 @@ describe("Polygraphy's JSON", () => {
     ['brackets without end', '['.repeat(100_000), /JSON/],
     ['a string without end', '[{"x', /Unterminated string/],
     ['two values', '[] []', /after JSON/],
-  ])('refuses %s by name', (_case, text, reason) => {
+  ])('rejects %s by name', (_case, text, reason) => {
     const path = join(folder, 'refused.json');
     writeFileSync(path, text);
     expect(() => opened(path)).toThrow(reason);
@@ -168,7 +168,7 @@ describe("Polygraphy's JSON", () => {
   });
 
   it.each(['results.json', 'legacy-latin1.json', 'legacy-npz.json', 'inputs.json'])(
-    'reads or refuses every damaged copy of %s',
+    'reads or rejects every damaged copy of %s',
     (name) => {
       const original = new Uint8Array(readFileSync(fixture(name)));
       const path = join(folder, `damaged-${name}`);

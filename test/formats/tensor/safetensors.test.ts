@@ -30,7 +30,7 @@ describe('safetensors', () => {
   });
 
   it.each(['plain.safetensors', 'low-precision.safetensors'])(
-    'every mutation of %s is read or refused with our error',
+    'every mutation of %s is read or rejected with our error',
     (name) => {
       let refused = 0;
       for (const bytes of mutations(fixtureBytes(name), 4000)) {

@@ -150,7 +150,7 @@ describe('a bundle', () => {
       });
   });
 
-  test('tells the builder which model a converted one was made from', async () => {
+  test('passes the builder the model that a converted one was made from', async () => {
     const builder = recordingBuilder();
     const given: string[] = [];
     const build: PlanBuilder = (request, ...rest) => {
@@ -256,7 +256,7 @@ describe('a bundle', () => {
     expect(statuses(report)).toEqual({ encoder: 'built', predictor: 'built', joint: 'built' });
   });
 
-  test('is built in part, and the report keeps what an earlier one said of the rest', async () => {
+  test('is built in part, and the report keeps what an earlier one has of the rest', async () => {
     const builder = recordingBuilder();
     const whole = await run(builder);
     const part = await run(builder, { only: ['joint'], forceRebuild: true });
@@ -433,7 +433,7 @@ describe('a bundle that cannot be built', () => {
     return result;
   };
 
-  test('for want of a component says which, and where it was looked for', async () => {
+  test('for want of a component names it, and where it was looked for', async () => {
     rmSync(join(folder, 'predictor.onnx'));
     const { failure, exitCode, report } = await failed(run(recordingBuilder()));
     expect([failure?.code, exitCode, report]).toEqual(['TF_BUNDLE_COMPONENT_MISSING', 2, null]);
@@ -442,19 +442,19 @@ describe('a bundle that cannot be built', () => {
     );
   });
 
-  test('by a GPU that is not there says so, and builds nothing', async () => {
+  test('by a GPU that is not there reports it, and builds nothing', async () => {
     const builder = recordingBuilder();
     const { failure, exitCode, device } = await failed(run(builder, { device: 99 }));
     expect([failure?.code, exitCode, device]).toEqual(['TF_GPU_UNAVAILABLE', 3, 99]);
     expect(builder.models).toEqual([]);
   });
 
-  test('by what is no GPU at all is refused before it begins', async () => {
+  test('by what is no GPU at all is rejected before it begins', async () => {
     await expect(run(recordingBuilder(), { device: -1 })).rejects.toMatchObject({ code: 'TF_USAGE' });
     expect(existsSync(join(outdir, 'build_report.json'))).toBe(false);
   });
 
-  test('because the meta file contradicts the models says every mismatch, and builds nothing', async () => {
+  test('because the meta file contradicts the models reports every mismatch, and builds nothing', async () => {
     changeMeta(meta, { features: { n_mels: 80 }, joint_vocab_size: 99 });
     const builder = recordingBuilder();
     const { failure, mismatches, phases } = await failed(run(builder));
@@ -492,7 +492,7 @@ describe('a bundle that cannot be built', () => {
     ]);
   });
 
-  test('because the disk fills up midway keeps earlier engines and says what was done', async () => {
+  test('because the disk fills up midway keeps earlier engines and reports what was done', async () => {
     await run(recordingBuilder());
     const before = readFileSync(join(outdir, 'predictor.engine'));
     const full = recordingBuilder((model) =>
@@ -527,7 +527,7 @@ describe('a bundle that cannot be built', () => {
     expect(existsSync(join(outdir, 'joint.engine'))).toBe(false);
   });
 
-  test('only afterwards, by the check, says that its engines are there and which step failed, and keeps them', async () => {
+  test('only afterwards, by the check, reports that its engines are there and which step failed, and keeps them', async () => {
     // An operator that TensorRT may have as a plug-in and ONNX Runtime does not know.
     changeModel(join(folder, 'predictor.onnx'), (model) => {
       model.opsetImport.push(create(OperatorSetIdProtoSchema, { domain: 'acme', version: 1n }));
@@ -587,7 +587,7 @@ describe('a bundle that cannot be built', () => {
   });
 });
 
-test('the report of a bundle speaks of the GPU that was chosen', () => {
+test('the report of a bundle names the GPU that was chosen', () => {
   expect(environmentOf(onDevice(twoGpus, 1), undefined)).toMatchObject({
     gpu: 'NVIDIA H200',
     compute_capability: '9.0',

@@ -119,7 +119,7 @@ describeWith('toolchain', 'a bundle forged for tensorrt-rtx', () => {
   });
 
   if (found('onnxruntime') === undefined) return;
-  test('ran its typed models in place of the engines, and says so', () => {
+  test('ran its typed models in place of the engines, and states it', () => {
     for (const { smoke, logs, component } of report.components) {
       expect(smoke).toMatchObject({ ran: 'typed model', backend: expect.stringContaining('ONNX Runtime') });
       expect(smoke?.instead).toMatch(/GPU|sm_89/);
@@ -145,7 +145,7 @@ describeWith('toolchain', 'a bundle forged for tensorrt-rtx', () => {
     expect(again.checks).toMatchObject([{ outcome: 'pass', samples: 1 }]);
   });
 
-  test('of which only a part was asked for is not decoded, and that is said', async () => {
+  test('of which only a part was asked for is not decoded, and that is reported', async () => {
     const part = await forgeBundle({ ...request, only: ['joint'], check: { seed: 0, samples: 1 } });
     expect(part.checks).toEqual([]);
     expect(part.not_checked).toEqual([

@@ -70,7 +70,7 @@ describe('a bundle', () => {
     expect(checkBundle(meta(), bundle())).toEqual({ mismatches: [], warnings: [] });
   });
 
-  test('whose meta file is all null is taken at its word, and that is said', () => {
+  test('whose meta file is all null is taken as it is, and that is reported', () => {
     const { mismatches, warnings } = checkBundle(parseMeta('{}', 'model_meta.json'), bundle());
     expect(mismatches).toEqual([]);
     expect(warnings).toEqual([
@@ -104,7 +104,7 @@ describe('a bundle', () => {
       },
     );
 
-    test('takes it from them where nothing else states it, and that is said', () => {
+    test('takes it from them where nothing else states it, and that is reported', () => {
       const first = found(['<blk>', ...words(8192)], { blank_id: null });
       expect(first).toMatchObject({ blank: 0, mismatches: [] });
       expect(first.warnings).toEqual([expect.stringContaining('"<blk>"')]);
@@ -117,7 +117,7 @@ describe('a bundle', () => {
   test.each([
     ['[B, L, H]', 'predictor', 'h'],
     ['[L, B, H]', undefined, undefined],
-  ])('whose states are said to be %s', (layout, component, tensor) => {
+  ])('whose states are declared to be %s', (layout, component, tensor) => {
     const layouts = { ...fields.tensor_layout_contract, predictor_input: `h: ${layout}` };
     const { mismatches } = checkBundle(meta({ tensor_layout_contract: layouts }), bundle());
     expect(mismatches.map((each) => [each.component, each.tensor])).toEqual(
@@ -241,14 +241,17 @@ describe('a bundle', () => {
       /axis 2 of "audio_signal" is 80; the meta file states 128 mel bins/,
     ],
   ];
-  test.each(wrong)('that contradicts its meta file in %s is told so', (_, metaFile, components, message) => {
-    const findings = checkBundle(metaFile, components);
-    const error = refusal(() => rejectMismatches(metaFile, findings));
-    expect(error.code).toBe('TF_BUNDLE_MISMATCH');
-    expect(error.message).toMatch(message);
-  });
+  test.each(wrong)(
+    'that contradicts its meta file in %s is an error that states it',
+    (_, metaFile, components, message) => {
+      const findings = checkBundle(metaFile, components);
+      const error = refusal(() => rejectMismatches(metaFile, findings));
+      expect(error.code).toBe('TF_BUNDLE_MISMATCH');
+      expect(error.message).toMatch(message);
+    },
+  );
 
-  test('with several mismatches is told all of them at once', () => {
+  test('with several mismatches lists all of them at once', () => {
     const metaFile = meta({ features: { n_mels: 80 }, joint_vocab_size: 1030 });
     const error = refusal(() => rejectMismatches(metaFile, checkBundle(metaFile, bundle())));
     expect(error.message).toMatch(
@@ -256,7 +259,7 @@ describe('a bundle', () => {
     );
   });
 
-  test('is not refused for names in free text that no tensor has', () => {
+  test('is not rejected for names in free text that no tensor has', () => {
     const { mismatches, warnings } = checkBundle(
       meta({ tensor_layout_contract: { encoder_output: 'outputs: [B, D, T]' } }),
       bundle(),

@@ -74,7 +74,7 @@ describe('samples count for the components whose inputs they have', () => {
     ]);
   });
 
-  it('each component has a cache of its own, which stands in for samples where there are none', async () => {
+  it('each component has a cache of its own, which stands in for missing samples', async () => {
     const cache = join(folder, 'ranges.json');
     const own = (name: string) => join(folder, `ranges.${name}.json`);
     const caches = (data: readonly string[]) => {

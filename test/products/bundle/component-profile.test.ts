@@ -41,7 +41,7 @@ const ranges = (one: Component, sources: ProfileSources = {}, meta = nothing) =>
   );
 
 describe('the profile of a component', () => {
-  test('has the usual ranges where nothing is said', () => {
+  test('has the usual ranges where none are passed', () => {
     expect(ranges(encoder)).toEqual({ audio_signal: '1x128x16/1x128x64/1x128x256', length: '1/1/1' });
     expect(ranges(predictor)).toEqual({
       y: '1x1/1x1/1x8',
@@ -127,7 +127,7 @@ components:
   test.each([
     ['symbols: { tiem: 1/2/3 }', 'bundle', 'tiem'],
     ['components: { encoder: { symbols: { B: 1, tim: 1/2/3 } } }', 'encoder', 'tim'],
-  ])('a symbol that no dimension has is refused: %s', (text, what, symbol) => {
+  ])('a symbol that no dimension has is rejected: %s', (text, what, symbol) => {
     const error = refusal(() => checkSymbols([encoder], parseProfilesFile(text, 'p.yaml')));
     expect(error.code).toBe('TF_PROFILE_INVALID');
     expect(error.message).toBe(`No dimension of the ${what} is called "${symbol}".`);
@@ -159,13 +159,13 @@ components:
       { file: parseProfilesFile('components: { encoder: { symbols: { T: 100/64/256 } } }', 'p.yaml') },
       /time range of the encoder is 100\/64\/256/,
     ],
-  ] as [string, Component, ProfileSources, RegExp][])('refuses %s', (_, one, sources, message) => {
+  ] as [string, Component, ProfileSources, RegExp][])('rejects %s', (_, one, sources, message) => {
     const error = refusal(() => ranges(one, sources));
     expect(error.code).toBe('TF_PROFILE_INVALID');
     expect(error.message).toMatch(message);
   });
 
-  test('refuses an input that the file knows and the model does not', () => {
+  test('rejects an input that the file knows and the model does not', () => {
     const file = parseProfilesFile('components: { encoder: { inputs: { audio: 1x128x16 } } }', 'p.yaml');
     const error = refusal(() => ranges(encoder, { file }));
     expect([error.code, error.message]).toEqual([
@@ -183,7 +183,7 @@ describe('a profiles file', () => {
     ['a range of words', 'symbols: { T: long }', /"T: long"/],
     ['a shape of words', 'components: { a: { inputs: { x: wide } } }', /"x: wide"/],
     ['a component with a path for a name', 'components: { "../a": {} }', /component/],
-  ])('with %s is refused', (_, text, message) => {
+  ])('with %s is rejected', (_, text, message) => {
     const error = refusal(() => parseProfilesFile(text, 'p.yaml'));
     expect(error.code).toBe('TF_BUNDLE_PROFILES_INVALID');
     expect(error.message).toMatch(message);
@@ -193,7 +193,7 @@ describe('a profiles file', () => {
     expect(parseProfilesFile('', 'p.yaml')).toMatchObject({ components: null, symbols: new Map() });
   });
 
-  test('of any text is read or refused', () => {
+  test('of any text is read or rejected', () => {
     const word = fc.constantFrom(
       'symbols',
       'components',

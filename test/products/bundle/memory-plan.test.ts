@@ -51,5 +51,5 @@ describe('building within a budget of memory', () => {
     expect(seen.bytes).toBe(0);
   });
 
-  test('knows how much there is', () => expect(availableMemory()).toBeGreaterThan(1 << 26));
+  test('reports how much there is', () => expect(availableMemory()).toBeGreaterThan(1 << 26));
 });

@@ -66,7 +66,7 @@ describe('staging', () => {
     },
   );
 
-  test('says it where the disk is full', () => {
+  test('reports a full disk', () => {
     const error = refusal(() =>
       stageComponent(component, join(folder, 'full'), [['copy', failing('ENOSPC')]]),
     );

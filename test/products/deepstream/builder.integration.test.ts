@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PlanBuilder } from '../../../src/engines/builder/build.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { TrtforgeError } from '../../../src/errors.js';
-import { ignoreEvents } from '../../../src/events.js';
+import { workOf } from '../../../src/events.js';
 import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import { EngineBuilder } from '../../../src/products/deepstream/builder.js';
 import { streamsInputs } from '../../../src/products/deepstream/input.js';
@@ -26,7 +26,7 @@ beforeAll(async () => {
 function builderFor(name: string, precision: 'as-is' | 'fp16' = 'as-is', fails = false) {
   const counting = countingBuilder();
   const build: PlanBuilder = async (request, files, context) => {
-    context.emit({ type: 'log', source: 'library', severity: 'warning', message: 'two\nlines' });
+    context.emit?.({ type: 'log', source: 'library', severity: 'warning', message: 'two\nlines' });
     if (fails) throw new TrtforgeError('TF_BUILD_FAILED', 'no kernel');
     return counting.build(request, files, context);
   };
@@ -44,16 +44,14 @@ function builderFor(name: string, precision: 'as-is' | 'fp16' = 'as-is', fails =
     inputs: streamsInputs(factsOfModel(model), {}),
     paths,
     firstMaxBatch: 8,
-    emit: ignoreEvents,
-    signal: new AbortController().signal,
-    environment: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') },
+    work: workOf({ environment: { ...process.env, XDG_CACHE_HOME: join(folder, 'cache') } }),
   });
   const logs = () => readdirSync(paths.engines).filter((file) => file.endsWith('.log'));
   return { builder, paths, logs, count: counting.count };
 }
 
 describe('engines built by the library', () => {
-  test('min = 1, opt = max, in the layout’s place, with a log that says whose it is', async () => {
+  test('min = 1, opt = max, in the layout’s place, with a log that names its source', async () => {
     const { builder, paths, logs } = builderFor('first');
     const engine = await builder.build(8);
     expect(engine).toMatchObject({
@@ -83,7 +81,7 @@ describe('engines built by the library', () => {
     expect(await builder.find(8)).toBeNull();
   });
 
-  test('one that the store has is not built, and no log tells of a build that was not', async () => {
+  test('one that the store has is not built, and no log has a build that did not happen', async () => {
     await builderFor('one').builder.build(32);
     const { builder, logs, count } = builderFor('other');
     await builder.build(32);

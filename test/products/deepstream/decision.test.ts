@@ -151,7 +151,7 @@ describe('every stop names its reason', () => {
     expect(nextStep(state({ engines: halved, limits: patient }))).toEqual({ do: 'build', maxBatch: 256 });
   });
 
-  test('memory that nobody knows stops nothing', () => {
+  test('unknown memory stops nothing', () => {
     const engines = [engine(64, peak(10_000, { contextBytes: 20 * GIB, gpuBytes: null }))];
     expect(nextStep(state({ engines }))).toEqual({ do: 'build', maxBatch: 128 });
   });
@@ -191,7 +191,7 @@ describe('whatever the GPU is like', () => {
     );
   });
 
-  test('PEAK is the floor: so many streams fit, one more does not', () => {
+  test('PEAK is the floor: that number of streams fits, one more does not', () => {
     fc.assert(
       fc.property(
         fc.double({ min: 0, max: 1e7, noNaN: true }),
@@ -238,7 +238,7 @@ describe('the answer', () => {
     expect(answerFor(30, engines)).toEqual({ fps: 30, peakGpuStreams: 300, maxBatch: 128, streams: 128 });
   });
 
-  test('is none without a measurement', () => {
+  test('is absent without a measurement', () => {
     expect(answerFor(30, [engine(64, null)])).toBeNull();
   });
 });

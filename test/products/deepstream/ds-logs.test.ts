@@ -49,7 +49,7 @@ describe('a log of deepstream-app', () => {
     ['ds_s0_run1.log', log(repeated([30]))],
     ['ds_s1_run1.log', '**PERF:  FPS 0 (Avg)\t\n'],
     ['ds_s1_run1.log', ''],
-  ])('%s without figures is none', (name, text) => {
+  ])('%s without figures is not a measurement', (name, text) => {
     expect(readPipelineLog(name, text)).toBeNull();
   });
 

@@ -62,7 +62,7 @@ describe('the image input', () => {
     expect(refusal(() => streamsInputs(image, { dims })).code).toBe('TF_PROFILE_INVALID');
   });
 
-  test('height, width and layout are told', () => {
+  test('height, width and layout are reported', () => {
     expect(streamsInputs(model(['x', ['N', 224, 192, 3]]), {})).toMatchObject({
       image: 'x',
       layout: 'NHWC',
@@ -84,7 +84,7 @@ describe('the image input', () => {
   });
 });
 
-describe('what cannot be sized is refused by name', () => {
+describe('what cannot be sized is rejected by name', () => {
   test.each<[string, Pick<ModelFacts, 'file' | 'inputs'>, StreamsInputOptions, string, RegExp]>([
     ['a fixed batch', model(['x', [1, 3, 8, 8]]), {}, 'TF_PROFILE_INVALID', /"x" .* batch at 1/],
     ['open height', model(['x', ['N', 3, 'h', 8]]), {}, 'TF_PROFILE_MISSING', /"x" .* height open/],

@@ -47,7 +47,7 @@ describe('a log of our own', () => {
     expect(scripts(path)).toEqual({ qps: '20', mean: '50', p99: '57.5' });
   });
 
-  test('is read back with everything it says', () => {
+  test('is read back with everything it contains', () => {
     expect(readStreamsLog(path)).toEqual({
       writtenBy: 'trtforge',
       isComplete: true,
@@ -67,7 +67,7 @@ describe('a log of our own', () => {
     });
   });
 
-  test('says in its first lines who wrote it, and has no line for what was not measured', () => {
+  test('states in its first lines what wrote it, and has no line for what was not measured', () => {
     const text = readFileSync(path, 'utf8');
     expect(text.split('\n')[0]).toMatch(/^&&&& RUNNING trtforge\.streams \[trtforge v\d/);
     expect(text).toMatch(/Written by: trtforge \d.*, not trtexec/);
@@ -127,7 +127,7 @@ describe('a log of trtexec', () => {
     expect(figuresOf(readStreamsLog(join(recordedLogs, '10.6-bench_r50_b64.log')), 32)).toBeNull();
   });
 
-  test('its mode and doubts are told', () => {
+  test('its mode and doubts are reported', () => {
     const seed = readStreamsLog(join(recordedLogs, '10.6-bench_seed_b1.log'));
     expect(seed).toMatchObject({
       transfers: false,
@@ -145,7 +145,7 @@ describe('a log of trtexec', () => {
   });
 });
 
-test('damaged logs are read or refused, never worse', () => {
+test('damaged logs are read or rejected, never worse', () => {
   const originals = [
     readFileSync(written('own.log', 8, 1000)),
     readFileSync(join(recordedLogs, '10.6-bench_seed_b1.log')).subarray(0, 30_000),

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { ignoreEvents } from '../../../src/events.js';
+import { workOf } from '../../../src/events.js';
 import { type StreamsEngine, seedMode } from '../../../src/products/deepstream/effects.js';
 import { readStreamsLog } from '../../../src/products/deepstream/log.js';
 import { streamsMeter } from '../../../src/products/deepstream/meter.js';
@@ -43,17 +43,13 @@ function meterOver(tool: BenchTool, change: (run: BenchRun) => BenchRun = (run) 
       ],
       notes: [],
     },
-    toolchain: undefined,
-    device: 1,
-    plugins: ['/p.so'],
+    loading: { toolchain: undefined, device: 1, plugins: ['/p.so'] },
     bench: async (request, context) => {
       asked.push({ request, context });
       const { result, run } = benchResult(8, 800, { ...seedMode, graph: true });
       return { ...result, runs: [change(run)], warnings: ['The GPU was warm.'] };
     },
-    emit: ignoreEvents,
-    signal: new AbortController().signal,
-    environment: {},
+    work: workOf({ environment: {} }),
   });
   return { meter, asked };
 }
@@ -121,7 +117,7 @@ describe('measuring with trtforge’s own bench', () => {
   });
 });
 
-test('trtexec is told where its log goes', async () => {
+test('trtexec gets the place of its log', async () => {
   const { meter, asked } = meterOver('trtexec');
   await meter.measure(engine, 8, '/logs/trtexec_b8.log');
   expect(asked[0]?.context.trtexecLog).toBe('/logs/trtexec_b8.log');

@@ -22,14 +22,14 @@ describe('names of paths that the scripts were made for', () => {
     'models/yolo26n/model/yolo26n.onnx',
     'models/rt-detr_v2/model/model.fp16.onnx',
     'models/a/b.onnx',
-  ])('%s: as the shell says', (path) => {
+  ])('%s: as the shell splits it', (path) => {
     const { modelName, modelFile, root, notes } = streamsNames(path, {}, '/srv');
     expect({ name: modelName, file: modelFile }).toEqual(theirs(path));
     expect({ root, notes }).toEqual({ root: '/srv', notes: [] });
   });
 });
 
-describe('names of other paths are corrected, and that is said', () => {
+describe('names of other paths are corrected, and that is reported', () => {
   test.each<[string, string, string, string]>([
     ['/data/models/yolo/model/yolo.onnx', 'yolo', 'yolo', '/data'],
     ['./models/yolo/model/yolo.onnx', 'yolo', 'yolo', '/home/me'],
@@ -54,7 +54,7 @@ describe('names of other paths are corrected, and that is said', () => {
     expect(notes).toHaveLength(1);
   });
 
-  test('what the user says counts, and needs no note', () => {
+  test('what the user passes counts, and needs no note', () => {
     const names = streamsNames('/x/net.onnx', { name: 'mine', root: 'out' }, '/srv');
     expect(names).toEqual({ modelName: 'mine', modelFile: 'net', root: '/srv/out', notes: [] });
   });

@@ -127,7 +127,7 @@ describe('from the logs that trtexec wrote', () => {
     expect(result.baseline?.writtenBy).toBe('trtexec');
   });
 
-  test('trtexec’s doubts about its own figures are told', () => {
+  test('trtexec’s doubts about its own figures are reported', () => {
     recordedSizing();
     expect(repair().warnings).toEqual(
       expect.arrayContaining([
@@ -218,7 +218,7 @@ describe('from the logs that trtexec wrote', () => {
     );
   });
 
-  test('without any log it says where it looked', () => {
+  test('without any log it reports where it looked', () => {
     const error = refusal(() => repair());
     expect(error.code).toBe('TF_FILE_NOT_FOUND');
     expect(error.message).toContain(join(folder, 'models/r50/benchmarks'));

@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CommandRunner } from '../../../src/base/process/command.js';
 import { TrtforgeError } from '../../../src/errors.js';
-import { ignoreEvents } from '../../../src/events.js';
+import { workOf } from '../../../src/events.js';
 import { type StreamsMode, seedMode } from '../../../src/products/deepstream/effects.js';
 import { recordPath } from '../../../src/products/deepstream/record.js';
 import { streamsFromLogs } from '../../../src/products/deepstream/repair.js';
@@ -69,8 +69,7 @@ function size(
     builder: gpu.builder,
     builderName: 'native',
     meter: gpu.meter(mode, gpuModel),
-    emit: ignoreEvents,
-    signal: new AbortController().signal,
+    work: workOf(),
     deepstreamLibraries: loaded,
     ...(now === undefined ? {} : { now }),
   });
@@ -248,7 +247,7 @@ Ready for: Steps 6-7 — read references/pipeline-run.md models/net/`);
   );
 
   test.each(['{"engine": ', '[1, 2]'])(
-    'a data file that holds "%s" is written anew, and that is told',
+    'a data file that has "%s" is written anew, and that is reported',
     async (text) => {
       const plan = planStreams(request());
       mkdirSync(dirname(plan.paths.data), { recursive: true });
@@ -266,7 +265,7 @@ Ready for: Steps 6-7 — read references/pipeline-run.md models/net/`);
     ['a batch of 0, which never doubles', { firstMaxBatch: 0 }, /"0" is not a valid batch/],
     ['half a batch', { firstMaxBatch: 1.5 }, /"1.5" is not a valid batch/],
     ['a limit below the first batch', { maxBatchLimit: 32 }, /64 is above the limit of 32/],
-  ])('%s is refused before anything is read', (_what, wrong, message) => {
+  ])('%s is rejected before anything is read', (_what, wrong, message) => {
     const limits = { ...request().limits, ...wrong };
     for (const attempt of [
       () => planStreams(request({ limits, model: 'not there' })),
@@ -409,7 +408,7 @@ describe('resuming', () => {
     expect(after.summary).toEqual(before.summary);
   });
 
-  test('--fresh believes nothing', async () => {
+  test('--fresh reuses nothing', async () => {
     const plan = planStreams(request());
     await size(plan, new PaperGpu(plan.paths, mid));
     const again = new PaperGpu(plan.paths, mid);
@@ -478,7 +477,7 @@ describe('resuming', () => {
 describe('the batches beside', () => {
   const jagged: Rates = (batch) => (batch === 50 ? 500 : 1280);
 
-  test('N − 8, N and N + 8 are measured apart from the fixed logs, and a notable loss is told', async () => {
+  test('N − 8, N and N + 8 are measured apart from the fixed logs, and a notable loss is reported', async () => {
     const plan = planStreams(request({ sensitivity: true }));
     const gpu = new PaperGpu(plan.paths, jagged);
     const { sensitivity, warnings } = await size(plan, gpu);
@@ -493,7 +492,7 @@ describe('the batches beside', () => {
     expect(existsSync(plan.paths.log(34))).toBe(false);
   });
 
-  test('that fail leave the sizing as it is, and it says so', async () => {
+  test('that fail leave the sizing as it is, which it states', async () => {
     const plan = planStreams(request({ sensitivity: true }));
     const gpu = new PaperGpu(plan.paths, jagged);
     gpu.failures.set('measure 50 on 64', new TrtforgeError('TF_GPU_MEMORY', 'no room'));

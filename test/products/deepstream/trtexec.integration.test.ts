@@ -99,7 +99,7 @@ function size(
 }
 
 describe('built and measured by trtexec', () => {
-  test('a fault of the build is an error, and nothing that a later call believes is left', async () => {
+  test('a fault of the build is an error, and nothing that a later call reuses is left', async () => {
     const { plan, result } = size('no-plan');
     await expect(result).rejects.toMatchObject({ code: 'TF_BUILD_FAILED' });
     expect(readdirSync(plan.paths.engines).filter((name) => name.includes('.engine'))).toEqual([]);

@@ -108,7 +108,7 @@ describe('an engines file', () => {
     expect(read).toBeLessThan(300);
   });
 
-  test('a plan document of another form is none', () => {
+  test('a document of another form is not a plan', () => {
     expect(fleetPlanSchema.safeParse({ schema: 'trtforge.fleet-plan/1', id: 'x' }).success).toBe(false);
   });
 });

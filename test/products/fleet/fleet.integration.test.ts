@@ -110,7 +110,7 @@ describeWith('toolchain', 'a fleet', () => {
     expect(existsSync(join(engines, record!.identity.slice(0, 2), record!.identity))).toBe(code === 0);
   });
 
-  test('that another policy refused is missing until this one has judged it', async () => {
+  test('that another policy rejected is missing until this one has judged it', async () => {
     const policy = at('changed.policy.yaml');
     writeFileSync(policy, policyOf('bytes', 1));
     const file = written('changed-policy', [`model: ${model}, batch: 1/2/4, gate: ${policy}`]);

@@ -137,7 +137,7 @@ describe('an Indexed Job', () => {
     expect(merged.volumes).toEqual(job.spec.template.spec.volumes);
   });
 
-  test('of a target with several capabilities runs where its user says', () => {
+  test('of a target with several capabilities runs where its user requests', () => {
     const nodeSelector = { pool: 'gpu', 'nvidia.com/gpu.compute.major': '12' };
     const several = { builds: 'tensorrt-rtx@1.7.1.116:sm_89,sm_120' };
     const selectorOf = (manifest: string) => kinds(manifest).Job.spec.template.spec.nodeSelector;

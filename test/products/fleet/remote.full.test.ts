@@ -31,7 +31,7 @@ function task(words: readonly string[], env: NodeJS.ProcessEnv) {
 
 describeWith('minio', 'a fleet whose store is a bucket', (binary) => {
   test.skipIf(found('toolchain') === undefined)(
-    'has one build of what two machines want at once, clocks apart, and of what one of them was killed at',
+    'has one build of what two machines need at once, clocks apart, and of what one of them was killed at',
     async () => {
       await using minio = await startMinio(binary);
       await minio.client.send(new CreateBucketCommand({ Bucket: 'fleet' }));

@@ -145,7 +145,7 @@ describe('a plan that was changed in the store counts for no verb', () => {
     expect(existsSync(join(store, 'fleet', 'records'))).toBe(false);
   });
 
-  test('states, which are no content: no task believes them', async () => {
+  test('states, which are not content: no task judges them', async () => {
     const { address, jobs } = await planned(engines('', { target: OTHER }));
     const claimed = () =>
       rewritten(address, (plan) => {

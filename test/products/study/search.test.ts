@@ -99,7 +99,7 @@ describe('the smallest set that passes', () => {
     expect(isMinimal).toBe(false);
   });
 
-  it('is found although one answer on the way was none', async () => {
+  it('is found although one response on the way was empty', async () => {
     for (let lost = 1; lost <= 12; lost++) {
       const answers = new Map<string, Outcome>();
       const oracle = async (changes: readonly number[]): Promise<Outcome> => {

@@ -216,7 +216,7 @@ test('the client decodes by the facts that the decoder of the bundle finds', asy
   expect(json<TritonExport>().warnings[0]).toContain('"blnk_id"');
 });
 
-test('a meta file that is none is rejected', async () => {
+test('a file that is not a meta file is rejected', async () => {
   const path = join(folder, 'list.json');
   writeFileSync(path, '[]');
   expect((await run(encoder, predictor, joint, '--bundle', path)).json().error?.code).toBe(

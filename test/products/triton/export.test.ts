@@ -521,7 +521,7 @@ describe('a repository that is there', () => {
     expect(readdirSync(models)).toEqual(['classifier']);
   });
 
-  test('keeps a configuration that somebody else wrote', async () => {
+  test('keeps a configuration that another program wrote', async () => {
     mkdirSync(join(models, 'classifier'), { recursive: true });
     writeFileSync(join(models, 'classifier', 'config.pbtxt'), 'name: "classifier"\n');
     const path = engine('m.engine');

@@ -46,7 +46,7 @@ describe('any mutation of a configuration', () => {
 });
 
 describe('any mutation of an answer over HTTP', () => {
-  it('is read, or the model is named that gave it', () => {
+  it('is read, or the model that states it is named', () => {
     const shape = [1, 3];
     const header = Buffer.from(JSON.stringify({ outputs: [{ name: 'y', datatype: 'FP32', shape }] }));
     const answer = Buffer.concat([header, Buffer.alloc(12, 1)]);

@@ -161,7 +161,7 @@ describe('a live server', () => {
     });
   });
 
-  it('fails with the words of a server that refuses', async () => {
+  it('fails with the words of a server that rejects', async () => {
     expect(await attempt({ of: (x) => x, refusal: 'unexpected shape' })).toMatchObject({
       exitCode: 1,
       answer: {
@@ -174,7 +174,7 @@ describe('a live server', () => {
     });
   });
 
-  it('is named where nobody answers', async () => {
+  it('is named where no server answers', async () => {
     expect(await attempt({ of: (x) => x }, 'http://127.0.0.1:1')).toMatchObject({
       exitCode: 3,
       answer: { error: { code: 'TF_TRITON_UNAVAILABLE' } },

@@ -87,7 +87,7 @@ describe('two engines measured in turns', () => {
     expect(differ).toHaveLength(shape[0] === 8 ? 0 : 1);
   });
 
-  it.each([0, 1, 2.5, Number.NaN])('are rejected with %s rounds, which give no interval', async (rounds) => {
+  it.each([0, 1, 2.5, Number.NaN])('are rejected with %s rounds, which have no interval', async (rounds) => {
     const side = defaultRequest(at('a.engine'));
     const comparison = benchCompare(
       { candidate: side, reference: side, rounds, failAbove: undefined },
@@ -112,7 +112,7 @@ describe('two engines measured in turns', () => {
     [{ samples: at('times.npz') }, /cannot honour --samples\./],
     [{ shapes: { kind: 'batches', batches: [1, 8] } }, /measures one batch/],
     [{ device: -1 }, /device is -1/],
-  ])('are refused with %o, of either side', async (wish, why) => {
+  ])('are rejected with %o, of either side', async (wish, why) => {
     const side = defaultRequest(at('a.engine'));
     const asking = { ...side, ...wish };
     for (const sides of [
@@ -144,7 +144,7 @@ describe('two engines measured in turns', () => {
       expect([shapes[0]?.shape, fill]).toEqual([[8, 100], candidate.inputs]);
   });
 
-  it('tell the time of each round, and that an engine differs from itself between rounds', async () => {
+  it('report the time of each round, and that an engine differs from itself between rounds', async () => {
     const times = { [at('a.engine')]: [2, 2.01, 1.99, 2], [at('b.engine')]: [2, 2.16, 2, 2.08] };
     const inferenceMs = (engine: string) => times[engine]?.shift() ?? Number.NaN;
     const [candidate, reference] = ['a', 'b'].map((name) => defaultRequest(at(`${name}.engine`)));
@@ -170,7 +170,7 @@ describe('two engines measured in turns', () => {
     { durationMs: Number.NaN },
     { warmUpMs: -1 },
     { idleMs: Number.POSITIVE_INFINITY },
-  ])('are refused in a mode that gives no sample: %o', async (wrong) => {
+  ])('are rejected in a mode that gives no sample: %o', async (wrong) => {
     const side = { ...defaultRequest(at('a.engine')), mode: { ...defaultMode, ...wrong } };
     const context = { emit: () => {}, signal: new AbortController().signal, environment: {} };
     const refused = { code: 'TF_USAGE', message: expect.stringContaining(Object.keys(wrong)[0] ?? '') };

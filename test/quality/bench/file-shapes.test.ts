@@ -58,7 +58,7 @@ describe('shapes of the files for inputs', () => {
     }
   });
 
-  it('are not believed of a file that is cut short', () => {
+  it('are rejected in a file that is cut short', () => {
     expect(refusal(() => shapesOf({ x: hollow([4, 4], 60) }))).toMatchObject({
       code: 'TF_TENSOR_FILE_INVALID',
       message: expect.stringMatching(/needs 64 bytes, 60 are there/),

@@ -41,7 +41,7 @@ it('times meet what the inspector states of a layer, layers of one name in order
   });
 });
 
-it('layers of another profile are told apart', () => {
+it('layers of another profile are kept apart', () => {
   const joined = joinLayers([time('conv [profile 1]', 10)], layers, 1);
   expect(joined?.layers).toMatchObject([{ index: 3, name: 'conv', tactic: 'other', share: 1 }]);
 });

@@ -101,7 +101,7 @@ describe('shapes to measure', () => {
     ]);
   });
 
-  it('give a shape tensor values in place of a shape', () => {
+  it('pass a shape tensor values in place of a shape', () => {
     const sizes = input(
       'sizes',
       [2],
@@ -141,7 +141,7 @@ describe('shapes to measure', () => {
       /no input "z"; the inputs are x/,
     ],
     ['another rank', [fixed], { kind: 'shapes', shapes: new Map([['x', [2]]]) }, /x is \[2\]/],
-  ] as const)('refuse %s', (_, inputs, wish, message) => {
+  ] as const)('reject %s', (_, inputs, wish, message) => {
     expect(refusal(() => shapeCases(inputs, wish)).message).toMatch(message);
   });
 

@@ -58,13 +58,13 @@ const rulesOf = (more: Partial<Evidence>) => judgeTrust({ ...good, ...more }).ma
 const all = (count: number, ms: number) => new Float64Array(count).fill(ms);
 const processes = (...pids: number[]) => pids.map((pid) => ({ pid, usedBytes: 1 << 20 }));
 
-describe('what speaks against a measurement', () => {
+describe('what makes a measurement unreliable', () => {
   it('is nothing where all is well, and nothing where NVML does not answer', () => {
     expect(judgeTrust(good)).toEqual([]);
     expect(judgeTrust({ ...good, before: null, during: [], after: null })).toEqual([]);
   });
 
-  it('of a host’s times speaks of the host, and of nothing that only a GPU has', () => {
+  it('of a host’s times is about the host, and about nothing that only a GPU has', () => {
     const short = times(300, (at) => (at > 10 && at % 10 === 0 ? 0.3 : 0.1));
     const doubts = judgeTrust({
       ...good,

@@ -276,7 +276,7 @@ describe('GPU and driver', () => {
   });
 
   const smi = '0, NVIDIA L4, GPU-abc, 8.9, 23034, 570.133.20\n';
-  it('nvidia-smi stands in where the CUDA driver does not answer, and that is said', async () => {
+  it('nvidia-smi is asked where the CUDA driver does not answer, and that is reported', async () => {
     const machine = fakeMachine({ 'nvidia-smi': smi });
     const view = await lookForGpus(machine, async () => {
       throw new TrtforgeError('TF_NATIVE_NOT_BUILT', 'The addon is not compiled.');
@@ -302,7 +302,7 @@ describe('GPU and driver', () => {
     },
   );
 
-  it('the loaded kernel driver is read from /proc where nothing else speaks', async () => {
+  it('the loaded kernel driver is read from /proc where nothing else answers', async () => {
     const machine = fakeMachine();
     mkdirSync(join(machine.root, 'proc/driver/nvidia'), { recursive: true });
     const text = 'NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\n';
@@ -315,7 +315,7 @@ describe('GPU and driver', () => {
 });
 
 describe('probes that fail', () => {
-  it('are named, and the others are heard', async () => {
+  it('are named, and the others count', async () => {
     const { findings } = await examine(
       probesOf(facts({ onnxRuntime: undefined, machine: undefined })),
       never,
@@ -431,7 +431,7 @@ describe('the remote store of the environment', () => {
     expect(await remoteOf('none')).toBeNull();
   });
 
-  it('is none where nothing names one', async () => {
+  it('is absent where nothing names one', async () => {
     expect(await lookAtRemote({ AWS_ENDPOINT_URL_S3: url }, never)).toBeNull();
   });
 });

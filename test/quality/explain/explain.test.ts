@@ -141,7 +141,7 @@ describe('an explanation', () => {
     expect(result.issues[0]?.cause).toContain('/enc/Cast_2.../enc/Sigmoid');
   });
 
-  test('counts what repeats and lists error lines nobody knows', () => {
+  test('counts what repeats and lists unknown error lines', () => {
     const skipped =
       '[11/20/2026-10:00:00] [E] Error Code: 9: Skipping tactic 0x00000a due to exception x\n'.repeat(50);
     const result = explainText(
@@ -210,7 +210,7 @@ describe('an explanation', () => {
       (text) => Buffer.from(`\ufeff${text}`, 'utf16le'),
       /text in UTF-16.*iconv -f utf-16/s,
     ],
-  ])('is not made of %s, and says how to get at it', async (_what, encode, message) => {
+  ])('is not made of %s, and states how to get it', async (_what, encode, message) => {
     const bytes = encode(readFileSync(join(folder, '10.6-planversion.log')));
     const { message: said, remedy } = refusal(() => explainText(bytes));
     expect(`${said} ${remedy}`).toMatch(message);
@@ -330,7 +330,7 @@ describe('an explanation', () => {
     '0:00:03.123456789 30000     0x12345670 ERROR                 own_element file.cpp:635:function:<name> it broke',
     'own backend: 2: [helpers.h::f::694] Error Code 2: Internal Error (it broke)',
     "thread 'main' panicked at src/main.rs:1:1: it broke",
-  ])('a line whose form is that of an error is one, whoever wrote it: %s', (line) => {
+  ])('a line whose form is that of an error is one, from any writer: %s', (line) => {
     expect(explainText(`before\n${line}\n`).unexplained.map((each) => each.line)).toEqual([2]);
   });
 

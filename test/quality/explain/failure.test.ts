@@ -104,7 +104,7 @@ describe('a child that died', () => {
     ['SIGSEGV', /was killed by SIGSEGV, a crash inside the library or the driver/],
     ['SIGABRT', /the library ending the process itself/],
     ['SIGKILL', /the kernel's out-of-memory killer/],
-  ] as const)('of %s: the signal and the last line are told', async (signal, cause) => {
+  ] as const)('of %s: the signal and the last line are reported', async (signal, cause) => {
     const error = await failure(deathOf('building m.onnx', ['Loaded engine size: 5 MiB'], null, signal));
     expect(issuesOf(error)).toMatchObject([
       {
@@ -117,7 +117,7 @@ describe('a child that died', () => {
     expect(error.code).toBe('TF_CHILD_DIED');
   });
 
-  it('of what its last lines tell: that cause is the remedy', async () => {
+  it('of the cause in its last lines: that cause has the remedy', async () => {
     const lines = [
       '[11/20/2026-10:00:00] [E] [TRT] createCaskKernelLibraryImpl: Assertion validateCaskKLibSize failed',
     ];

@@ -379,7 +379,7 @@ describe('success that hides a failure', () => {
     expect(result.issues).toMatchObject([{ id, severity }]);
   });
 
-  it('INT8 with a calibration cache, or of an engine that is there, is none', () => {
+  it('INT8 with a calibration cache, or of an engine that is there, hides no failure', () => {
     for (const flags of [' --int8 --calib=c.cache', ' --calib=c.cache --int8', ' --loadEngine=m.plan --int8'])
       expect(explained(banner(100600, flags)).issues.map(({ id }) => id)).toEqual(['process-died']);
   });

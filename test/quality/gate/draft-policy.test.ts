@@ -167,7 +167,7 @@ describe('a drafted policy', () => {
     expect(judge().outcome).toBe('pass');
   });
 
-  it('tells several results of one schema apart by name', () => {
+  it('names several results of one schema', () => {
     const { policy, gate: judge } = drafted({
       'a b.json': bench,
       'a-b.json': bench,

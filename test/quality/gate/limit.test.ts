@@ -50,7 +50,7 @@ describe('limits', () => {
     expect(result.findings[0]).toMatchObject({ rule: 'not-a-number', outcome: 'fail', value: 'NaN' });
   });
 
-  it('a number is said with the digits that one reads, and with all where they decide', () => {
+  it('a number is printed with the digits that one reads, and with all where they decide', () => {
     const said = (value: number) => gateOn(value, { fail: { above: 1e-3 } }).findings[0];
     expect(said(0.0043038129806518555)?.message).toMatch(/ is 0\.00430381, above 0\.001\.$/);
     expect(said(0.0043038129806518555)?.value).toBe(0.0043038129806518555);

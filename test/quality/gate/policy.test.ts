@@ -133,7 +133,7 @@ describe('a policy file', () => {
     ],
     ['a key given twice', `${check}checks: []\n`, /line 4.*unique/],
     ['no YAML', 'checks: [\n', /, line 3:/],
-  ])('is refused for %s', (_, lines, message) => {
+  ])('is rejected for %s', (_, lines, message) => {
     const error = fault(lines);
     expect(error.code).toBe('TF_GATE_POLICY_INVALID');
     expect(error.message).toMatch(message);
@@ -222,9 +222,12 @@ describe('paths', () => {
     ]);
   });
 
-  it.each(['', '.', 'a.', '.a', 'a[', 'a[]', 'a[x]', 'a[x=]', 'ab cd', 'a[1]b'])('"%s" is none', (path) => {
-    expect(isFieldPath(path)).toBe(false);
-  });
+  it.each(['', '.', 'a.', '.a', 'a[', 'a[]', 'a[x]', 'a[x=]', 'ab cd', 'a[1]b'])(
+    '"%s" is rejected',
+    (path) => {
+      expect(isFieldPath(path)).toBe(false);
+    },
+  );
 });
 
 describe('stars', () => {

@@ -75,7 +75,7 @@ describe('regression against a baseline', () => {
     expect(gate(withOther, { baseline: 'b.json' }).outcome).toBe(outcome);
   });
 
-  it('numbers of another GPU are not held against each other', () => {
+  it('numbers of different GPUs are not compared', () => {
     const result = gate(
       {
         'policy.yaml': policyOf({

@@ -43,7 +43,7 @@ describe('waivers', () => {
     ['2027-03-01', 'warn', 'expiring'],
     ['2027-02-15', 'warn', 'expiring'],
     ['2027-02-14', 'pass', 'used'],
-  ])('on %s the gate says %s: the waiver is %s', (day, outcome, state) => {
+  ])('on %s the gate decides %s: the waiver is %s', (day, outcome, state) => {
     const result = waived(2e-3, {}, { day });
     expect(result.outcome).toBe(outcome);
     expect(result.waivers).toMatchObject([{ state }]);

@@ -81,7 +81,7 @@ describe('a build', () => {
     expect(answerIn(built.engine)).toEqual(built.passport.knownAnswer);
   });
 
-  it('runs no reference where none is wanted, and says so', async () => {
+  it('runs no reference where none is requested, and states it', async () => {
     const built = await obtain({ knownAnswer: false });
     expect(events.filter(isOfAnswer)).toEqual([]);
     expect(built.unanswered).toEqual(expect.any(String));
@@ -89,7 +89,7 @@ describe('a build', () => {
 });
 
 describe('an engine that is found without an answer', () => {
-  it('is said to have none, and gets one where it is asked for, in its place and in a copy', async () => {
+  it('is reported to have none, and gets one where requested, in its place and in a copy', async () => {
     const built = await obtain({ knownAnswer: false });
     const hit = await obtain();
     expect(hit).toMatchObject({ source: 'local', unanswered: expect.stringContaining('--known-answer') });

@@ -151,16 +151,16 @@ export const detectorProfiles = [
 ];
 
 /** Weights of the 22 channels; every class has a bias of its own, so that some are rare. */
-function detectorWeights() {
+const detectorWeights = (() => {
   const stream = randomStream(3, 'detector');
   const weights = Float32Array.from({ length: FEATURES * CHANNELS * PLACES }, () => 0.4 * stream.normal());
   const biases = Float32Array.from({ length: CHANNELS }, (_, at) => (at < BOXES ? 0 : -2 - 1.5 * (at % 7)));
   return { weights, biases };
-}
+})();
 
 /** Four boxes' channels in pixels of 0 to 640 beside the scores of 18 classes, in one output [1, 22, 2100]. */
 export async function writeDetector(path: string): Promise<string> {
-  const { weights, biases } = detectorWeights();
+  const { weights, biases } = detectorWeights;
   const graph = new GraphBuilder('detector');
   const x = graph.input('features', 'float32', ['batch', FEATURES]);
   const constant = (name: string, shape: readonly number[], values: Float32Array) =>
@@ -184,7 +184,7 @@ export async function writeDetector(path: string): Promise<string> {
 
 /** What the detector gives to these features, off as FP16 is. */
 export function detections(features: Float32Array): Float32Array {
-  const { weights, biases } = detectorWeights();
+  const { weights, biases } = detectorWeights;
   const output = new Float32Array(CHANNELS * PLACES);
   for (let at = 0; at < output.length; at++) {
     let logit = biases[Math.floor(at / PLACES)]!;

@@ -22,8 +22,8 @@ import {
   writeAnswer,
 } from '../../../src/quality/known-answer/answer.js';
 import { openCheckedSession } from '../../../src/quality/known-answer/at-load.js';
-import { checkLoaded } from '../../../src/quality/known-answer/check-loaded.js';
-import { recallCheck, rememberCheck } from '../../../src/quality/known-answer/checked.js';
+import { observeLoaded } from '../../../src/quality/known-answer/observe-loaded.js';
+import { recallCheck, rememberCheck } from '../../../src/quality/known-answer/past-checks.js';
 import { proofOfPlan, resultOf } from '../../../src/quality/known-answer/proof.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { samplePassport, samplePlan, sampleToolchain, writeSample } from '../../support/sample-engine.js';
@@ -63,7 +63,7 @@ async function checked(fault: EngineFault | null) {
   const engine = await loadEngine(planPath, { addon: layerEngine(fault), toolchain: sampleToolchain });
   try {
     const proof = proofOfPlan(engine.plan, false);
-    return resultOf(proof, await checkLoaded(engine, proof));
+    return resultOf(proof, await observeLoaded(engine, proof));
   } finally {
     await engine.close();
   }
@@ -164,7 +164,7 @@ describe('an engine that proves itself', () => {
     const addon = layerEngine(null);
     const engine = await loadEngine(planPath, { addon, toolchain: sampleToolchain });
     const proof = proofOfPlan(engine.plan, false);
-    const result = resultOf(proof, await checkLoaded(engine, proof));
+    const result = resultOf(proof, await observeLoaded(engine, proof));
     expect(result).toMatchObject({ outcome: 'pass', answer: 'passport', reasons: [], next: null });
     expect(result.checks.map(({ id, outcome }) => [id, outcome])).toEqual([
       ...answer.cases.map(() => ['answer', 'pass']),
@@ -196,7 +196,7 @@ describe('an engine that proves itself', () => {
     const addon = layerEngine(null);
     const engine = await loadEngine(planPath, { addon: lendingOnce(addon), toolchain: sampleToolchain });
     const proof = proofOfPlan(engine.plan, false);
-    const { outcome, checks } = resultOf(proof, await checkLoaded(engine, proof));
+    const { outcome, checks } = resultOf(proof, await observeLoaded(engine, proof));
     expect(outcome).toBe('pass');
     expect(checks.find(({ id }) => id === 'contexts')).toMatchObject({ outcome: null });
     await engine.close();
@@ -226,7 +226,7 @@ describe('an output of boxes in pixels beside scores', () => {
     const engine = await loadEngine(planPath, { addon: detectorEngine(change), toolchain: sampleToolchain });
     try {
       const proof = proofOfPlan(engine.plan, false, answer);
-      return resultOf(proof, await checkLoaded(engine, proof));
+      return resultOf(proof, await observeLoaded(engine, proof));
     } finally {
       await engine.close();
     }
@@ -259,7 +259,7 @@ describe('an output of boxes in pixels beside scores', () => {
     expect({ outcome, left }).toEqual({ outcome: 'pass', left: [expect.stringContaining('output0')] });
   });
 
-  it('is refused by a session, with the position', async () => {
+  it('is rejected by a session, with the position', async () => {
     writePassport(detector);
     rmSync(join(folder, 'cache'), { recursive: true, force: true });
     const addon = detectorEngine(detectorFaults['scores that are 0']);
@@ -298,7 +298,7 @@ describe('a session that is opened with a check', () => {
   };
   const forget = () => rmSync(join(folder, 'cache'), { recursive: true, force: true });
 
-  it('refuses an engine with a wrong answer, by output, place, values and the line that searches the cause', async () => {
+  it('rejects an engine with a wrong answer, by output, place, values and the line that searches the cause', async () => {
     forget();
     await expect(open('other weights', 'refuse').opened).rejects.toMatchObject({
       code: 'TF_ENGINE_WRONG_ANSWER',
@@ -353,7 +353,7 @@ describe('a session that is opened with a check', () => {
     expect(existsSync(join(folder, 'cache'))).toBe(false);
   });
 
-  it('does not refuse what has no answer, and says so', async () => {
+  it('does not reject what has no answer, and reports it', async () => {
     forget();
     writePassport(undefined);
     const events: WorkEvent[] = [];

@@ -203,7 +203,7 @@ describe('the encoder', () => {
       ['B', 1],
       [1, 1],
     ],
-  ])('is told lengths of shape %j', async (declared, expected) => {
+  ])('gets lengths of shape %j', async (declared, expected) => {
     let given: readonly number[] | undefined;
     const encoder: Runner = {
       inputs: [binding('audio_signal', 'float32', ['B', 8, 'T']), binding('length', 'int64', declared)],

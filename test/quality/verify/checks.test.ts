@@ -102,7 +102,7 @@ describe('checks', () => {
   });
 
   it.each(['', 'cos', 'max=3', 'quantile=2', 'cosine=', 'cosine=x', ':max', 'l2=1e999'])(
-    '"%s" is refused, with the checks there are',
+    '"%s" is rejected, with the checks there are',
     (text) => {
       expect(() => parseCheck(text)).toThrow(/is not a check/);
     },
@@ -287,7 +287,7 @@ describe('integers', () => {
       reference: [tensorReader(tensorFrom('int64', [reference.length], BigInt64Array.from(reference)))],
     }).output;
 
-  it('are held against each other to the last bit', () => {
+  it('are compared to the last bit', () => {
     const large = 2n ** 62n;
     expect(judgeWide([large, 1n], [large, 1n]).outcome).toBe('pass');
     expect(judgeWide([large + 1n, 1n], [large, 1n])).toMatchObject({
@@ -331,7 +331,7 @@ describe('integers', () => {
     expect(judgeBytes(ours, theirs, rules).outcome).toBe(outcome);
   });
 
-  it('state how a tolerance counts for them when one was given that does not', () => {
+  it('state how a tolerance counts for them when one is passed that does not', () => {
     expect(judgeBytes(ours, theirs, { atol: all(1) }).reasons[0]).toMatch(/2 of 4 .* --atol y:1\.$/);
     expect(judgeBytes(ours, theirs).reasons[0]).toMatch(/2 of 4 .* 0\.5, .* limit 0\.$/);
   });
@@ -355,7 +355,7 @@ describe('integers', () => {
     expect(judgeBytes([0, 0], [0, 0]).outcome).toBe('inconclusive');
   });
 
-  it('beyond what float32 holds are told apart by checks, and those that no double holds are not passed', () => {
+  it('beyond the range of float32 are compared by checks, and those beyond a double do not pass', () => {
     const rules = { precision: 'fp32', checks: [parseCheck('y:max')], rtol: all(1e-17) } as const;
     const judgeWide = (candidate: Tensor, reference: Tensor, atol: number) =>
       judgeOutput({

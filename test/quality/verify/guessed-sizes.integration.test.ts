@@ -133,7 +133,7 @@ const refused = async (work: Promise<unknown>): Promise<TrtforgeError> => {
   throw new Error(`a TrtforgeError was expected, not ${String(error)}`);
 };
 
-describe('sizes that nobody gave are guessed until the model runs', () => {
+describe('sizes that are not passed are guessed until the model runs', () => {
   it.each<[string, Describe, Record<string, [number[], number[] | undefined]>]>([
     [
       'an image',
@@ -252,7 +252,7 @@ describe('sizes that nobody gave are guessed until the model runs', () => {
     expect(warnings.join()).toContain('--shapes input:1x16000');
   });
 
-  it('but not where they are given: then the rest follows from them', async () => {
+  it('but not where they are passed: then the rest follows from them', async () => {
     const { inputs } = await run(spectrum(null), { shapes: new Map([['input', [2, 500]]]) });
     expect(inputs.map(({ shape, guessedAxes }) => [shape, guessedAxes])).toEqual([
       [[2, 500], undefined],
@@ -279,7 +279,7 @@ describe('where no guess runs', () => {
     expect(inputs[0]?.shape).toEqual([4, 37]);
   });
 
-  it('and shapes that were given and do not suit the model are named, with the model', async () => {
+  it('and shapes that are passed and do not suit the model are named, with the model', async () => {
     const file = await modelFile(demanding);
     const error = await refused(
       runFile({ file, sources: [{ kind: 'random' }], shapes: new Map([['x', [4, 36]]]) }),
@@ -302,7 +302,7 @@ describe('shapes as files declare them', () => {
     expect(outputs[0]?.shape).toEqual([2, 3, 4, 5]);
   });
 
-  it('an input without a shape takes the shape it is given, and reports it where it has none', async () => {
+  it('an input without a shape takes the shape passed, and reports it where it has none', async () => {
     const rankless: Describe = (graph) => {
       graph.input('x', 'float32', null);
       graph.node('Relu', { inputs: ['x'], outputs: ['y'] });

@@ -64,7 +64,7 @@ async function judged(describe: (graph: GraphBuilder) => void, more: Partial<Ver
 }
 
 describe('how large inputs may get', () => {
-  it('sound of any level that overflows is inconclusive, and a range decides', async () => {
+  it('audio of any level that overflows is inconclusive, and a range decides', async () => {
     const log = bands(true);
     const found = await judged(log);
     expect(found).toMatchObject({
@@ -113,7 +113,7 @@ describe('how large inputs may get', () => {
     expect(found.headRoom?.failsAt).toBeGreaterThan(found.headRoom!.finiteUpTo);
   });
 
-  it('sound that the graph itself makes louder has a level', async () => {
+  it('audio that the graph itself makes louder has a level', async () => {
     expect(await judged(bands(true, 100))).toMatchObject({ outcome: 'pass', headRoom: { isFree: false } });
   });
 

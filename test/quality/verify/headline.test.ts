@@ -89,7 +89,7 @@ test('too few decisions are named as such, and those that failed are left to the
   expect(decisionsSentence([first])).toBeNull();
 });
 
-test('decisions are lines of their own, and their check is none beside them', () => {
+test('decisions are lines of their own, without their check beside them', () => {
   const check = {
     statistic: 'share of decisions turned (above 0.5)',
     measured: 0.04,

@@ -30,8 +30,8 @@ const verify: Verify = (reference, candidate, more) =>
 const verifyInChild: Verify = (reference, candidate, more) =>
   verifyModel({ reference, candidate, threads: 1, ...more });
 
-describe('a model held against another', () => {
-  it('passes when they compute the same, with everything that decides it said', async () => {
+describe('a model compared with another', () => {
+  it('passes when they compute the same, with everything that decides it stated', async () => {
     const reference = await scale([1, 2, 3]);
     const events: WorkEvent[] = [];
     const result = await verifyModel(

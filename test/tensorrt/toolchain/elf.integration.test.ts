@@ -34,7 +34,7 @@ describeWith('toolchain', 'the installed tensorrt-rtx', (folder) => {
 });
 
 describe('a shared library read without loading it', () => {
-  it('states its name, its needs and what it defines, not what it wants', () => {
+  it('states its name, its needs and what it defines, not what it requests', () => {
     const facts = readElf(bytesSource('lib', library));
     expect(facts).toMatchObject({
       architecture: 'x64',
@@ -68,7 +68,7 @@ describe('a shared library read without loading it', () => {
     ['a library', () => library],
     // It has a table of versions, which the other lacks.
     ['a program', () => readFileSync('/bin/true')],
-  ])('reads or refuses whatever the bytes of %s are', (_, original) => {
+  ])('reads or rejects whatever the bytes of %s are', (_, original) => {
     const random = randomNumbers(7);
     for (let round = 0; round < 3000; round++) {
       const bytes = Buffer.from(original());

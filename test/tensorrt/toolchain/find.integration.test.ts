@@ -98,6 +98,22 @@ describe('places where TensorRT is found', () => {
     expect(found).toMatchObject([{ version: '8.6.1.6', foundBy: 'loader path (ldconfig)' }]);
   });
 
+  it('what the loader cache names, which is asked again when its file changed', async () => {
+    let calls = 0;
+    const here = machine({ ldconfig: () => `libnvinfer.so.8 (libc6) => /none${calls++}/libnvinfer.so.8` });
+    const cache = join(here.root, 'etc/ld.so.cache');
+    const callsAfter = async () => {
+      await survey(here);
+      return calls;
+    };
+    expect([await callsAfter(), await callsAfter()]).toEqual([1, 2]);
+    mkdirSync(join(here.root, 'etc'));
+    writeFileSync(cache, 'one');
+    expect([await callsAfter(), await callsAfter()]).toEqual([3, 3]);
+    writeFileSync(cache, 'two');
+    expect([await callsAfter(), await callsAfter()]).toEqual([4, 4]);
+  });
+
   it('one library reached in several ways is one toolchain that reports it', async () => {
     const here = machine();
     const folder = join(here.root, 'opt/TensorRT-10.6.0.26/lib');
@@ -179,7 +195,7 @@ describe('what a library states of itself', () => {
     ]);
   });
 
-  it('lean and dispatch runtimes are told from the full library', async () => {
+  it('lean and dispatch runtimes are not taken for the full library', async () => {
     const here = machine();
     const site = join(here.root, 'usr/local/lib/python3.12/dist-packages');
     const symbols = { getInferLibVersion: 101600, getInferLibBuildVersion: 72 };

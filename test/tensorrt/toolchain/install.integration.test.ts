@@ -138,7 +138,7 @@ describe('installing tensorrt-rtx', () => {
     ['darwin', 'arm64'],
     ['win32', 'x64'],
     ['linux', 'arm64'],
-  ])('says by name that %s on %s is not served', async (platform, architecture) => {
+  ])('reports by name that %s on %s is not served', async (platform, architecture) => {
     await expect(install({}, { platform, architecture })).rejects.toMatchObject({
       code: 'TF_PLATFORM_UNSUPPORTED',
       exitCode: 3,
@@ -223,7 +223,7 @@ describe('installing tensorrt-rtx', () => {
       'TF_ARCHIVE_INVALID',
     ],
     ['no file', (path: string) => rmSync(path), 'TF_FILE_NOT_FOUND'],
-  ])('refuses %s', async (_what, damage, code) => {
+  ])('rejects %s', async (_what, damage, code) => {
     const wheel = writeWheel(folder);
     damage(wheel);
     await expect(install({ wheel })).rejects.toMatchObject({ code, exitCode: 2 });
@@ -242,7 +242,7 @@ describe('installing tensorrt-rtx', () => {
     expect(left()).toEqual([]);
   });
 
-  it('replaces what a damaged installation left, and does not believe it meanwhile', async () => {
+  it('replaces what a damaged installation left, and does not use it meanwhile', async () => {
     const wheel = writeWheel(folder);
     const { folder: place } = await install({ wheel });
     truncateSync(join(place, 'tensorrt_rtx_libs/libtensorrt_rtx.so.1'), 10);
@@ -277,7 +277,7 @@ describe('installing tensorrt-rtx', () => {
     expect(() => removeToolchain(place)).toThrow(/could not be written/);
   });
 
-  it('believes only a manifest that it wrote', async () => {
+  it('reads only a manifest that it wrote', async () => {
     const { folder: place } = await install({ wheel: writeWheel(folder) });
     const path = join(place, 'toolchain.json');
     const good = readFileSync(path, 'utf8');

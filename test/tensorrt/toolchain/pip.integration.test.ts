@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
-import type { WorkEvent } from '../../../src/events.js';
-import { pipWheelSource } from '../../../src/tensorrt/toolchain/pip.js';
+import { type WorkEvent, workOf } from '../../../src/events.js';
+import { pipWheels } from '../../../src/tensorrt/toolchain/pip.js';
 
 let folder = '';
 beforeEach(() => {
@@ -28,13 +28,12 @@ interface More {
 }
 
 function download(python: string, more: More = {}) {
-  return pipWheelSource({ ...process.env, PYTHON: python, ...more.env })({
+  return pipWheels({
     packageName: 'tensorrt-rtx-cu13-libs',
     version: '1.7.1.116',
     folder: join(folder, 'wheels'),
     bytes: 1000,
-    emit: more.emit ?? (() => {}),
-    signal: more.signal ?? new AbortController().signal,
+    ...workOf({ ...more, environment: { ...process.env, PYTHON: python, ...more.env } }),
   });
 }
 

@@ -52,7 +52,7 @@ describe('exportTimes', () => {
     ['empty', '', /middle/],
     ['a query without a field', '[\n  { "startEnqMs" : 1 }\n]\n', /no endEnqMs/],
     ['a time that is none', times.toString().replace(/"computeMs" : [\d.]+/, '"computeMs" : nan'), /finite/],
-  ])('%s is refused', (_, content, why) => {
+  ])('%s is rejected', (_, content, why) => {
     const error = refusal(() => readExportedTimes(written('bad.json', content)));
     expect(error.code).toBe('TF_TRTEXEC_EXPORT_INVALID');
     expect(error.message).toMatch(why);
@@ -135,7 +135,7 @@ describe('damaged exports', () => {
     ['times', readExportedTimes, times.subarray(0, 30_000)],
     ['profile', readExportedProfile, readFileSync(join(recordedRuns, '10.6-profile_b32.json'))],
     ['output', readExportedOutput, readFileSync(join(recordedRuns, '10.6-output_b1.json'))],
-  ] as const)('%s: every mutation is read or refused', (name, read, original) => {
+  ] as const)('%s: every mutation is read or rejected', (name, read, original) => {
     for (const bytes of mutations(original, 300, 7)) {
       const path = written(`mutated-${name}`, bytes);
       try {

@@ -179,7 +179,7 @@ describe('builds, per version', () => {
     ['10.6.0.26', { stronglyTyped: true, precisions: ['fp16'] }, /types from the graph/],
     ['10.6.0.26', { profiles: [{ 'a,b': range }] }, /cannot be written/],
   ] satisfies [string, Partial<TrtexecBuildRequest>, RegExp][])(
-    '%s %j is refused: %s',
+    '%s %j is rejected: %s',
     (version, request, why) => {
       const error = refusal(() => added(request, version));
       expect(error.code).toBe('TF_OPTION_UNSUPPORTED');
@@ -236,7 +236,7 @@ describe('measurements, per version', () => {
     ['11.1.0.106', 1, '1'],
     ['11.1.0.106', 0, '0'],
     ['11.1.0.106', 'automatic', '-1'],
-  ] as const)('%s is told a budget of streamed weights of %s as %s', (version, weightBudget, word) => {
+  ] as const)('%s gets a budget of streamed weights of %s as %s', (version, weightBudget, word) => {
     expect(benchArguments({ ...measured, weightBudget }, version).slice(-2)).toEqual([
       `--weightStreamingBudget=${word}`,
       '--allowWeightStreaming',
@@ -247,7 +247,7 @@ describe('measurements, per version', () => {
     ['8.6.1.6', 1000],
     ['9.3.0.1', 0],
     ['9.3.0.1', 'automatic'],
-  ] as const)('%s cannot be told a budget of %s', (version, weightBudget) => {
+  ] as const)('%s has no option for a budget of %s', (version, weightBudget) => {
     const error = refusal(() => benchArguments({ ...measured, weightBudget }, version));
     expect([error.code, error.message]).toEqual([
       'TF_OPTION_UNSUPPORTED',
@@ -255,7 +255,7 @@ describe('measurements, per version', () => {
     ]);
   });
 
-  test('what has a default is said all the same', () => {
+  test('what has a default is stated all the same', () => {
     expect(benchArguments(measured, '10.6.0.26')).toEqual([
       '--loadEngine=m.plan',
       '--shapes=x:64x3',

@@ -134,7 +134,7 @@ describe('what a measurement echoes', () => {
   test.each([
     ['Averages: 100 inferences', '--avgRuns'],
     ['Percentiles: 99', '--percentile'],
-  ])('"%s" is not what every measurement is told', (line, option) => {
+  ])('"%s" is not passed to every measurement', (line, option) => {
     expect(benchMisreadings(measured, echoing('100600', 'Reporting', line))).toMatchObject([{ option }]);
   });
 });

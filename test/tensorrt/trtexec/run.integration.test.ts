@@ -5,11 +5,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { TrtforgeError } from '../../../src/errors.js';
 import type { WorkEvent } from '../../../src/events.js';
-import {
-  runTrtexec,
-  type TrtexecRunOptions,
-  type TrtexecRunRequest,
-} from '../../../src/tensorrt/trtexec/run.js';
+import { runTrtexec, type TrtexecRunRequest } from '../../../src/tensorrt/trtexec/run.js';
 import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../fakes/trtexec.js';
 import { isAlive } from '../../support/processes.js';
 
@@ -21,7 +17,7 @@ function start(
   version: FakeVersion,
   fault: string,
   request: Partial<TrtexecRunRequest> = {},
-  options: Partial<TrtexecRunOptions> = {},
+  options: Parameters<typeof runTrtexec>[1] = {},
 ) {
   return runTrtexec(
     {

@@ -77,7 +77,7 @@ describe('recorded runs, judged', () => {
   test.each<[string, number | null, NodeJS.Signals | null]>([
     ['by a signal', null, 'SIGKILL'],
     ['behind a shell', 137, null],
-  ])('killed %s: the remedy speaks of memory', (_how, exitCode, signal) => {
+  ])('killed %s: the remedy is about memory', (_how, exitCode, signal) => {
     const error = refusal(() =>
       requireSuccess(ended('10.6-build_typed', exitCode, signal), 'building', 'TF_BUILD_FAILED'),
     );

@@ -32,12 +32,9 @@ function backEnd(
     takes: 'model',
     provider,
     honours: new Set(honours),
-    open: async (path, options, { emit, signal, environment }): Promise<OpenedModel> => {
-      const { threads, device, providerOptions, onnxRuntime, allowFallback } = options;
-      const { rounding, facts, peakBytes, ...session } = await openOrtSession(path, {
-        ...{ provider, threads, device, providerOptions, onnxRuntime, allowFallback },
-        ...{ emit, signal, environment, isPlain },
-      });
+    open: async (path, options, work): Promise<OpenedModel> => {
+      const opening = { ...options, ...work, provider, isPlain };
+      const { rounding, facts, peakBytes, ...session } = await openOrtSession(path, opening);
       return {
         ...session,
         kind: 'model',
@@ -50,7 +47,7 @@ function backEnd(
             cudaGraphFallbacks: null,
             weightBudgetBytes: null,
             peakHostBytes: peakBytes(),
-            gpuBytes: provider === 'cpu' ? null : gpuBytesInUse(device),
+            gpuBytes: provider === 'cpu' ? null : gpuBytesInUse(options.device),
             warnings: placementWarnings(onnxRuntime.placement),
             onnxRuntime,
           };

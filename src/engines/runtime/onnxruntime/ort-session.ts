@@ -4,13 +4,12 @@ import { checkDevice } from '../../../addon/chosen-gpu.js';
 import { addonPath } from '../../../addon/load.js';
 import { loadOnnxRuntime, type Setting } from '../../../addon/onnx-runtime.js';
 import { canonicalJson, sha256 } from '../../../base/files/digest.js';
-import { cacheFolder } from '../../../base/files/folders.js';
 import { withLoaderPath } from '../../../base/process/command.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
-import { shapesOption } from '../../../formats/tensor/shape-text.js';
+import { shapeText } from '../../../formats/tensor/shape-text.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor, tensorFrom } from '../../../formats/tensor/values.js';
 import type { Pace } from '../../../tensorrt/trtexec/request.js';
@@ -30,12 +29,12 @@ import type { Rounding } from './rounded-model.js';
 /** The provider names the engines of its cache by the graph alone: those of two models, or of other options, would serve each other. */
 async function cachePrefix(
   model: string,
-  { provider, providerOptions = {}, environment, emit = ignoreEvents, signal }: OrtSessionOptions,
+  { provider, providerOptions = {}, ...work }: OrtSessionOptions,
   tf32: boolean,
 ): Promise<readonly Setting[]> {
   const { trt_engine_cache_enable: enabled, trt_engine_cache_prefix: prefix } = providerOptions;
   if (provider !== 'tensorrt' || !isOn(enabled) || prefix !== undefined) return [];
-  const { digest } = await readModelContent(model, { emit, signal, cacheFolder: cacheFolder(environment) });
+  const { digest } = await readModelContent(model, work);
   const { trt_engine_cache_path: _, ...deciding } = providerOptions;
   return [['trt_engine_cache_prefix', sha256(canonicalJson({ digest, deciding, tf32 })).slice(0, 16)]];
 }
@@ -50,8 +49,6 @@ export interface OrtSessionOptions extends OrtPlace, WorkContext {
   readonly weightsFolder?: string;
   /** Threads within one operator; default one a processor core. */
   readonly threads?: number;
-  /** Default: this process's. */
-  readonly environment?: NodeJS.ProcessEnv;
   /** Whether nodes run one by one as they stand; onnxruntime-node does that, on the CPU. */
   readonly isPlain?: boolean;
 }
@@ -128,6 +125,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
         : appended,
     );
     const narrow = resolved.narrow || flags.length > 0;
+    const allowed = narrow ? 'mixed' : tf32 ? 'tf32' : 'fp32';
     const { isFloat8 } = prepared;
     const config = isFloat8 ? [...withoutRewriting, ...resolved.config] : resolved.config;
     const outputs = prepared.outputs.map(({ name }) => name);
@@ -157,7 +155,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
       given,
       prepared: {
         ...prepared,
-        arithmetic: arithmetic !== 'fp32' ? arithmetic : narrow ? 'mixed' : tf32 ? 'tf32' : 'fp32',
+        arithmetic: arithmetic === 'fp32' ? allowed : arithmetic,
       },
       backend: ortBackend(opened.version, options, { tf32: tf32 === true, tensorrt: opened.tensorrt }),
       facts: {
@@ -325,7 +323,6 @@ function notRun(error: unknown, given: string, inputs: readonly Binding[], feeds
     const declared = inputs.find((input) => input.name === name)?.shape;
     return shape.some((_, axis) => typeof declared?.[axis] !== 'number');
   });
-  const values = '--inputs NAME=@FILE.npy';
   return new TrtforgeError(
     error.code,
     `ONNX Runtime cannot run ${given} with ${fed.map(({ name, shape }) => `${name} [${shape.join(', ')}]`).join(', ')}: ${error.message}`,
@@ -334,8 +331,8 @@ function notRun(error: unknown, given: string, inputs: readonly Binding[], feeds
       remedy: error.message.includes(NOT_BUILT)
         ? error.remedy
         : open.length === 0
-          ? `Pass values that the model takes: ${values}.`
-          : `Pass other shapes than ${shapesOption(open)}, or tensors that the model takes: ${values}.`,
+          ? 'Pass values that the model takes: NAME=@FILE.npy.'
+          : `Pass other shapes than ${open.map(({ name, shape }) => shapeText(name, shape)).join(', ')}, or tensors that the model takes: NAME=@FILE.npy.`,
       details: { inputs: fed },
     },
   );

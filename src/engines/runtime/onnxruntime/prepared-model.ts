@@ -66,13 +66,9 @@ export async function prepareModel(
       const { inputs, outputs } = bindingsOf(given, model);
       const replacements = isGpu ? new Map() : fp4AsInt8(model);
       const rounding = isGpu ? undefined : roundInFloat32(model.proto);
-      const arithmetic = wrapsEngine(model.proto)
-        ? 'as-built'
-        : rounding !== undefined
-          ? 'rounded'
-          : !isGpu || isWide(model.proto)
-            ? 'fp32'
-            : 'mixed';
+      const plain = !isGpu || isWide(model.proto) ? 'fp32' : 'mixed';
+      const computed = rounding === undefined ? plain : 'rounded';
+      const arithmetic = wrapsEngine(model.proto) ? 'as-built' : computed;
       const facts = {
         inputs,
         outputs,

@@ -1,5 +1,6 @@
 import { gpuBytesInUse } from '../../../addon/chosen-gpu.js';
 import { namesOf, valuesOf } from '../../../base/options/option.js';
+import { workOf } from '../../../events.js';
 import type { BackEnd, OpenedEngine } from '../back-end.js';
 import { engineOptions } from './engine-options.js';
 import { openSupervisedEngine } from './supervised-engine.js';
@@ -11,10 +12,10 @@ export const tensorrt: BackEnd = {
   takes: 'engine',
   provider: null,
   honours: new Set(['device', 'profile', ...namesOf(engineOptions)]),
-  open: async (path, options, { emit, signal, environment }): Promise<OpenedEngine> => {
+  open: async (path, options, work): Promise<OpenedEngine> => {
     const { peakBytes, ...session } = await openSupervisedEngine(path, {
       // Nothing else of the caller's: what is left of these options goes to another process.
-      ...{ emit, signal, environment },
+      ...workOf(work),
       ...valuesOf(engineOptions, options),
       device: options.device,
       requirePassport: false,

@@ -154,6 +154,4 @@ export const engineSessionOptions = {
   ...engineOptions,
 };
 
-export interface EngineSessionOptions extends OptionsOf<typeof engineSessionOptions>, WorkContext {
-  readonly environment?: NodeJS.ProcessEnv;
-}
+export interface EngineSessionOptions extends OptionsOf<typeof engineSessionOptions>, WorkContext {}

@@ -1,28 +1,7 @@
 import * as is from '../../../base/options/kinds.js';
 import { type OptionsOf, optional } from '../../../base/options/option.js';
-import { parseSize } from '../../../base/text/quantity.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
-
-const engineLoading = { group: 'Engine loading', advanced: true } as const;
-
-/** Options of loading alone: a verb that also builds has plug-ins and toolchain among its options of the build. */
-export const onlyLoadOptions = {
-  /** Bytes of weights kept on the GPU, for engines built with weight streaming; default all. */
-  weightBudget: optional(is.either(is.whole(0), is.words('automatic')), {
-    flags: '--weight-budget <size>',
-    ...engineLoading,
-    describe:
-      'engines with weight streaming: how much of the weights stays on the GPU: 4G, 0 for as little as there can be, automatic (default: all)',
-    parse: (value) => (value === 'automatic' ? value : value === '0' ? 0 : parseSize(value)),
-  }),
-  /** Version-compatible plans carry code that runs in this process: only where this is true. */
-  allowHostCode: optional(is.flag, {
-    flags: '--allow-host-code',
-    ...engineLoading,
-    trust: true,
-    describe: 'version-compatible engines carry their own runtime: let that code run here',
-  }),
-};
+import { engineLoading, onlyLoadOptions } from '../../../tensorrt/trtexec/request.js';
 
 /** Options of loading engines, besides the GPU; everything that opens engines has the same. */
 export const enginesOptions = {

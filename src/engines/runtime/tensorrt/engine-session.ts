@@ -30,7 +30,10 @@ export async function openEngineSession(
 
 /** A session over an engine that is loaded; closing it closes the engine. */
 export const sessionOf = (engine: LoadedEngine, options: EngineSessionOptions): EngineSession =>
-  new LoadedSession(engine, options);
+  new LoadedSession(engine, options, true);
+
+/** A session over an engine of the caller's: closing it leaves the engine loaded. */
+export const borrowingSession = (engine: LoadedEngine): EngineSession => new LoadedSession(engine, {}, false);
 
 class LoadedSession implements EngineSession {
   readonly backend: string;
@@ -41,13 +44,15 @@ class LoadedSession implements EngineSession {
   readonly #pool: readonly ProfileContexts[];
   readonly #contexts: Set<ProfileContexts>;
   readonly #states = new Set<DeviceState>();
+  readonly #isOwner: boolean;
   #closing: Promise<void> | undefined;
 
-  constructor(engine: LoadedEngine, options: EngineSessionOptions) {
+  constructor(engine: LoadedEngine, options: EngineSessionOptions, isOwner: boolean) {
     const { emit = ignoreEvents, keepCalls = {}, contexts = 1 } = options;
     const { gpu, toolchain, native, plan } = engine;
     const fallbacks: string[] = [];
     this.#engine = engine;
+    this.#isOwner = isOwner;
     this.backend = `${toolchain.product === 'tensorrt' ? 'TensorRT' : 'TensorRT-RTX'} ${native.facts.libraryVersion} (${gpu.name})`;
     this.facts = {
       planPath: plan.path,
@@ -132,7 +137,7 @@ class LoadedSession implements EngineSession {
   async #close(): Promise<void> {
     const closed = await Promise.allSettled([...this.#contexts].map((context) => context.close()));
     await Promise.all([...this.#states].map((state) => state.end()));
-    await this.#engine.close();
+    if (this.#isOwner) await this.#engine.close();
     for (const outcome of closed) if (outcome.status === 'rejected') throw outcome.reason;
   }
 

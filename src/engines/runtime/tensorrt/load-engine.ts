@@ -28,7 +28,6 @@ export interface LoadOptions
   readonly device?: number;
   /** Default true. */
   readonly requirePassport?: boolean;
-  readonly environment?: NodeJS.ProcessEnv;
   /** A second implementation, for tests. */
   readonly addon?: EngineAddon;
 }
@@ -68,7 +67,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
   const { emit = ignoreEvents, signal, plugins = [], allowHostCode = false } = options;
   const doing = `loading ${planPath}`;
   throwIfCancelled(signal, doing);
-  checkWeightBudget(options.weightBudget);
+  checkWeightBudget(options);
   const environment = options.environment ?? process.env;
   using plan = await readPlanOnDisk(planPath, {
     requirePassport: options.requirePassport ?? true,

@@ -1,5 +1,5 @@
 import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { withLibraries } from '../../../tensorrt/toolchain/process-environment.js';
 import { readPlanHeader } from '../../plan/header.js';
@@ -9,13 +9,9 @@ import { mapOf } from '../session-inputs.js';
 import type { EngineBinding, SessionFacts } from './engine-interface.js';
 import type { EngineChildOptions, EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
 import { type Exchange, filesOf, openExchange, TensorReceiver, TensorSender } from './tensor-exchange.js';
-import { toolchainForPlan } from './toolchain-for-plan.js';
+import { toolchainForPlan, trusted } from './toolchain-for-plan.js';
 
 const CHILD = new URL('../../../../dist/engines/runtime/tensorrt/engine-child.js', import.meta.url);
-
-export interface SupervisedEngineOptions extends EngineChildOptions, WorkContext {
-  readonly environment?: NodeJS.ProcessEnv;
-}
 
 /** Timed in the process that runs the engine. */
 interface EngineRuns extends RepeatedRun {
@@ -40,7 +36,7 @@ export interface SupervisedEngine extends Session {
 /** Loads an engine in a child process. Throws what `openEngineSession` throws, and TF_CHILD_DIED. */
 export async function openSupervisedEngine(
   planPath: string,
-  { emit = ignoreEvents, signal, environment = process.env, ...options }: SupervisedEngineOptions = {},
+  { emit, signal, environment = process.env, ...options }: EngineChildOptions & WorkContext = {},
 ): Promise<SupervisedEngine> {
   const exchange = openExchange();
   const child = startSupervised(CHILD, {
@@ -71,7 +67,7 @@ export async function environmentFor(
 ): Promise<NodeJS.ProcessEnv> {
   try {
     const plan = { path: planPath, header: readPlanHeader(planPath), passport: null };
-    const found = await toolchainForPlan(plan, { toolchain, allowHostCode: true, environment });
+    const found = await toolchainForPlan(plan, { toolchain, ...trusted, environment });
     return withLibraries(found, environment);
   } catch {
     return environment;

@@ -1,25 +1,21 @@
+import type { OptionsOf } from '../../../base/options/option.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { onlyLoadOptions } from '../../../tensorrt/trtexec/request.js';
 
-/** A budget for an engine whose recipe streams no weights, known before it is built. Throws TF_SIZE_INVALID, TF_OPTION_UNSUPPORTED. */
-export function requireStreaming(
-  subject: string,
-  flags: readonly string[],
-  budget: number | 'automatic' | undefined,
-): void {
-  checkWeightBudget(budget);
-  if (budget === undefined || flags.includes('weight-streaming')) return;
-  throw notStreamed(`The engine of ${subject}`, 'is');
-}
+type Load = OptionsOf<typeof onlyLoadOptions>;
 
-export const notStreamed = (engine: string, verb: 'is' | 'was' = 'was'): TrtforgeError =>
-  new TrtforgeError(
+/** Rejects a budget for an engine whose weights are not streamed; `subject` begins the sentence: `model.engine was`. Throws TF_OPTION_UNSUPPORTED. */
+export function assertStreamed(subject: string, isStreamed: boolean, { weightBudget }: Load): void {
+  if (weightBudget === undefined || isStreamed) return;
+  throw new TrtforgeError(
     'TF_OPTION_UNSUPPORTED',
-    `${engine} ${verb} not built with weight streaming, so a budget for its weights has no effect.`,
+    `${subject} not built with weight streaming, so a budget for its weights has no effect.`,
     { remedy: 'Leave the budget out, or build the engine with --builder-config flags=weight-streaming.' },
   );
+}
 
 /** The addon would take any word for `automatic` and any number for bytes. Throws TF_SIZE_INVALID. */
-export function checkWeightBudget(budget: number | 'automatic' | undefined): void {
+export function checkWeightBudget({ weightBudget: budget }: Load): void {
   if (budget === undefined || budget === 'automatic') return;
   if (Number.isSafeInteger(budget) && budget >= 0) return;
   throw new TrtforgeError(
@@ -27,3 +23,7 @@ export function checkWeightBudget(budget: number | 'automatic' | undefined): voi
     `A weight budget of ${budget} is neither bytes nor "automatic".`,
   );
 }
+
+/** For the result of a measurement. */
+export const askedBudget = ({ weightBudget }: Load) =>
+  weightBudget === undefined ? {} : { weightBudgetAsked: weightBudget };

@@ -5,7 +5,7 @@ import { makeFolder, pathBelow } from '../../../base/files/folders.js';
 import { writeFailed } from '../../../base/files/publish.js';
 import { sleep } from '../../../base/process/cancel.js';
 import { systemErrorCode } from '../../../errors.js';
-import { type EventListener, inPhase } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import { beat, type Claim, createClaim, describeOwner, HeartbeatWatch, readClaim, stateOf } from './claim.js';
 
 /** The right to build one identity. Held by one process at a time; lost to others when its heartbeat stops. */
@@ -105,7 +105,7 @@ export class LeaseFolder {
 export async function waitForTurn<T>(
   take: () => Promise<{ readonly turn: T } | { readonly holder: string }>,
   [first, longest]: readonly [number, number],
-  { emit, signal }: { readonly emit: EventListener; readonly signal?: AbortSignal },
+  { emit, signal }: WorkContext,
 ): Promise<T> {
   let taken = await take();
   if ('turn' in taken) return taken.turn;

@@ -4,11 +4,12 @@ import { promisify } from 'node:util';
 import { writeFailed } from '../../../base/files/publish.js';
 import { sleep, throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
 import { forget, ledgerPath, readLedger } from '../partial.js';
 import { isPassing, remoteFailure } from './failure.js';
 import { inParallel } from './in-parallel.js';
 import type { ByteRange, ObjectFacts, Objects } from './objects.js';
-import { PARTS_AT_ONCE, partsOf, type TransferOptions, TransferProgress } from './transfer.js';
+import { PARTS_AT_ONCE, partsOf, TransferProgress } from './transfer.js';
 
 const ATTEMPTS = 5;
 const FIRST_PAUSE_MS = 200;
@@ -33,7 +34,7 @@ export async function downloadFile(
   facts: ObjectFacts,
   path: string,
   expected: Expected | null,
-  options: TransferOptions,
+  options: WorkContext,
 ): Promise<void> {
   if (expected === null) {
     await new Download(objects, facts, path, null, [], options).run();
@@ -74,7 +75,7 @@ class Download {
     private readonly path: string,
     private readonly sha256: string | null,
     resumed: readonly number[],
-    private readonly options: TransferOptions,
+    private readonly options: WorkContext,
   ) {
     this.#parts = partsOf(facts.bytes);
     this.#whole = new Set(resumed);

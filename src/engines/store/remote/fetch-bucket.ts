@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { closing } from '../../../base/files/byte-source.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { EventListener } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import { passportPath } from '../../identity/engine-name.js';
 import { signaturePath } from '../signature.js';
 import { remoteAddress } from './address.js';
@@ -10,13 +10,10 @@ import { downloadFile } from './download.js';
 import type { Objects } from './objects.js';
 import { openS3 } from './s3-objects.js';
 
-interface FetchOptions {
+interface FetchOptions extends WorkContext {
   readonly isEngine: (name: string) => boolean;
   /** Gets each engine as it arrives, what lies beside it beside it; the file goes afterwards. */
   readonly take: (path: string, key: string) => Promise<void>;
-  readonly environment: NodeJS.ProcessEnv;
-  readonly emit: EventListener;
-  readonly signal: AbortSignal | undefined;
 }
 
 /**
@@ -24,7 +21,7 @@ interface FetchOptions {
  * characters remain. Throws TF_REMOTE_*, TF_REMOTE_ADDRESS_INVALID, TF_WRITE_FAILED, TF_CANCELLED.
  */
 export async function fetchBucket(uri: string, folder: string, options: FetchOptions): Promise<void> {
-  const { isEngine, take, emit, signal } = options;
+  const { isEngine, take, signal } = options;
   return withBucket(uri, options, async (objects, keys) => {
     const known = new Set(keys);
     for (const key of keys.filter((each) => isEngine(basename(each)))) {
@@ -36,21 +33,19 @@ export async function fetchBucket(uri: string, folder: string, options: FetchOpt
       const facts = await objects.head(key, signal);
       if (facts === undefined)
         throw new TrtforgeError('TF_REMOTE_NOT_FOUND', `${key} at ${objects.place} is gone.`);
-      await downloadFile(objects, facts, path, null, { emit, signal });
+      await downloadFile(objects, facts, path, null, options);
       await take(path, key);
     }
   });
 }
 
 /** Every key below an address. Throws TF_REMOTE_*, TF_REMOTE_ADDRESS_INVALID, TF_CANCELLED. */
-export const listBucket = (
-  uri: string,
-  options: Pick<FetchOptions, 'environment' | 'signal'>,
-): Promise<readonly string[]> => withBucket(uri, options, async (_, keys) => keys);
+export const listBucket = (uri: string, options: WorkContext): Promise<readonly string[]> =>
+  withBucket(uri, options, async (_, keys) => keys);
 
 async function withBucket<T>(
   uri: string,
-  { environment, signal }: Pick<FetchOptions, 'environment' | 'signal'>,
+  { environment = process.env, signal }: WorkContext,
   work: (objects: Objects, keys: readonly string[]) => Promise<T>,
 ): Promise<T> {
   const address = remoteAddress(uri, environment);

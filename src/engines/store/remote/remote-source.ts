@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../../errors.js';
-import { inPhase } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import { type IdentityDocument, identityDigest } from '../../identity/identity.js';
 import type { Passport } from '../../identity/passport.js';
 import { type Attempt, waitForTurn } from '../claims/lease.js';
@@ -10,7 +10,6 @@ import type { EngineSignature } from '../signature-schema.js';
 import type { StoreHit } from '../store.js';
 import type { RemoteLease } from './remote-lease.js';
 import type { RemoteEngine, RemoteStore } from './remote-store.js';
-import type { TransferOptions } from './transfer.js';
 
 /** Interval at which a waiting machine checks whether the engine is there or the builder gone; grows from the first to the second. */
 const POLL_MS = [500, 5_000] as const;
@@ -24,12 +23,12 @@ export class RemoteSource {
   readonly warnings: string[] = [];
   readonly place: string;
   readonly #store: RemoteStore;
-  readonly #options: TransferOptions;
+  readonly #options: WorkContext;
   #lease: RemoteLease | undefined;
   /** Why nothing is uploaded; null as long as the store takes engines. */
   #whyNoUpload: string | null = null;
 
-  constructor(store: RemoteStore, options: TransferOptions) {
+  constructor(store: RemoteStore, options: WorkContext) {
     this.#store = store;
     this.#options = options;
     this.place = store.place;

@@ -1,6 +1,7 @@
 import { parseJson } from '../../../base/files/json.js';
 import { isRecord } from '../../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
 import { passportPath } from '../../identity/engine-name.js';
 import type { IdentityDocument } from '../../identity/identity.js';
 import { type Passport, parsePassport } from '../../identity/passport.js';
@@ -17,7 +18,6 @@ import { downloadFile } from './download.js';
 import { inParallel } from './in-parallel.js';
 import { LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './objects.js';
 import { RemoteLeases, type RemoteLeaseTiming } from './remote-lease.js';
-import type { TransferOptions } from './transfer.js';
 import { uploadFile } from './upload.js';
 
 /** An engine that the bucket has: where its plan is, and the passport it must agree with. */
@@ -125,7 +125,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
   async download(
     engine: Pick<RemoteEngine, 'key' | 'passport'>,
     planPath: string,
-    options: TransferOptions,
+    options: WorkContext,
   ): Promise<void> {
     const facts = await this.#planObject(engine, options.signal);
     await downloadFile(this.#objects, facts, planPath, engine.passport.plan, options);
@@ -151,7 +151,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     planPath: string,
     passport: Passport,
     signature: EngineSignature | null,
-    options: TransferOptions,
+    options: WorkContext,
   ): Promise<RemoteEngine> {
     const { signal } = options;
     const key = await this.#freeKey(passport, signal);

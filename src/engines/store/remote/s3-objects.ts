@@ -18,7 +18,7 @@ import {
 const CONNECT_MS = 2_000;
 /**
  * A request without a byte for `silenceMs` ends. What is gathered in memory ends within `answerMs` (a byte now and then is no silence), and what its
- * request's own body takes on a slow line; a list within so many pages of 1000 keys.
+ * request's own body takes on a slow line; a list within this many pages of 1000 keys.
  */
 const LIMITS = { silenceMs: 15_000, answerMs: 60_000, pages: 2000 };
 const SLOWEST_BYTES_PER_MS = 16;

@@ -4,13 +4,8 @@ import type { ByteRange } from './objects.js';
 /** Large enough that signing and round trips vanish, small enough that a cut connection costs little. S3 wants at least 5 MiB. */
 const PART_BYTES = 16 << 20;
 export const PARTS_AT_ONCE = 4;
-/** S3 takes at most so many parts; larger files get larger parts. */
+/** S3 takes at most this many parts; larger files get larger parts. */
 const MOST_PARTS = 10_000;
-
-export interface TransferOptions {
-  readonly emit: EventListener;
-  readonly signal: AbortSignal | undefined;
-}
 
 /** The ranges a file of `bytes` is moved in: equal parts, the last shorter. */
 export function partsOf(bytes: number): readonly ByteRange[] {
@@ -28,7 +23,7 @@ export class TransferProgress {
   constructor(
     private readonly phase: 'upload' | 'download',
     private readonly total: number,
-    private readonly emit: EventListener,
+    private readonly emit: EventListener | undefined,
     done = 0,
   ) {
     this.#done = done;
@@ -36,6 +31,12 @@ export class TransferProgress {
 
   add(bytes: number): void {
     this.#done += bytes;
-    this.emit({ type: 'progress', phase: this.phase, done: this.#done, total: this.total, detail: 'bytes' });
+    this.emit?.({
+      type: 'progress',
+      phase: this.phase,
+      done: this.#done,
+      total: this.total,
+      detail: 'bytes',
+    });
   }
 }

@@ -1,9 +1,10 @@
 import { openFile } from '../../../base/files/byte-source.js';
 import { stampOf, unchanged } from '../../../base/files/file-memo.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
 import { inParallel } from './in-parallel.js';
 import type { ByteRange, Objects } from './objects.js';
-import { PARTS_AT_ONCE, partsOf, type TransferOptions, TransferProgress } from './transfer.js';
+import { PARTS_AT_ONCE, partsOf, TransferProgress } from './transfer.js';
 
 /**
  * Puts a file under a key, in parallel parts when it is larger than one; the object appears whole or not at all. A file that changes
@@ -14,7 +15,7 @@ export async function uploadFile(
   path: string,
   key: string,
   metadata: Readonly<Record<string, string>>,
-  { emit, signal }: TransferOptions,
+  { emit, signal }: WorkContext,
 ): Promise<void> {
   const stamp = stampOf(path);
   const source = openFile(path);

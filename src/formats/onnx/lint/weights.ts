@@ -1,6 +1,6 @@
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import { visitTensors } from '../graph.js';
 import type { OnnxModel } from '../model.js';
@@ -28,11 +28,9 @@ const CHUNK_BYTES = 4 << 20;
 /** The event loop gets a turn after this many bytes. */
 const TURN_BYTES = 256 << 20;
 
-export type WeightCheckOptions = WorkContext;
-
 /** Reads every weight once, in constant memory, and reports NaN, infinities, values beyond FP16 and int64 values beyond int32. */
-export async function lintWeights(model: OnnxModel, options: WeightCheckOptions = {}): Promise<Finding[]> {
-  const { emit = ignoreEvents, signal } = options;
+export async function lintWeights(model: OnnxModel, options: WorkContext = {}): Promise<Finding[]> {
+  const { emit, signal } = options;
   const findings = new Findings();
   const weights = [...visitTensors(model.proto)].flatMap((place) => {
     const weight = readable(() => model.weight(place.tensor));
@@ -47,7 +45,7 @@ export async function lintWeights(model: OnnxModel, options: WeightCheckOptions 
     untilTurn -= weight.byteLength;
     if (untilTurn > 0) continue;
     untilTurn = TURN_BYTES;
-    emit({ type: 'progress', phase: 'check weights', done, total });
+    emit?.({ type: 'progress', phase: 'check weights', done, total });
     await new Promise((resolve) => setImmediate(resolve));
     throwIfCancelled(signal, 'checking the weights');
   }

@@ -62,7 +62,7 @@ export interface ModelShapes {
 
 /** Functions that call each other deeper than this are taken for a cycle, which ONNX forbids. */
 const MOST_CALLS = 32;
-/** Functions and loops multiply: past so many nodes the rest stays unknown. */
+/** Functions and loops multiply: past this many nodes the rest stays unknown. */
 const MOST_STEPS = 50_000;
 /** No runtime takes tensors of more axes, and a chain of Gather doubles them with every node. */
 const MOST_AXES = 64;
@@ -181,7 +181,8 @@ class Inference {
   #run(nodes: readonly NodeProto[], scope: Scope, outputs: readonly string[]): Result {
     const flops = new Map<string, MaybeSize>();
     const steps: Step[] = [];
-    let [uncounted, unmeasured] = [0, 0];
+    let uncounted = 0;
+    let unmeasured = 0;
     for (const node of inOrder(nodes).nodes) {
       const { outputs: results, cost } = this.#node(node, scope);
       for (const [index, name] of node.output.entries())

@@ -1,6 +1,5 @@
 import { closing } from '../../../base/files/byte-source.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents } from '../../../events.js';
 import type { NamedTensors } from '../../tensor/tensor.js';
 import type { QuantizedDtype } from './grid.js';
 import type { Extremes, Histogram } from './histogram.js';
@@ -50,7 +49,7 @@ export function calibrateTensors<S extends ObservingSession>(
   context: CalibrateContext,
 ): Promise<CalibratedRanges> {
   const { method, dtype = 'int8', channels = new Map(), sampleName, total } = context;
-  const { emit = ignoreEvents, signal } = context;
+  const { emit, signal } = context;
   return withObservedModel(
     modelPath,
     tensors,
@@ -75,12 +74,12 @@ export function calibrateTensors<S extends ObservingSession>(
             seen[index]!.add(
               finite(extremes.get(output), tensors[index]!, sampleName?.() ?? `sample ${done}`),
             );
-          emit({ type: 'progress', phase: 'calibrate', done, total });
+          emit?.({ type: 'progress', phase: 'calibrate', done, total });
         }
         if (done === 0) throw invalid('The calibration data have no sample.', 'Pass one sample at least.');
         const warning = growthWarning(tensors, seen);
         if (warning !== undefined)
-          emit({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message: warning });
+          emit?.({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message: warning });
         const observed = await session.observed();
         return new Map(
           tensors.map((name, index): [string, TensorRange] => {
@@ -95,7 +94,7 @@ export function calibrateTensors<S extends ObservingSession>(
         );
       });
     },
-    signal,
+    context,
   );
 }
 

@@ -13,7 +13,7 @@ export interface Extremes {
 
 /** Bins of the first sample, as TensorRT's and pytorch-quantization's calibrators have them. */
 const BINS = 2048;
-/** A later sample beyond so many bins of the first one's width doubles the width, so that memory and the search stay bounded. */
+/** A later sample beyond this many bins of the first one's width doubles the width, so that memory and the search stay bounded. */
 const MOST_BINS = 8 * BINS;
 /** Neighbours count in tables of their own: an increment that waits for the one before it takes five times as long. */
 const LANES = 4;

@@ -1,8 +1,9 @@
 import { closing } from '../../../base/files/byte-source.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
 import { float32Values } from '../../tensor/values.js';
 import type { ValueRange } from '../options.js';
+import type { PluginTypes } from '../plugin-types.js';
 import { EXTREMES, type ObservedFile, withObservedModel } from './observed-model.js';
 
 /** Runs a model file; the runtime's sessions fit. */
@@ -15,6 +16,8 @@ interface RunningSession {
 export type SamplesFor<S> = (session: S) => AsyncIterable<NamedTensors> | Iterable<NamedTensors>;
 
 export interface ObserveContext extends WorkContext {
+  /** What is declared of the plug-ins of the model: what reads them has types by it. */
+  readonly pluginTypes?: PluginTypes | undefined;
   /** Number of samples, where it is known, for progress. */
   readonly total?: number;
 }
@@ -27,7 +30,7 @@ export function observeRanges<S extends RunningSession>(
   modelPath: string,
   samples: SamplesFor<S>,
   openSession: (model: ObservedFile) => Promise<S>,
-  { emit = ignoreEvents, signal, total }: ObserveContext = {},
+  { emit, total, ...context }: ObserveContext = {},
 ): Promise<ReadonlyMap<string, ValueRange>> {
   return withObservedModel(
     modelPath,
@@ -38,14 +41,14 @@ export function observeRanges<S extends RunningSession>(
         const ranges = names.map(() => ({ min: 0, max: 0 }));
         let done = 0;
         for await (const sample of samples(session)) {
-          const outputs = await session.run(sample, { signal });
+          const outputs = await session.run(sample, { signal: context.signal });
           widen(ranges, outputs.get(EXTREMES));
-          emit({ type: 'progress', phase: 'calibrate', done: ++done, total });
+          emit?.({ type: 'progress', phase: 'calibrate', done: ++done, total });
         }
         return new Map(names.map((name, index) => [name, ranges[index] ?? { min: 0, max: 0 }]));
       });
     },
-    signal,
+    context,
   );
 }
 

@@ -9,7 +9,6 @@ import { editModel, type OnnxModel } from '../../onnx/model.js';
 import {
   AttributeProto_AttributeType,
   AttributeProtoSchema,
-  type GraphProto,
   NodeProtoSchema,
   type TensorProto,
   TensorProtoSchema,
@@ -19,6 +18,7 @@ import { EXTERNAL_THRESHOLD, writeModel } from '../../onnx/write.js';
 import { dtypes } from '../../tensor/dtype.js';
 import { isFloat32, isStored, readFlow, type Value } from '../flow.js';
 import { normalise } from '../normalise.js';
+import type { PluginTypes } from '../plugin-types.js';
 
 /** The output of a copy that reduces inside: smallest and largest value of each activation in turn, zero included. */
 export const EXTREMES = 'trtforge/extremes';
@@ -46,13 +46,14 @@ export async function withObservedModel<T>(
   modelPath: string,
   which: 'extremes' | readonly string[],
   use: (observed: ObservedModel) => Promise<T>,
-  signal?: AbortSignal,
+  { signal, pluginTypes }: { readonly signal?: AbortSignal; readonly pluginTypes?: PluginTypes | undefined },
 ): Promise<T> {
   const folder = makeScratch('calibration');
   try {
     const path = join(folder, 'observed.onnx');
     const observed = await editModel(modelPath, async (model) => {
-      const shown = which === 'extremes' ? showExtremes(model) : showValues(model, modelPath, which);
+      const shown =
+        which === 'extremes' ? showExtremes(model, pluginTypes) : showValues(model, pluginTypes, which);
       const { references, weightsFolder } = referencesOf(model);
       await writeModel(model, path, { references, externalData: 'never', signal });
       return { ...shown, path, weightsFolder };
@@ -64,8 +65,8 @@ export async function withObservedModel<T>(
 }
 
 /** The graph as the conversion has it, so that names are the same, and its float activations. */
-function activationsOf(model: OnnxModel): { graph: GraphProto; activations: readonly Value[] } {
-  normalise(model.proto);
+function activationsOf(model: OnnxModel, pluginTypes: PluginTypes | undefined) {
+  normalise(model.proto, pluginTypes);
   const { root } = readFlow(model.proto);
   const activations = [...root.values.values()].filter((value) => isFloat32(value) && !isStored(value));
   return { graph: root.graph, activations };
@@ -101,16 +102,21 @@ function referencesOf(model: OnnxModel) {
 
 type Shown = Pick<ObservedModel, 'names' | 'outputs'>;
 
-function showValues(model: OnnxModel, path: string, names: readonly string[]): Shown {
-  const { graph, activations } = activationsOf(model);
+function showValues(model: OnnxModel, plugins: PluginTypes | undefined, names: readonly string[]): Shown {
+  const { graph, activations } = activationsOf(model, plugins);
   const known = new Map(activations.map((value) => [value.name, value]));
   const outputs = names.map((name, index) => {
     const value = known.get(name);
     if (value === undefined)
       throw new TrtforgeError(
         'TF_CALIBRATION_INVALID',
-        `${path} cannot be calibrated: its graph has no float32 activation "${name}".`,
-        { remedy: 'Keep the node that reads it FP32: --keep-nodes NAME.' },
+        `${model.path} cannot be calibrated: its graph has no float32 activation "${name}".`,
+        {
+          remedy: `It has ${activations
+            .map(({ name: other }) => other)
+            .slice(0, 5)
+            .join(', ')}.`,
+        },
       );
     // An input of the graph is not an output of it.
     if (value.origin !== 'input') return name;
@@ -121,8 +127,8 @@ function showValues(model: OnnxModel, path: string, names: readonly string[]): S
   return { names, outputs };
 }
 
-function showExtremes(model: OnnxModel): Shown {
-  const { graph, activations } = activationsOf(model);
+function showExtremes(model: OnnxModel, plugins: PluginTypes | undefined): Shown {
+  const { graph, activations } = activationsOf(model, plugins);
   graph.initializer.push(flatShape(), zero());
   graph.node.push(...activations.flatMap(reductions));
   // One vector: ONNX Runtime orders nodes by outputs, and would keep every activation until the second.

@@ -1,4 +1,5 @@
-import type { EventListener } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
+import type { PluginTypes } from '../plugin-types.js';
 import type { ChannelMoments } from './channels.js';
 import type { QuantizedDtype } from './grid.js';
 
@@ -27,9 +28,8 @@ export type CalibratedRanges = ReadonlyMap<string, TensorRange>;
 export type Calibrate = (
   model: string,
   tensors: readonly string[],
-  context: {
-    readonly emit: EventListener;
-    readonly signal?: AbortSignal;
+  context: WorkContext & {
+    readonly pluginTypes?: PluginTypes | undefined;
     /** The type that the ranges are for; only `mse` looks at it. Null: nothing is made from the ranges, which are extremes then. */
     readonly dtype: QuantizedDtype | null;
     /** The tensors whose channels are wanted too, with the axis of the channels. */

@@ -1,4 +1,5 @@
 import { behaviour, seenOn } from '../../../behaviour/facts.js';
+import { nodeName } from '../../onnx/graph.js';
 import { attributeOf } from '../../onnx/node-types.js';
 import { isFloat32, type Operation, operatorName, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
@@ -45,7 +46,7 @@ export const placementRules: readonly PlacementRule[] = [
     reason:
       'Requested, by a regular expression that the node name matches; the node becomes what --high-precision states.',
     decide: ({ node }, { options }) => {
-      const pattern = options.unquantizedNodes.find((regex) => regex.test(node.name));
+      const pattern = options.unquantizedNodes.find((regex) => regex.test(nodeName(node)));
       return pattern && `its name matches ${pattern}`;
     },
   },
@@ -107,7 +108,8 @@ export const placementRules: readonly PlacementRule[] = [
       const group = Number(attributeOf(node, 'group')?.i ?? 1);
       const dims = weightOperand(operation)?.dims;
       if (node.opType !== 'Conv' || group === 1 || dims === undefined) return undefined;
-      const [perGroupOut, perGroupIn] = [(dims[0] ?? 0) / group, dims[1] ?? 0];
+      const perGroupOut = (dims[0] ?? 0) / group;
+      const perGroupIn = dims[1] ?? 0;
       return Math.min(perGroupOut, perGroupIn) < format.fewestInGroup
         ? `its ${group} groups have ${perGroupIn} input and ${perGroupOut} output channels each`
         : undefined;

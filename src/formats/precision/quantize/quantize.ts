@@ -1,6 +1,6 @@
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import { opsetsOf } from '../../onnx/dtype-inference.js';
 import type { OnnxModel } from '../../onnx/model.js';
 import { attributeOf } from '../../onnx/node-types.js';
@@ -38,8 +38,6 @@ export interface Quantization extends InsertedQuantizers {
   readonly ranges: CalibratedRanges;
 }
 
-type QuantizeContext = WorkContext;
-
 const ofQuantizedModels: ReadonlySet<string> = new Set(
   'QuantizeLinear DequantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul ConvInteger MatMulInteger'.split(
     ' ',
@@ -61,7 +59,7 @@ export async function quantizeModel(
   path: string,
   options: ResolvedConversion,
   calibrate: Calibrate | undefined,
-  { emit = ignoreEvents, signal }: QuantizeContext = {},
+  work: WorkContext = {},
 ): Promise<Quantization> {
   const { quantization } = options;
   if (quantization === undefined)
@@ -79,17 +77,22 @@ export async function quantizeModel(
   const ranges: CalibratedRanges =
     names.length === 0 || calibrate === undefined
       ? new Map()
-      : await inPhase('calibrate', emit, () =>
-          calibrate(path, names, { emit, signal, channels, dtype: format.activations ? dtype : null }),
+      : await inPhase('calibrate', work.emit, () =>
+          calibrate(path, names, {
+            ...work,
+            channels,
+            pluginTypes: options.pluginTypes,
+            dtype: format.activations ? dtype : null,
+          }),
         );
   const storedScale = storedScales(rest);
-  const weights = await inPhase('scales', emit, () =>
+  const weights = await inPhase('scales', work.emit, () =>
     scalesOfWeights(
       model,
       first,
       (source, decision, operand) =>
         weightScales(source, operand, format, storedScale, clipMoments(decision, operand, ranges)),
-      signal,
+      work.signal,
     ),
   );
 
@@ -119,8 +122,8 @@ export async function quantizeModel(
       throw new TrtforgeError('TF_INTERNAL', `"${operand.value.name}" has no scales.`);
     return scales;
   };
-  const biases = await inPhase('biases', emit, () =>
-    correctedBiases(model, placement, format, ranges, scalesOf, signal),
+  const biases = await inPhase('biases', work.emit, () =>
+    correctedBiases(model, placement, format, ranges, scalesOf, work.signal),
   );
   const inserted = insertQuantizers(flow, placement, format, {
     activation: (value) => activations.get(value)!.scale,

@@ -68,7 +68,8 @@ export class ErrorHistogram {
     }
     const octaves = this.#octaves;
     const words = wordsOf(errors);
-    const [stride, dropped] = [bytes / 4, 31 - exponentBits];
+    const stride = bytes / 4;
+    const dropped = 31 - exponentBits;
     for (let top = stride - 1; top < words.length; top += stride) octaves[words[top]! >> dropped]!++;
   }
 

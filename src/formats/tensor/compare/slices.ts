@@ -56,7 +56,8 @@ export function sliceSums(
       const r = theirs[i]!;
       const error = ours[i]! - r;
       if (error - error === 0) {
-        const [size, distance] = [Math.abs(r), Math.abs(error)];
+        const size = Math.abs(r);
+        const distance = Math.abs(error);
         finite++;
         all.count[position]!++;
         reference[position]! += r;

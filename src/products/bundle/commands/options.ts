@@ -1,11 +1,10 @@
-import { valuesOf } from '../../../base/options/option.js';
 import { splitAtCommas } from '../../../base/options/readers.js';
 import { flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { builderOption, buildOptions, recipeOptions, recipeRequest } from '../../../cli/options/build.js';
 import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
 import { parseSize } from '../../../cli/values.js';
-import { onlyLoadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { onlyLoadOptions } from '../../../tensorrt/trtexec/request.js';
 import type { BundleRequest } from '../bundle-request.js';
 
 /** The options of `bundle build` and `bundle forge`. */
@@ -64,21 +63,13 @@ export function bundleRequest(
   meta: string,
   options: BundleOptionValues,
 ): Omit<BundleRequest, 'check' | 'smoke'> {
-  const { outdir, onnxDir, only, stage, keepTemp, memoryBudget, batch } = options;
+  const { profiles, ...own } = options;
   return {
+    ...own,
     ...recipeRequest(options),
     ...storeOptionsOf(options),
-    builder: options.builder,
-    ...valuesOf(onlyLoadOptions, options),
     meta,
-    onnxDir,
-    outdir,
-    only: only.flat(),
-    profilesFile: options.profiles,
-    batch,
-    dims: options.dims,
-    stage,
-    keepTemp,
-    memoryBudget,
+    only: options.only.flat(),
+    profilesFile: profiles,
   };
 }

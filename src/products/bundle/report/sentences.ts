@@ -1,7 +1,7 @@
 import { formatMs, formatStatistic, plural } from '../../../base/text/quantity.js';
 import { ExitCode } from '../../../errors.js';
-import type { Outcome } from '../../../report/result.js';
 import type { TimedPhases } from '../../../report/section/run.js';
+import type { PageVerdict } from '../../../report/section.js';
 import { outcomeWord, precisionLabel } from '../../../report/sentences.js';
 import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
@@ -9,12 +9,7 @@ import type { BundleReport, ComponentReport } from '../report-schema.js';
 /** The sentences of a bundle's report; page and terminal use the same. */
 
 /** A run that stopped has a word of its own: a bundle that was not built is neither good nor bad. */
-interface BundleVerdict {
-  readonly outcome: Outcome;
-  readonly word: string;
-  readonly headline: string;
-  readonly reasons: readonly string[];
-}
+type BundleVerdict = Pick<PageVerdict, 'outcome' | 'word' | 'headline' | 'reasons'>;
 
 export function bundleVerdict(report: BundleReport): BundleVerdict {
   const { outcome, checks, not_checked } = report;

@@ -1,11 +1,10 @@
 import * as is from '../../../base/options/kinds.js';
 import { splitAtCommas } from '../../../base/options/readers.js';
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
-import { builderOption, buildOptions } from '../../../cli/options/build.js';
+import { builderOption, builderSettingsOf, buildOptions } from '../../../cli/options/build.js';
 import { storeOptions } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
 import { integer, number } from '../../../cli/values.js';
-import { parseBuilderConfig } from '../../../engines/identity/builder-config.js';
 import { TrtforgeError } from '../../../errors.js';
 import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
 import { benchTools } from '../../../quality/bench/bench-with.js';
@@ -72,7 +71,7 @@ export const sizeOptions = {
   }),
   timeLimit: option({
     flags: '--time-limit <s>',
-    describe: 'begin no step that does not fit into so many seconds (default: no limit)',
+    describe: 'begin no step that does not fit into this many seconds (default: no limit)',
     parse: number(0, 604_800),
   }),
   sensitivity: flag({
@@ -175,20 +174,11 @@ export function streamsRequest(model: string, options: SizeOptionValues): Stream
 }
 
 export function streamsSetup(model: string, options: SizeOptionValues): StreamsSetup {
-  const { target, toolchain, precision, weaklyTyped, workspace, plugins } = options;
-  const settings = parseBuilderConfig(options.builderConfig);
+  const { target, toolchain, precision, weaklyTyped, plugins } = options;
   return {
     build: {
-      model,
-      target,
-      toolchain,
-      precision,
-      weaklyTyped,
-      settings: {
-        ...settings,
-        memoryPools: { ...settings.memoryPools, ...(workspace === undefined ? {} : { workspace }) },
-      },
-      plugins,
+      ...{ model, target, toolchain, precision, weaklyTyped, plugins },
+      settings: builderSettingsOf(options),
       store: options.noCache ? false : options.store,
       forceRebuild: options.fresh && !options.noCache,
     },

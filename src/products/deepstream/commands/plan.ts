@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { decidedBuild, engineSteps, resolvedOf } from '../../../cli/options/build-plan.js';
 import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
-import type { Work } from '../../../events.js';
+import { type Work, workOf } from '../../../events.js';
 import { engineRequest } from '../builder.js';
 import { requestedBuild, type StreamsSetup } from '../setup.js';
 import type { DecidedSizing } from '../sizing.js';
@@ -28,8 +28,7 @@ export async function streamsSteps(
       const detail = existsSync(path) ? 'an engine is there' : 'with its passport';
       steps.push(step('build', path, { detail: `batch 1 to ${each.maxBatch}, ${detail}`, skipped: missing }));
     } else if (each.do === 'build') {
-      const { environment = process.env } = context;
-      const engine = { requested: requestedBuild(setup), inputs, paths, environment };
+      const engine = { requested: requestedBuild(setup), inputs, paths, work: workOf(context) };
       const requested = await engineRequest(engine, each.maxBatch);
       const build = await decidedBuild(requested, context);
       resolved = resolvedOf(build);

@@ -10,6 +10,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { labelsOfMetadata, readLabels } from '../../../formats/images/labels.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import { imageLayout } from '../../../formats/onnx/image-layout.js';
+import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
 import { printProtobufText } from '../../../formats/serving/protobuf-text.js';
 import { streamsNames } from '../names.js';
 import { hasTypes } from './check.js';
@@ -86,70 +87,45 @@ export function writeDeepstreamConfig(request: ConfigRequest): DeepstreamConfig 
   };
 }
 
-type Decided = ReturnType<typeof decide>;
+/** All that the files state, decided before one is written. */
+interface Decided {
+  readonly name: string;
+  readonly engine: string;
+  readonly model: string | null;
+  readonly labels: readonly string[] | undefined;
+  /** Undefined where no parser of the outputs is known. */
+  readonly layout: Layout | undefined;
+  readonly isClassifier: boolean;
+  readonly classes: number | null;
+  readonly batch: number;
+  /** Channels, height, width. */
+  readonly dims: readonly number[];
+  readonly isNhwc: boolean;
+  /** The network-mode of nvinfer. */
+  readonly mode: number;
+  readonly isTyped: boolean;
+  readonly prepared: Preparation;
+  readonly outputs: readonly string[];
+  readonly assumed: string[];
+  readonly warnings: string[];
+}
 
-/** Decides the content of the files. */
-function decide(request: ConfigRequest) {
+/** Throws TF_SERVING_REFUSED, what reading the engine and the model throws. */
+function decide(request: ConfigRequest): Decided {
   const file = resolve(request.file);
   const assumed: string[] = [];
   const warnings: string[] = [];
-  const engine = isEngineFile(file) ? readEngine(file) : null;
-  if (engine !== null) judgePlan(engine.header, warnings);
-  const found = engine === null ? file : (request.onnx ?? modelOfEngine(file));
-  const model = found === undefined ? null : resolve(found);
-  const facts = model === null ? null : factsOfModel(model);
-  const ports: NamedAxes | null = engine?.passport ? axesOf(engine.passport) : facts;
-  if (ports === null)
-    throw refused(`${file} has no passport, and its model is not known.`, 'Pass the model with --onnx.');
-  if (model === null)
-    warnings.push('No model is named: where the engine does not load, nvinfer ends. Pass --onnx.');
-
-  const [input, ...others] = ports.inputs;
-  const shape = engine?.profile?.opt ?? input?.shape ?? null;
-  const axes = imageLayout(shape);
-  if (input === undefined || shape === null || axes === null)
-    throw refused('The first input does not take pictures.', 'nvinfer gives pictures to the first input.');
-  if (others.length > 0)
-    warnings.push(`nvinfer fills ${input.name} alone; a custom library must fill the other inputs.`);
+  const served = readServed(file, request.onnx, warnings);
+  const { engine, model, facts, ports } = served;
   const metadata = facts?.metadata ?? {};
   const known = knownPreparation(model ?? file, metadata, engine?.passport?.model.preprocess);
-  const [height, width] = request.size ?? known.size ?? [];
-  const side = (axis: number, otherwise: number | undefined) => {
-    const dim = shape[axis];
-    if (typeof dim === 'number' && dim > 0) return dim;
-    if (otherwise !== undefined) return otherwise;
-    throw refused(`The model leaves the size of ${input.name} open.`, 'Pass --size HEIGHTxWIDTH.');
-  };
-  const dims = [side(axes.channels, 3), side(axes.height, height), side(axes.width, width)];
-  if (request.size !== undefined && (dims[1] !== height || dims[2] !== width))
-    throw refused(`The model takes ${dims[1]}x${dims[2]}, whatever --size is.`, 'Leave --size out.');
-
-  const fixed = typeof shape[0] === 'number' && shape[0] > 0 ? shape[0] : undefined;
-  const most = engine?.profile?.max[0] ?? fixed;
-  const batch = request.batch ?? most ?? 1;
-  if (engine !== null && most !== undefined && batch > most)
-    throw refused(`--batch is ${batch}, and the engine takes at most ${most}.`, `Pass at most ${most}.`);
-  const { scale, offsets, fit } = request;
-  if (scale === undefined) {
+  const pictures = picturesOf(served, request.size, known.size, warnings);
+  const batch = batchOf(request.batch, served);
+  if (request.scale === undefined) {
     if (known.warning !== undefined) warnings.push(known.warning);
     if (known.assumed !== undefined) assumed.push(known.assumed);
   }
-  const prepared: Preparation = {
-    scale: scale ?? known.prepared.scale,
-    offsets: offsets ?? (scale === undefined ? known.prepared.offsets : []),
-    color: dims[0] === 1 ? 'gray' : (request.color ?? known.prepared.color),
-    fit: fit ?? known.prepared.fit,
-  };
-  const isChanged = scale !== undefined || fit !== undefined || request.color !== undefined;
-  const changed = isChanged ? differsFromPassport(prepared, engine?.passport?.model.preprocess) : undefined;
-  if (changed !== undefined) warnings.push(changed);
-
-  const color = colors.indexOf(prepared.color);
-  const pictures = { channels: dims[0], color, offsets: prepared.offsets.length };
-  for (const [code, , message] of faultsOfInput(ports, pictures)) {
-    if (code === 'offsets-count') throw refused(message, 'Pass --offsets with a number for each channel.');
-    warnings.push(message);
-  }
+  const prepared = preparedFor(request, known.prepared, served, pictures.dims, warnings);
   const other = otherThanBatch(ports);
   if (other !== undefined)
     unlessForced(
@@ -157,23 +133,126 @@ function decide(request: ConfigRequest) {
       'Export the model so that the first axis of each tensor is the batch, or pass --force.',
       warnings,
     );
+  const labels = labelsOf(request.labels, model ?? file, metadata);
+  const isTyped = facts !== null && hasTypes(facts);
+  const mode = !isTyped && engine?.recipe?.precision === modes[2] ? 2 : 0;
+  const outputs = outputsOf(served, metadata, labels, warnings);
+  if (engine === null) assumed.push('The engine is the one that nvinfer builds: FP32, GPU 0.');
+  const decided = {
+    ...outputs,
+    ...pictures,
+    ...{ model, labels, batch, mode, isTyped, prepared, assumed, warnings },
+    name: request.name ?? streamsNames(model ?? file.replace(/\.\w+$/, '')).modelName,
+    engine: engine === null ? builtEngine(file, batch, 'gpu0', mode) : file,
+    outputs: ports.outputs.map((output) => output.name),
+  };
+  rejectHostile(decided, request.folder);
+  return decided;
+}
+
+/** An engine with its model, as far as it is known, or a model that nvinfer builds. */
+interface Served {
+  readonly engine: ReturnType<typeof readEngine> | null;
+  readonly model: string | null;
+  readonly facts: ModelFacts | null;
+  readonly ports: NamedAxes;
+  /** Of the first input, with the batch. */
+  readonly shape: NamedAxes['inputs'][number]['shape'];
+}
+
+function readServed(file: string, onnx: string | undefined, warnings: string[]): Served {
+  const engine = isEngineFile(file) ? readEngine(file) : null;
+  if (engine !== null) judgePlan(engine.header, warnings);
+  const found = engine === null ? file : (onnx ?? modelOfEngine(file));
+  const model = found === undefined ? null : resolve(found);
+  const facts = model === null ? null : factsOfModel(model);
+  const ports = engine?.passport ? axesOf(engine.passport) : facts;
+  if (ports === null)
+    throw refused(`${file} has no passport, and its model is not known.`, 'Pass the model with --onnx.');
+  if (model === null)
+    warnings.push('No model is named: where the engine does not load, nvinfer ends. Pass --onnx.');
+  return { engine, model, facts, ports, shape: engine?.profile?.opt ?? ports.inputs[0]?.shape ?? null };
+}
+
+/** The pictures of the first input; sizes that it leaves open are those of `--size`, else those that a file beside the model states. */
+function picturesOf(
+  { ports, shape }: Served,
+  size: ConfigRequest['size'],
+  known: ConfigRequest['size'] | null,
+  warnings: string[],
+): Pick<Decided, 'dims' | 'isNhwc'> {
+  const [input, ...others] = ports.inputs;
+  const axes = imageLayout(shape);
+  if (input === undefined || shape === null || axes === null)
+    throw refused('The first input does not take pictures.', 'nvinfer gives pictures to the first input.');
+  if (others.length > 0)
+    warnings.push(`nvinfer fills ${input.name} alone; a custom library must fill the other inputs.`);
+  const [height, width] = size ?? known ?? [];
+  const side = (axis: number, otherwise: number | undefined) => {
+    const dim = shape[axis];
+    if (typeof dim === 'number' && dim > 0) return dim;
+    if (otherwise !== undefined) return otherwise;
+    throw refused(`The model leaves the size of ${input.name} open.`, 'Pass --size HEIGHTxWIDTH.');
+  };
+  const dims = [side(axes.channels, 3), side(axes.height, height), side(axes.width, width)];
+  if (size !== undefined && (dims[1] !== height || dims[2] !== width))
+    throw refused(`The model takes ${dims[1]}x${dims[2]}, whatever --size is.`, 'Leave --size out.');
+  return { dims, isNhwc: axes.layout === 'NHWC' };
+}
+
+function batchOf(requested: number | undefined, { engine, shape }: Served): number {
+  const fixed = typeof shape?.[0] === 'number' && shape[0] > 0 ? shape[0] : undefined;
+  const most = engine?.profile?.max[0] ?? fixed;
+  const batch = requested ?? most ?? 1;
+  if (engine !== null && most !== undefined && batch > most)
+    throw refused(`--batch is ${batch}, and the engine takes at most ${most}.`, `Pass at most ${most}.`);
+  return batch;
+}
+
+/** The preparation that is requested, and known for the rest; one that nvinfer cannot do throws or is a warning. */
+function preparedFor(
+  { scale, offsets, color: requested, fit }: ConfigRequest,
+  known: Preparation,
+  { engine, ports }: Served,
+  [channels = 0]: readonly number[],
+  warnings: string[],
+): Preparation {
+  const prepared: Preparation = {
+    scale: scale ?? known.scale,
+    offsets: offsets ?? (scale === undefined ? known.offsets : []),
+    color: channels === 1 ? 'gray' : (requested ?? known.color),
+    fit: fit ?? known.fit,
+  };
+  const isChanged = scale !== undefined || fit !== undefined || requested !== undefined;
+  const changed = isChanged ? differsFromPassport(prepared, engine?.passport?.model.preprocess) : undefined;
+  if (changed !== undefined) warnings.push(changed);
+  const color = colors.indexOf(prepared.color);
+  const pictures = { channels, color, offsets: prepared.offsets.length };
+  for (const [code, , message] of faultsOfInput(ports, pictures)) {
+    if (code === 'offsets-count') throw refused(message, 'Pass --offsets with a number for each channel.');
+    warnings.push(message);
+  }
+  return prepared;
+}
+
+function outputsOf(
+  { model, ports }: Served,
+  metadata: Readonly<Record<string, string>>,
+  labels: readonly string[] | undefined,
+  warnings: string[],
+): Pick<Decided, 'layout' | 'isClassifier' | 'classes'> {
   const isRead = ports.outputs.every(({ dtype }) => dtype === null || dtype === 'float32');
   const task = otherTask(metadata);
   const layout = isRead && task === undefined ? layoutOf(ports.outputs) : undefined;
-  const ofClassifier = isRead && layout === undefined ? classesOfClassifier(ports.outputs) : undefined;
-  const labels = labelsOf(request.labels, model ?? file, metadata);
   const classes = layout === undefined ? null : classesOf(layout, labels);
+  const ofClassifier = isRead && layout === undefined ? classesOfClassifier(ports.outputs) : undefined;
   // An embedding has the same shape.
   const [classesOfOne = null] = ofClassifier ?? [];
   const isLogits = model === null || logitsOf(model).length > 0;
   const isClassifier =
     ofClassifier?.length === 1 &&
     (!isLogits || task === 'classify' || (labels !== undefined && labels.length === classesOfOne));
-  if (isClassifier && labels !== undefined && classesOfOne !== null && labels.length !== classesOfOne)
-    throw refused(
-      `There are ${labels.length} labels, and ${classesOfOne} classes in the outputs.`,
-      'Pass --labels.',
-    );
+  if (isClassifier && labels !== undefined && classesOfOne !== null) assertCount(labels, classesOfOne);
   if (isClassifier && isLogits)
     warnings.push(
       'The output does not end in Softmax or Sigmoid: classifier-threshold is compared with logits.',
@@ -185,31 +264,12 @@ function decide(request: ConfigRequest) {
     );
   } else if (labels === undefined)
     warnings.push('No names of classes were found: labels.txt is missing. Pass --labels.');
-  const isTyped = facts !== null && hasTypes(facts);
-  const mode = !isTyped && engine?.recipe?.precision === modes[2] ? 2 : 0;
-  if (engine === null) assumed.push('The engine is the one that nvinfer builds: FP32, GPU 0.');
-  const decided = {
-    ...{
-      model,
-      labels,
-      layout,
-      isClassifier,
-      classes: isClassifier ? classesOfOne : classes,
-      batch,
-      dims,
-      mode,
-      isTyped,
-      prepared,
-      assumed,
-      warnings,
-    },
-    name: request.name ?? streamsNames(model ?? file.replace(/\.\w+$/, '')).modelName,
-    engine: engine === null ? builtEngine(file, batch, 'gpu0', mode) : file,
-    outputs: ports.outputs.map((output) => output.name),
-    isNhwc: axes.layout === 'NHWC',
-  };
-  rejectHostile(decided, request.folder);
-  return decided;
+  return { layout, isClassifier, classes: isClassifier ? classesOfOne : classes };
+}
+
+function assertCount({ length }: readonly string[], classes: number): void {
+  if (length === classes) return;
+  throw refused(`There are ${length} labels, and ${classes} classes in the outputs.`, 'Pass --labels.');
 }
 
 /** Throws for what DeepStream cannot load; with --force an engine of TensorRT-RTX is a warning. */
@@ -256,8 +316,7 @@ function classesOf({ classes, kind }: Layout, labels: readonly string[] | undefi
   if (count === null)
     throw refused('The shape of the outputs does not tell the number of classes.', 'Pass --labels.');
   const isWithBackground = kind === 'detr' && classes === count + 1;
-  if (classes !== null && classes !== count && !isWithBackground)
-    throw refused(`There are ${count} labels, and ${classes} classes in the outputs.`, 'Pass --labels.');
+  if (labels !== undefined && classes !== null && !isWithBackground) assertCount(labels, classes);
   return count;
 }
 

@@ -3,9 +3,9 @@ import { sha256 } from '../../../base/files/digest.js';
 import { LARGEST_DOCUMENT, listFolder, readText } from '../../../base/files/files.js';
 import { assertWithin } from '../../../base/options/check.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
-import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
+import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { type LabelRequest, readLabelsBeside } from '../labels.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
@@ -51,31 +51,26 @@ export function decideClassifier(request: ClassifierRequest): DecidedClassifier 
  */
 export async function evaluateClassifier(
   request: ClassifierRequest,
-  { emit = ignoreEvents, signal }: TaskContext = {},
+  work: WorkContext = {},
 ): Promise<ClassificationResult> {
   assertWithin({ ...imageRunOptions, ...detectionOptions }, request);
   const { names, images: found, findings } = decideClassifier(request);
   const images: Labelled[] = [];
   const best: Int32Array[] = [];
-  const { candidate, result } = await inPhase('run samples', emit, () =>
-    withCandidate(
-      request.model,
-      request.open,
-      { emit, signal, preprocess: request.preprocess },
-      (session) => {
-        const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
-        return runImages(
-          session,
-          found,
-          { ...request, preprocessing, findings },
-          { emit, signal },
-          ({ index }, outputs) => {
-            images.push(found[index]!);
-            best.push(fiveBest(scoresOf(outputs, names?.length)));
-          },
-        );
-      },
-    ),
+  const { candidate, result } = await inPhase('run samples', work.emit, () =>
+    withCandidate(request.model, request.open, { ...work, preprocess: request.preprocess }, (session) => {
+      const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
+      return runImages(
+        session,
+        found,
+        { ...request, preprocessing, findings },
+        work,
+        ({ index }, outputs) => {
+          images.push(found[index]!);
+          best.push(fiveBest(scoresOf(outputs, names?.length)));
+        },
+      );
+    }),
   );
   const classes = best[0]?.[0] ?? 0;
   const outside = images.find(({ label }) => label >= classes);

@@ -1,8 +1,8 @@
 import { LARGEST_DOCUMENT, readText } from '../../../base/files/files.js';
 import { assertWithin } from '../../../base/options/check.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
-import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
+import { inPhase, type WorkContext } from '../../../events.js';
+import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { allowMissing as allowed } from '../options.js';
 import { type Detections, readDetections } from './detections.js';
@@ -19,14 +19,14 @@ export interface CocoRequest {
   readonly detections: string;
   /** A file with the ids of the images to score, one a line; default all of the instances. */
   readonly imageIds?: string | undefined;
-  /** Up to so many images that the ids or the detections name and the instances lack are left out; default none. */
+  /** Up to this many images that the ids or the detections name and the instances lack are left out; default none. */
   readonly allowMissing?: number | undefined;
 }
 
 /** Scores a results file. Errors: TF_EVAL_DATA, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CANCELLED. */
 export async function evaluateCoco(
   { instances, detections, imageIds, allowMissing }: CocoRequest,
-  { emit = ignoreEvents, signal }: TaskContext = {},
+  { emit, signal }: WorkContext = {},
 ): Promise<CocoResult> {
   assertWithin({ allowMissing: allowed }, { allowMissing });
   const findings = new Findings(allowMissing);

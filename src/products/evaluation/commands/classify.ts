@@ -29,13 +29,13 @@ export const command = defineCommand({
     }),
     allowMissing: {
       ...allowMissing,
-      describe: 'so many images may have no file, or one that cannot be read; they are left out',
+      describe: 'this many images may have no file, or one that cannot be read; they are left out',
     },
     preprocess,
   },
   schema: async () => (await import('../classification/classification-result.js')).classificationResultSchema,
-  run: ([model = ''], options, { emit, signal }): Promise<ClassificationResult> =>
-    evaluateClassifier({ ...options, model, ...imageRunOf(model, options, preprocess) }, { emit, signal }),
+  run: ([model = ''], options, context): Promise<ClassificationResult> =>
+    evaluateClassifier({ ...options, model, ...imageRunOf(model, options, preprocess) }, context),
   render: (result: ClassificationResult, output) => {
     const { bold, dim } = output.colors;
     output.line(bold(`${result.candidate.file} on ${result.truth}`));

@@ -1,4 +1,4 @@
-import { valuesOf } from '../../../base/options/option.js';
+import { allBut, valuesOf } from '../../../base/options/option.js';
 import { splitAtCommas } from '../../../base/options/readers.js';
 import { formatMs } from '../../../base/text/quantity.js';
 import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
@@ -26,7 +26,7 @@ import type { Comparison } from '../compare/result.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
 import { preprocessSpec } from './image-options.js';
 
-const { provider: _, device, ...onnxRuntimeOptions } = placeOptions;
+const onnxRuntimeOptions = allBut(placeOptions, 'provider', 'device');
 
 const commandOptions = {
   data: text({
@@ -60,7 +60,7 @@ const commandOptions = {
     writes: true,
   }),
   preprocess: choice(preprocessSpec(['yolo', 'rt-detr', 'imagenet', 'arcface'])),
-  device: { ...device, describe: 'which of the visible GPUs runs what needs one (default: 0)' },
+  device: { ...placeOptions.device, describe: 'which of the visible GPUs runs what needs one (default: 0)' },
   ...grouped('Data and preparation', { ...imageRunOptions, ...detectionOptions, ...speechOptions }),
   preNmsTopk: inConfig(detectionOptions.preNmsTopk),
   ...onnxRuntimeOptions,
@@ -98,9 +98,9 @@ const requestOf = (model: string, options: OptionValues<typeof commandOptions>):
   },
 });
 
-const contextOf = async ({ emit, signal, environment, commandLine, products }: CommandContext) => ({
-  ...{ emit, signal, environment, commandLine },
-  recognisers: await broughtBy(products, 'recognisers'),
+const contextOf = async (context: CommandContext) => ({
+  ...context,
+  recognisers: await broughtBy(context.products, 'recognisers'),
 });
 
 /** The options under a heading of their own, in the long help. */

@@ -34,8 +34,8 @@ export const command = defineCommand({
     ...detectionOptions,
   },
   schema: async () => (await import('../detection/detector-result.js')).detectorResultSchema,
-  run: ([model = ''], options, { emit, signal }): Promise<DetectorResult> =>
-    evaluateDetector({ ...options, model, ...imageRunOf(model, options, preprocess) }, { emit, signal }),
+  run: ([model = ''], options, context): Promise<DetectorResult> =>
+    evaluateDetector({ ...options, model, ...imageRunOf(model, options, preprocess) }, context),
   render: (result: DetectorResult, output) => {
     const { bold, dim } = output.colors;
     const { candidate, head, latency, imagesPerSecond } = result.run;

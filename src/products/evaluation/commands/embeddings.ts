@@ -23,10 +23,10 @@ export const command = defineCommand({
     ...embeddingOptions,
   },
   schema: async () => (await import('../embeddings/embeddings-result.js')).embeddingsResultSchema,
-  run: ([candidate = ''], options, { emit, signal }): Promise<EmbeddingsResult> =>
+  run: ([candidate = ''], options, context): Promise<EmbeddingsResult> =>
     evaluateEmbeddings(
       { ...options, candidate, reference: options.against, ...imageRunOf(candidate, options, preprocess) },
-      { emit, signal },
+      context,
     ),
   render: (result: EmbeddingsResult, output) => {
     const { bold, dim, green, red, yellow } = output.colors;

@@ -1,4 +1,3 @@
-import { valuesOf } from '../../../base/options/option.js';
 import { choice, type OptionValues, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { imagesFolder } from '../../../cli/options/scoring.js';
@@ -43,6 +42,6 @@ export function imageRunOf(
     imgsz: options.imgsz ?? preprocessings[preprocess]!.width,
     warmupRuns: options.warmupRuns,
     skipLatency: options.skipLatency,
-    open: { ...valuesOf(loadOptions, options), ...valuesOf(placeOptions, options) },
+    open: options,
   };
 }

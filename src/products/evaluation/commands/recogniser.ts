@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { valuesOf } from '../../../base/options/option.js';
 import { formatMs } from '../../../base/text/quantity.js';
 import { broughtBy, defineCommand } from '../../../cli/command.js';
 import { type OptionValues, text } from '../../../cli/option.js';
@@ -34,15 +33,7 @@ const commandOptions = {
 const requestOf = (
   meta: string,
   options: OptionValues<typeof commandOptions>,
-): EvaluateRecogniserRequest => ({
-  ...options,
-  meta,
-  open: {
-    ...valuesOf(enginesOptions, options),
-    engines: options.engines,
-    ...valuesOf(placeOptions, options),
-  },
-});
+): EvaluateRecogniserRequest => ({ ...options, meta, open: options });
 
 export const command = defineCommand({
   arguments: [
@@ -54,12 +45,8 @@ export const command = defineCommand({
   ],
   options: commandOptions,
   schema: async () => (await import('../speech/recogniser-result.js')).recogniserResultSchema,
-  run: async ([meta = ''], options, { emit, signal, environment, products }): Promise<RecogniserResult> =>
-    evaluateRecogniser(requestOf(meta, options), await broughtBy(products, 'recognisers'), {
-      emit,
-      signal,
-      environment,
-    }),
+  run: async ([meta = ''], options, context): Promise<RecogniserResult> =>
+    evaluateRecogniser(requestOf(meta, options), await broughtBy(context.products, 'recognisers'), context),
   render: (result: RecogniserResult, output) => {
     const { bold, dim } = output.colors;
     const { run } = result;

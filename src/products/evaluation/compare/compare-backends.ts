@@ -1,20 +1,23 @@
-import { join } from 'node:path';
+import { cpus } from 'node:os';
+import { basename, join } from 'node:path';
+import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { assertWithin } from '../../../base/options/check.js';
-import type { OpenContext } from '../../../engines/runtime/back-end.js';
+import { machineFacts } from '../../../engines/identity/machine.js';
+import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
 import { otherPreparation, passportOf } from '../run/candidate.js';
 import { type Variant, variantFolder } from '../run/variant.js';
-import { backEndNamed, openOptionsFor } from './back-end-names.js';
+import { backEndName, backEndNamed, openOptionsFor } from './back-end-names.js';
+import type { ComparedModel } from './compared-models.js';
 import { comparedModels, type ModelChoice } from './compared-models.js';
 import { compareVariants, damagedError, errorOf } from './comparison.js';
 import { comparisonReport } from './page.js';
-import { newRunRoot, type Planned, plan } from './plan.js';
 import type { Comparison } from './result.js';
 import { readRunRoot, recordNotRun, recordRun } from './run-root.js';
 import { type CompareOpenOptions, type ConvertedFiles, runnableFile } from './runnable-file.js';
@@ -31,7 +34,7 @@ export interface CompareBackEndsRequest extends Omit<TaskRequest, keyof ModelCho
   readonly store?: string | undefined;
 }
 
-export interface CompareContext extends OpenContext {
+export interface CompareContext extends WorkContext {
   /** The openers of bundles of speech models. */
   readonly recognisers?: readonly Recogniser[];
   /** For the result. */
@@ -54,11 +57,10 @@ export async function compareBackEnds(
 
 /** Reads models, data and what the run root has. Throws what `compareBackEnds` throws but TF_CANCELLED. */
 async function decideComparison(request: CompareBackEndsRequest, context: CompareContext) {
-  const { emit = ignoreEvents } = context;
   const chosen = [...new Set(request.backEnds)].map(backEndNamed);
   const task = taskFor(request, context.recognisers ?? []);
-  const models = await inPhase('read models', emit, () => comparedModels(request, context));
-  const dataDigest = await inPhase('read data', emit, () => task.digest(context));
+  const models = await inPhase('read models', context.emit, () => comparedModels(request, context));
+  const dataDigest = await inPhase('read data', context.emit, () => task.digest(context));
   const { planned, warnings } = plan(task, dataDigest, models, chosen, request.open);
   const root = request.output ?? newRunRoot(request.model, new Date());
   const before = new Map(readRunRoot(root).recorded.map((each) => [each.variant.name, each]));
@@ -75,14 +77,13 @@ async function decideComparison(request: CompareBackEndsRequest, context: Compar
 }
 
 async function compare(request: CompareBackEndsRequest, context: CompareContext): Promise<Comparison> {
-  const { emit = ignoreEvents } = context;
   const { task, root, variants, warnings } = await decideComparison(request, context);
   const ran = new Set<string>();
   const converted: ConvertedFiles = new Map();
   for (const each of variants) {
     const { variant, isKept } = each;
     if (isKept) {
-      emit({ type: 'phase-skipped', phase: variant.name, reason: 'its figures are there already' });
+      context.emit?.({ type: 'phase-skipped', phase: variant.name, reason: 'its figures are there already' });
       continue;
     }
     ran.add(variant.name);
@@ -132,7 +133,7 @@ async function runVariant(
   request: CompareBackEndsRequest,
   context: CompareContext,
 ): Promise<void> {
-  const { emit = ignoreEvents, signal } = context;
+  const { emit, signal } = context;
   try {
     const { open, store } = request;
     const place = { root, converted, imgsz: task.imgsz, open, store };
@@ -146,11 +147,87 @@ async function runVariant(
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED' || signal?.aborted === true)
       throw error;
     recordNotRun(root, variant, errorOf(error));
-    emit({
+    emit?.({
       type: 'log',
       source: 'trtforge',
       severity: 'warning',
       message: `${variant.name}: ${error.message}`,
     });
   }
+}
+
+/** A variant and what it runs. */
+interface Planned {
+  readonly variant: Variant;
+  readonly model: ComparedModel;
+  readonly backEnd: BackEnd;
+}
+
+/** `tmp/compare-yolov10m/2026-11-23_09-30-00`, in UTC. */
+function newRunRoot(model: string, now: Date): string {
+  const name = basename(model).replace(/\.[a-z]+$/i, '') || 'model';
+  const stamp = now.toISOString().slice(0, 19).replace('T', '_').replaceAll(':', '-');
+  return join('tmp', `compare-${name}`, stamp);
+}
+
+/** Every model on every back end that takes it; an engine runs on those for engines only, which is stated. */
+function plan(
+  task: ComparedTask,
+  data: string,
+  models: readonly ComparedModel[],
+  backEnds: readonly BackEnd[],
+  open: OpenOptions,
+): { readonly planned: readonly Planned[]; readonly warnings: readonly string[] } {
+  const warnings: string[] = [];
+  const pairs = models.flatMap((model) => {
+    const taken = backEnds.filter(({ takes }) => takes === model.kind || canBuild(task, model, takes));
+    const left = backEnds.filter((each) => !taken.includes(each)).map(backEndName);
+    if (left.length > 0)
+      warnings.push(
+        model.kind === 'engine'
+          ? `${model.file} is an engine: it does not run on ${left.join(', ')}.`
+          : `${model.file} has no engines for ${left.join(', ')}: pass their folder, --candidate NAME=FOLDER.`,
+      );
+    return taken.map((backEnd) => ({ model, backEnd }));
+  });
+  const planned = pairs.map(({ model, backEnd }, place): Planned => {
+    const backEndId = backEndName(backEnd);
+    const options = openOptionsFor(backEnd, open);
+    const machine = machineFor(backEnd, options);
+    const identity = {
+      data,
+      model: model.digest,
+      precision: model.precision,
+      backEnd: backEndId,
+      machine,
+      options,
+    };
+    return {
+      model,
+      backEnd,
+      variant: {
+        schema: 'trtforge.compared-variant/1',
+        name: `${model.label}-${backEndId}`,
+        task: task.id,
+        place,
+        model: model.file,
+        label: model.label,
+        role: model.role,
+        backEnd: backEndId,
+        machine,
+        identity: sha256(canonicalJson(identity)),
+        data,
+      },
+    };
+  });
+  return { planned, warnings: [...new Set(warnings)] };
+}
+
+/** Models of images are built into engines here, bundles by their own verb. */
+const canBuild = (task: ComparedTask, { kind }: ComparedModel, takes: BackEnd['takes']): boolean =>
+  takes === 'engine' && kind === 'model' && task.id !== 'wer';
+
+function machineFor({ honours }: BackEnd, { device }: OpenOptions): string {
+  const processor = cpus()[0]?.model.trim() ?? 'unknown processor';
+  return honours.has('device') ? (machineFacts(device).gpu ?? 'no GPU') : processor;
 }

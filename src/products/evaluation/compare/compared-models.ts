@@ -1,14 +1,12 @@
 import { basename, dirname, extname, join } from 'node:path';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
-import { cacheFolder } from '../../../base/files/folders.js';
 import { passportPath } from '../../../engines/identity/engine-name.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import { readModel } from '../../../engines/identity/read-model.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
-import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import {
   type FormatId,
@@ -45,7 +43,7 @@ export interface ModelChoice {
  */
 export async function comparedModels(
   { model, candidates, precisions }: ModelChoice,
-  context: OpenContext,
+  context: WorkContext,
 ): Promise<readonly ComparedModel[]> {
   const unsampled = precisions.find((id) => !precisionsWithoutSamples.includes(id));
   if (unsampled !== undefined)
@@ -94,7 +92,7 @@ export function namedFile(text: string): { readonly name: string | undefined; re
 async function readCompared(
   file: string,
   { role, label }: { readonly role: Variant['role']; readonly label?: string | undefined },
-  context: OpenContext,
+  context: WorkContext,
 ): Promise<ComparedModel> {
   const bundle = bundleFiles(file);
   if (bundle !== null) {
@@ -131,12 +129,9 @@ export function bundleFiles(path: string): {
 }
 
 /** Of an ONNX model with its weights in other files; of any other file its bytes. */
-async function digestOfFile(
-  path: string,
-  { emit = ignoreEvents, signal, environment }: OpenContext,
-): Promise<string> {
+async function digestOfFile(path: string, work: WorkContext): Promise<string> {
   if (!/\.onnx$/i.test(path)) return sha256OfFileInPieces(path);
-  return (await readModel(path, { cacheFolder: cacheFolder(environment), emit, signal })).content.digest;
+  return (await readModel(path, work)).content.digest;
 }
 
 /** The types that a model computes in, in a word, by its operators and weights; undefined where they have no usual one. */

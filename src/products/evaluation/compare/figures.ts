@@ -84,6 +84,14 @@ function detectorFigures(file: DetectorMetrics): Figures {
   };
 }
 
+const factsOf = ({ backend, warnings, file, sha256, identity }: EmbeddingsResult['candidate']) => ({
+  providers: [backend],
+  placement: warnings,
+  files: [{ file, sha256 }],
+  engineIdentity: identity,
+  precisionCurve: null,
+});
+
 function classifierFigures({ candidate, run, ...file }: z.infer<typeof classificationResultSchema>): Figures {
   return {
     metrics: file.metrics,
@@ -91,11 +99,7 @@ function classifierFigures({ candidate, run, ...file }: z.infer<typeof classific
     dataDigest: file.dataDigest,
     samples: file.images,
     latency: run.latency,
-    providers: [candidate.backend],
-    placement: candidate.warnings,
-    files: [{ file: candidate.file, sha256: candidate.sha256 }],
-    engineIdentity: candidate.identity,
-    precisionCurve: null,
+    ...factsOf(candidate),
   };
 }
 
@@ -124,10 +128,6 @@ function embeddingsFigures({ candidate, runs, ...result }: EmbeddingsResult): Fi
     dataDigest: result.dataDigest,
     samples: result.n_samples,
     latency: runs.candidate.latency,
-    providers: [candidate.backend],
-    placement: candidate.warnings,
-    files: [{ file: candidate.file, sha256: candidate.sha256 }],
-    engineIdentity: candidate.identity,
-    precisionCurve: null,
+    ...factsOf(candidate),
   };
 }

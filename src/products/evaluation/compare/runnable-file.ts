@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
 import { publishFile } from '../../../base/files/publish.js';
-import type { BackEnd, OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
+import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
+import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import { imageLayout } from '../../../formats/onnx/image-layout.js';
 import { convertModel } from '../../../formats/precision/convert.js';
@@ -37,7 +38,7 @@ export async function runnableFile(
   model: ComparedModel,
   { takes }: BackEnd,
   { root, imgsz, open, store, converted }: RunnablePlace,
-  context: OpenContext,
+  context: WorkContext,
 ): Promise<string> {
   const { file, kind, precision } = model;
   if (takes === 'engine' && kind === 'model') {
@@ -58,7 +59,7 @@ async function convertedFile(
   file: string,
   precision: FormatId,
   root: string,
-  context: OpenContext,
+  context: WorkContext,
 ): Promise<string> {
   const bundle = bundleFiles(file);
   if (bundle === null) {

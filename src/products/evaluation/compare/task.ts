@@ -3,11 +3,12 @@ import { openFile } from '../../../base/files/byte-source.js';
 import { canonicalJson, sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { statIfThere } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
+import { allBut, valuesOf } from '../../../base/options/option.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { isUnreadable } from '../../../engines/run/image-inputs.js';
-import type { OpenContext, OpenOptions } from '../../../engines/runtime/back-end.js';
+import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import { assertImageHeader, readImageFile } from '../../../formats/images/image.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import type { Recogniser } from '../../../quality/tasks/recogniser.js';
@@ -24,6 +25,7 @@ import {
   evaluateDetector,
 } from '../detection/evaluate-detector.js';
 import type { Findings } from '../findings.js';
+import { detectionOptions, imageRunOptions } from '../options.js';
 import { preparationOf, preparations } from '../run/candidate.js';
 import type { ImageFile } from '../run/images.js';
 import type { ComparedTaskId, Variant } from '../run/variant.js';
@@ -61,11 +63,11 @@ export interface ComparedTask {
   /** Width and height of images where the model leaves them open. */
   readonly imgsz: number;
   /** SHA-256 over content of the data, and settings: every file that the task reads besides the model. Throws what reading and checking them throws. */
-  digest(context: OpenContext): Promise<string>;
+  digest(context: WorkContext): Promise<string>;
   /** The metric that is compared, which `metrics` of a result has first. */
   readonly metric: Omit<Metric, 'value'>;
   /** Evaluates a file and, where there is a folder, writes metrics.json and what else the task writes into it. Throws what the evaluation throws. */
-  run(file: string, open: OpenOptions, context: OpenContext, into?: VariantFolder): Promise<Figures | null>;
+  run(file: string, open: OpenOptions, context: WorkContext, into?: VariantFolder): Promise<Figures | null>;
 }
 
 /** The task is what the data is for: JSON has boxes, a header with `utt_id` utterances, any other TSV labels. Throws TF_USAGE where images are missing. */
@@ -196,14 +198,14 @@ function settingsOf(request: TaskRequest, choices: readonly string[]): Settings 
   return { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
 }
 
-/** The settings that decide figures or times besides the model, the back end and the data. */
-const decisive = ({ preprocess, imgsz, maxImages, allowMissing, ...rest }: Settings) => {
-  const { conf, iou, maxDet, preNmsTopk, agnosticNms, multiLabel, warmupRuns, skipLatency } = rest;
-  return {
-    ...{ preprocess, imgsz, maxImages, allowMissing, conf, iou },
-    ...{ maxDet, preNmsTopk, agnosticNms, multiLabel, warmupRuns, skipLatency },
-  };
-};
+/** Files count by their content. */
+const decisiveOptions = { ...imageRunOptions, ...allBut(detectionOptions, 'labels', 'imageIds') };
+
+/** Settings that decide figures or times besides the model, the back end and the data. */
+const decisive = (settings: Settings) => ({
+  preprocess: settings.preprocess,
+  ...valuesOf(decisiveOptions, settings),
+});
 
 /**
  * Places of files are not part of it, their content is. A sample may lack its file, as many as the evaluation allows. `unreadable` takes samples that are no
@@ -214,7 +216,7 @@ async function digestOfData(
   settings: object,
   named: readonly (string | undefined)[],
   samples: readonly Pick<ImageFile, 'id' | 'path'>[],
-  { emit = ignoreEvents, signal }: OpenContext,
+  { emit, signal }: WorkContext,
   unreadable?: Findings,
 ): Promise<string> {
   const files: (string | null)[] = [];
@@ -223,7 +225,7 @@ async function digestOfData(
     throwIfCancelled(signal, 'reading the data');
     const isThere = path !== undefined && statIfThere(path)?.isFile() === true;
     files.push(isThere ? await digestOf(path) : null);
-    emit({ type: 'progress', phase: 'read data', done: files.length, total });
+    emit?.({ type: 'progress', phase: 'read data', done: files.length, total });
   };
   for (const path of named) await take(path, sha256OfFileInPieces);
   for (const { id, path } of samples)

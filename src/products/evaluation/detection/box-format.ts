@@ -116,7 +116,8 @@ export class BoxEvidence {
 
   /** The form of the boxes; `used` is what it was before there were all of them. Throws TF_EVAL_HEAD where no form fits, and where `used` fits no more. */
   format(used?: BoxForm): BoxFormat {
-    const [count, fewest] = [this.#count, Math.min(...this.#misfits)];
+    const count = this.#count;
+    const fewest = Math.min(...this.#misfits);
     const reject = (message: string, remedy: string) =>
       new TrtforgeError('TF_EVAL_HEAD', message, {
         remedy,

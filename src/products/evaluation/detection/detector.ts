@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { listFolder } from '../../../base/files/files.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { EventListener } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import { labelsOfMetadata } from '../../../formats/images/labels.js';
 import type { Detections } from '../coco/detections.js';
 import type { DetectionTruth } from '../coco/instances.js';
@@ -60,77 +60,40 @@ export function detectingOf(request: DetectorRequest, truth: DetectionTruth, fin
  */
 export async function detect(
   { request, labels, categories, images, findings }: Detecting,
-  context: { readonly emit: EventListener; readonly signal?: AbortSignal },
+  context: WorkContext,
 ): Promise<{ readonly detections: Detections; readonly ids: readonly number[]; readonly run: DetectorRun }> {
-  const detections = {
-    image: [] as number[],
-    category: [] as number[],
-    score: [] as number[],
-    box: [] as number[],
-  };
+  const detections = noDetections();
   const ids: number[] = [];
   const own = { ...context, preprocess: request.preprocess };
   const { candidate, result } = await withCandidate(request.model, request.open, own, async (session) => {
     const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
-    const options = {
-      classes: labels.names.length,
-      width: preprocessing.width,
-      height: preprocessing.height,
-      confidence: request.conf,
-      multiLabel: request.multiLabel,
-    };
-    const decoder = new Decoder(options);
-    const ran = await runImages(
-      session,
-      images,
-      {
-        ...request,
-        preprocessing,
-        findings,
-      },
-      context,
-      (sample, outputs) => {
-        const { width, height, placement } = sample;
-        const { id, size, index: place } = images[sample.index]!;
-        ids.push(id);
-        addSizeFinding(sample, id, size, findings);
-        decoder.take(outputs, (candidates, head) => {
-          const kept = head.needsNms
-            ? suppress(candidates, {
-                overlap: request.iou,
-                classAgnostic: request.agnosticNms,
-                topK: request.preNmsTopk,
-                maxDetections: request.maxDet,
-              })
-            : strongest(candidates, request.maxDet);
-          for (const at of kept) {
-            const category = categories[candidates.category[at]!]!;
-            if (category === NOT_SCORED) continue;
-            const clip = (value: number, limit: number) => Math.min(Math.max(value, 0), limit);
-            const x = (value: number) => clip((value - placement.left) / placement.scaleX, width);
-            const y = (value: number) => clip((value - placement.top) / placement.scaleY, height);
-            const [left, top, right, bottom] = candidates.box.subarray(4 * at, 4 * at + 4) as unknown as [
-              number,
-              number,
-              number,
-              number,
-            ];
-            detections.image.push(place);
-            detections.category.push(category);
-            detections.score.push(candidates.score[at]!);
-            const [boxWidth, boxHeight] = [x(right) - x(left), y(bottom) - y(top)];
-            detections.box.push(x(left), y(top), Math.max(0, boxWidth), Math.max(0, boxHeight));
-          }
-        });
-      },
-    );
+    const { width, height } = preprocessing;
+    const classes = labels.names.length;
+    const { conf: confidence, multiLabel } = request;
+    const decoder = new Decoder({ classes, width, height, confidence, multiLabel });
+    const running = { ...request, preprocessing, findings };
+    const ran = await runImages(session, images, running, context, (sample, outputs) => {
+      const image = images[sample.index]!;
+      ids.push(image.id);
+      addSizeFinding(sample, image, findings);
+      decoder.take(outputs, (candidates, { needsNms }) => {
+        for (const at of keptOf(candidates, needsNms, request)) {
+          const category = categories[candidates.category[at]!]!;
+          if (category === NOT_SCORED) continue;
+          detections.image.push(image.index);
+          detections.category.push(category);
+          detections.score.push(candidates.score[at]!);
+          detections.box.push(...boxOnImage(candidates.box.subarray(4 * at), sample));
+        }
+      });
+    });
     const head = decoder.finish();
     if (head.boxes.alsoFits.length > 0 && head.boxes.count > 0)
       findings.add(
         'assumed-box-form',
         `${head.boxes.layout} ${head.boxes.scale}, where ${head.boxes.alsoFits.join(', ')} fits too`,
       );
-    return { ran, head, imgsz: [preprocessing.width, preprocessing.height] as [number, number] };
+    return { ran, head, imgsz: [width, height] as [number, number] };
   });
   const { preprocess, conf, iou, maxDet, preNmsTopk, agnosticNms, multiLabel, warmupRuns, skipLatency } =
     request;
@@ -150,11 +113,39 @@ export async function detect(
   };
 }
 
+const noDetections = (): { readonly [K in keyof Detections]: number[] } => ({
+  image: [],
+  category: [],
+  score: [],
+  box: [],
+});
+
+/** Indices of the candidates that are detections. */
+const keptOf = (candidates: Candidates, needsNms: boolean, request: DetectorRequest): readonly number[] =>
+  needsNms
+    ? suppress(candidates, {
+        overlap: request.iou,
+        classAgnostic: request.agnosticNms,
+        topK: request.preNmsTopk,
+        maxDetections: request.maxDet,
+      })
+    : strongest(candidates, request.maxDet);
+
+/** Left, top, width, height in pixels of the image, within it, of corners in pixels of the network's input. */
+function boxOnImage(
+  [left, top, right, bottom]: Iterable<number>,
+  { width, height, placement }: ImageSample,
+): readonly number[] {
+  const clip = (value: number, limit: number) => Math.min(Math.max(value, 0), limit);
+  const x = (value = 0) => clip((value - placement.left) / placement.scaleX, width);
+  const y = (value = 0) => clip((value - placement.top) / placement.scaleY, height);
+  return [x(left), y(top), Math.max(0, x(right) - x(left)), Math.max(0, y(bottom) - y(top))];
+}
+
 /** Boxes of the truth are elsewhere on an image of another size, and may be on one that EXIF turned, where its size does not show the way that is meant. */
 function addSizeFinding(
   { width, height, orientation }: ImageSample,
-  id: number | string,
-  size: Size | null,
+  { id, size }: Detecting['images'][number],
   findings: Findings,
 ): void {
   const isOther = size !== null && (size[0] !== width || size[1] !== height);
@@ -233,12 +224,12 @@ function imagesOf(folder: string, truth: DetectionTruth, findings: Findings): De
   return images;
 }
 
-export interface SuppressionOptions {
+interface SuppressionOptions {
   /** Of two boxes with a larger overlap the one of the lower score goes. */
   readonly overlap: number;
   /** Boxes of different classes suppress one another, too. */
   readonly classAgnostic: boolean;
-  /** Only so many candidates of the highest score are looked at. */
+  /** Only this many candidates of the highest score are looked at. */
   readonly topK: number;
   readonly maxDetections: number;
 }

@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { assertWithin } from '../../../base/options/check.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
-import type { TaskContext } from '../../../quality/tasks/task.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import { readImageIds, scoredResult } from '../coco/coco.js';
 import type { Detections } from '../coco/detections.js';
 import { type DetectionTruth, readInstances } from '../coco/instances.js';
@@ -19,7 +18,7 @@ export interface EvaluateDetectorRequest extends DetectorRequest {
   readonly imageIds?: string | undefined;
   /** So many images of the lowest ids. */
   readonly maxImages?: number | undefined;
-  /** Up to so many images may be missing or unreadable; default none. */
+  /** Up to this many images may be missing or unreadable; default none. */
   readonly allowMissing?: number | undefined;
   /** Folder for metrics.json and detections.json. */
   readonly output?: string | undefined;
@@ -37,7 +36,7 @@ interface DecidedDetector {
 /** Reads the truth, and finds images and labels. Throws what `evaluateCoco` and `detectingOf` throw. */
 export async function decideDetector(
   request: EvaluateDetectorRequest,
-  { emit = ignoreEvents, signal }: TaskContext = {},
+  { emit, signal }: WorkContext = {},
 ): Promise<DecidedDetector> {
   const { instances, imageIds, maxImages } = request;
   const findings = new Findings(request.allowMissing);
@@ -51,14 +50,12 @@ export async function decideDetector(
 /** Runs a detector over annotated images and scores what it finds. Throws what `decideDetector` and `detect` throw. */
 export async function evaluateDetector(
   request: EvaluateDetectorRequest,
-  { emit = ignoreEvents, signal }: TaskContext = {},
+  work: WorkContext = {},
 ): Promise<DetectorResult> {
   assertWithin({ ...imageRunOptions, ...detectionOptions }, request);
   const { instances, imagesDir, output } = request;
-  const { truth, findings, detecting } = await decideDetector(request, { emit, signal });
-  const { detections, ids, run } = await inPhase('run samples', emit, () =>
-    detect(detecting, { emit, signal }),
-  );
+  const { truth, findings, detecting } = await decideDetector(request, work);
+  const { detections, ids, run } = await inPhase('run samples', work.emit, () => detect(detecting, work));
   const present = new Set(ids);
   const missing = truth.images.filter((id) => !present.has(id));
   const settings = {
@@ -66,7 +63,7 @@ export async function evaluateDetector(
     images: run.imagesDigest,
     ...(missing.length === 0 ? {} : { missing }),
   };
-  const scored = await inPhase('score', emit, async () =>
+  const scored = await inPhase('score', work.emit, async () =>
     scoredResult(truth, detections, findings, settings),
   );
   const result: DetectorResult = {

@@ -155,7 +155,8 @@ export function findHead(
 /** Classes are whole numbers, and scores probabilities. */
 function isEndToEnd(rows: Rows, classes: number): boolean {
   for (let row = 0; row < rows.count; row++) {
-    const [score, category] = [rows.at(row, 4), rows.at(row, 5)];
+    const score = rows.at(row, 4);
+    const category = rows.at(row, 5);
     if (!Number.isInteger(category) || category < 0 || category >= classes) return false;
     if (score < 0 || score > 1) return false;
   }

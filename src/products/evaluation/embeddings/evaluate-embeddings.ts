@@ -5,9 +5,9 @@ import { assertWithin } from '../../../base/options/check.js';
 import { meanOf } from '../../../base/statistics.js';
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
-import { type TaskContext, taskIdentity } from '../../../quality/tasks/task.js';
+import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { embeddingOptions, imageRunOptions } from '../options.js';
 import { withCandidate } from '../run/candidate.js';
@@ -36,20 +36,20 @@ const UNIT = 0.01;
  */
 export async function evaluateEmbeddings(
   request: EmbeddingsRequest,
-  { emit = ignoreEvents, signal }: TaskContext = {},
+  work: WorkContext = {},
 ): Promise<EmbeddingsResult> {
   assertWithin({ ...imageRunOptions, ...embeddingOptions }, request);
   const images = embeddedImages(request);
   const embed = (file: string, role: string, open: OpenOptions) =>
-    inPhase(`run ${role}`, emit, () =>
-      withCandidate(file, open, { emit, signal, preprocess: request.preprocess }, async (session) => {
+    inPhase(`run ${role}`, work.emit, () =>
+      withCandidate(file, open, { ...work, preprocess: request.preprocess }, async (session) => {
         const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
         const vectors: Float32Array[] = [];
         const run = await runImages(
           session,
           images,
           { ...request, preprocessing, findings: new Findings(null) },
-          { emit, signal },
+          work,
           ({ image }, outputs) => {
             vectors.push(vectorOf(outputs, image, file));
           },
@@ -88,10 +88,8 @@ export async function evaluateEmbeddings(
     images: expected.run.imagesDigest,
     reference: reference.candidate.sha256,
   };
-  const [referenceMs, candidateMs] = [
-    expected.run.latency?.median_ms ?? null,
-    found.run.latency?.median_ms ?? null,
-  ];
+  const referenceMs = expected.run.latency?.median_ms ?? null;
+  const candidateMs = found.run.latency?.median_ms ?? null;
   return {
     schema: 'trtforge.eval-embeddings/1',
     n_samples: images.length,

@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { passportPath } from '../../../engines/identity/engine-name.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
-import type { OpenContext, OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
+import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { ortFactsSchema } from '../../../engines/runtime/onnxruntime/ort-facts.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
+import type { WorkContext } from '../../../events.js';
 
 /** The candidate that was evaluated, beside every metric. */
 export const candidateSchema = z.object({
@@ -64,7 +65,7 @@ export function otherPreparation(
 export async function withCandidate<T>(
   file: string,
   options: OpenOptions,
-  context: OpenContext & { readonly preprocess?: string },
+  context: WorkContext & { readonly preprocess?: string },
   use: (session: OpenedSession) => Promise<T>,
 ): Promise<{ readonly candidate: Candidate; readonly result: T }> {
   await using session = await openSession(file, options, context);

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { meanOf, quantile } from '../../../base/statistics.js';
 import type { OpenedSession } from '../../../engines/runtime/back-end.js';
-import { ignoreEvents } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import type { Sample, TaskContext } from '../../../quality/tasks/task.js';
+import type { Sample } from '../../../quality/tasks/task.js';
 
 /** Of runs alone, milliseconds from host memory to host memory; null where every time was skipped. `throughput_fps` is 1000 / mean_ms. */
 export const latencySchema = z
@@ -35,7 +35,7 @@ export interface Scorer<S extends Sample, R> {
   result(): R;
 }
 
-export interface EvaluateOptions<S extends Sample> extends TaskContext {
+export interface EvaluateOptions<S extends Sample> extends WorkContext {
   readonly samples: AsyncIterable<S> | Iterable<S>;
   /** Number of samples, where it is known, for progress. */
   readonly total?: number | undefined;
@@ -65,7 +65,7 @@ export async function evaluate<S extends Sample, R>(
   session: OpenedSession,
   options: EvaluateOptions<S>,
 ): Promise<Evaluated<R>> {
-  const { samples, total, warmUpRuns = 0, skipLatency = 0, emit = ignoreEvents, signal } = options;
+  const { samples, total, warmUpRuns = 0, skipLatency = 0, emit, signal } = options;
   const run = (inputs: NamedTensors) => session.runRepeatedly(inputs, { iterations: 1, signal });
   const times: number[] = [];
   let running: { readonly sample: S; readonly ran: ReturnType<typeof run> } | undefined;
@@ -73,7 +73,7 @@ export async function evaluate<S extends Sample, R>(
     const { outputs, ms } = await ran;
     times.push(ms[0]!);
     await task.take(sample, outputs);
-    if (total !== undefined) emit({ type: 'progress', phase: 'run samples', done: times.length, total });
+    if (total !== undefined) emit?.({ type: 'progress', phase: 'run samples', done: times.length, total });
   };
   let started = performance.now();
   for await (const sample of samples) {
@@ -102,7 +102,7 @@ export async function evaluate<S extends Sample, R>(
   };
 }
 
-/** Of runs that took so many milliseconds each. */
+/** Of runs that took this many milliseconds each. */
 export function latencyOf(times: readonly number[]): Latency {
   if (times.length === 0) return null;
   const sorted = Float64Array.from(times).sort();

@@ -3,9 +3,10 @@ import { sha256 } from '../../../base/files/digest.js';
 import { preparedImages, preprocessingOf } from '../../../engines/run/image-inputs.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
 import type { Placement, Preprocessing } from '../../../formats/images/preprocess.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import type { Sample, TaskContext } from '../../../quality/tasks/task.js';
+import type { Sample } from '../../../quality/tasks/task.js';
 import type { Findings } from '../findings.js';
 import { evaluate, latencySchema, memorySchema } from './evaluate.js';
 
@@ -124,7 +125,7 @@ export async function runImages(
   session: OpenedSession,
   images: readonly ImageFile[],
   { preprocessing, findings, imagesDir, warmupRuns, skipLatency }: ImageRunOptions,
-  context: TaskContext,
+  context: WorkContext,
   take: (sample: ImageSample, outputs: NamedTensors) => void,
 ): Promise<ImageRun> {
   const unreadable: TakeUnreadable = ({ id }, error) => {

@@ -3,9 +3,8 @@ import { openFile } from '../../../base/files/byte-source.js';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
-import type { OpenContext } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import { isSampleRate } from '../../../formats/audio/audio.js';
 import { firstFrames, type LogMelOptions, logMel, nemoFrontEnd } from '../../../formats/audio/log-mel.js';
 import { readAudio } from '../../../formats/audio/read-audio.js';
@@ -75,15 +74,14 @@ export function decideRecogniser(
 export async function evaluateRecogniser(
   request: EvaluateRecogniserRequest,
   recognisers: readonly Recogniser[],
-  context: OpenContext = {},
+  context: WorkContext = {},
 ): Promise<RecogniserResult> {
   const { meta, manifest, output } = request;
-  const { emit = ignoreEvents } = context;
   const { recordings, kind } = decideRecogniser(request, recognisers);
   const recogniser = await kind.open(meta, request.open, context);
   try {
     const frontEnd = frontEndOf(meta, recogniser.facts);
-    const { utterances, ...times } = await inPhase('transcribe', emit, () =>
+    const { utterances, ...times } = await inPhase('transcribe', context.emit, () =>
       transcribe(recogniser, frontEnd, recordings, context),
     );
     const scored = scoreUtterances(
@@ -182,7 +180,7 @@ async function transcribe(
   recogniser: OpenRecogniser,
   frontEnd: LogMelOptions,
   recordings: readonly Recording[],
-  { emit = ignoreEvents, signal }: OpenContext,
+  { emit, signal }: WorkContext,
 ) {
   const utterances: Utterance[] = [];
   const times: number[] = [];
@@ -208,7 +206,7 @@ async function transcribe(
     encodeMs += timings.encodeMs;
     decodeMs += timings.decodeMs;
     utterances.push({ id, reference, hypothesis: text, sound });
-    emit({ type: 'progress', phase: 'transcribe', done: utterances.length, total: recordings.length });
+    emit?.({ type: 'progress', phase: 'transcribe', done: utterances.length, total: recordings.length });
   }
   const seconds = (performance.now() - begun) / 1000;
   return {

@@ -166,7 +166,7 @@ const spokenWords = remembering((text): readonly SpokenWord[] => {
 /** Text that may change across a space: parts that become the end of the word before, and contractions of two words. */
 const ACROSS_SPACES = new RegExp(`${SPACE}(?:hmm|mm|mhm|mmm|uh|um)?'|'[ds] (?:been|gone|done|got)`, 'u');
 
-/** Without what stands between brackets, of at least so many characters: Whisper's expressions take the square of the length where none closes. */
+/** Without what stands between brackets, of at least this many characters: Whisper's expressions take the square of the length where none closes. */
 function withoutAsides(text: string, opening: RegExp, closing: RegExp, least: number): string {
   let out = '';
   for (let at = 0; ; ) {

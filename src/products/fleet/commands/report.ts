@@ -1,7 +1,6 @@
-import { publishFile } from '../../../base/files/publish.js';
 import { defineCommand } from '../../../cli/command.js';
 import { choice, text } from '../../../cli/option.js';
-import { renderReport } from '../../../report/pages/read.js';
+import { renderReport, writeReport } from '../../../report/pages/read.js';
 import type { RenderedReport } from '../../../report/result.js';
 import { fleetArgument, readersOf } from './status.js';
 
@@ -32,10 +31,7 @@ export const command = defineCommand({
     ]);
     const result = await fleetStatus({ fleet, ...(await readersOf(context)) }, context);
     const { name, content } = renderReport({ kind: fleetReport, result }, format);
-    if (output === '-') return { schema: 'trtforge.report/1', format, path: null, content };
-    const path = output ?? name.replace('report', 'fleet');
-    publishFile(path, content);
-    return { schema: 'trtforge.report/1', format, path, content: null };
+    return writeReport(format, content, output ?? name.replace('report', 'fleet'));
   },
   // A line end inside a line would leave as text.
   render: ({ path, content }, output) => {

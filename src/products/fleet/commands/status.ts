@@ -4,6 +4,7 @@ import {
   broughtBy,
   type CommandContext,
   defineCommand,
+  healerOfProducts,
   type TextOutput,
 } from '../../../cli/command.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
@@ -19,7 +20,10 @@ export const fleetArgument = {
 export async function readersOf({ products }: CommandContext): Promise<ModelReaders> {
   const [bundleParts] = await broughtBy(products, 'bundleParts');
   const profileSources = await broughtBy(products, 'profileSources');
-  return { bundleParts, profileSources, afterFailure: afterFailureOfProducts(products) };
+  return {
+    ...{ bundleParts, profileSources, afterFailure: afterFailureOfProducts(products) },
+    healer: healerOfProducts(products),
+  };
 }
 
 export const command = defineCommand({

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { closing, openFile } from '../../../base/files/byte-source.js';
-import { cacheFolder } from '../../../base/files/folders.js';
 import { readModelContent } from '../../../engines/identity/model-content.js';
 import type { Passport } from '../../../engines/identity/passport.js';
 import { type NamedGpu, parseGpu } from '../../../engines/identity/target.js';
@@ -65,9 +64,7 @@ export async function findEngines(query: string, stores: EngineStores, work: Wor
   if (isFile && (isEngineFile(query) || closing(openFile(query), wrappedPlanIn) !== null))
     return { query, model: null, engines: [await ofFile(query, stores.trust, work)] };
   const isModel = isFile || /\.onnx$/i.test(query);
-  const content = isModel
-    ? await readModelContent(query, { ...work, cacheFolder: cacheFolder(work.environment) })
-    : undefined;
+  const content = isModel ? await readModelContent(query, work) : undefined;
   const model = content?.digest ?? null;
   const isMeant = (each: EngineSummary) =>
     model === null ? isCalled(query, each.identity, each.name ?? '') : each.model === model;

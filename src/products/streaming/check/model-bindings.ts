@@ -1,11 +1,10 @@
-import { valuesOf } from '../../../base/options/option.js';
 import { digestModel } from '../../../engines/identity/model-digest.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { axesOf } from '../../../engines/profiles/batch-axis.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
-import { type EngineLoadOptions, engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import type { EngineLoadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import { editModel } from '../../../formats/onnx/model.js';
 import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import { interfaceOf } from '../../../formats/onnx/value-facts.js';
@@ -33,8 +32,7 @@ export interface ModelContext extends EngineLoadOptions, WorkContext {
  * throws, among them TF_GPU_UNAVAILABLE.
  */
 export async function readModelBindings(path: string, context: ModelContext = {}): Promise<KnownModel> {
-  const options = { device: context.device, ...valuesOf(engineOptions, context) };
-  const { takes } = chooseBackEnd(path, options);
+  const { takes } = chooseBackEnd(path, context);
   return takes === 'engine' ? ofEngine(path, context) : ofModel(path, context);
 }
 
@@ -48,8 +46,7 @@ async function ofModel(path: string, context: ModelContext): Promise<KnownModel>
     const declared = interfaceOf(model.proto);
     const [inputs, outputs] = [declared.inputs.map(binding), declared.outputs.map(binding)];
     // Last: the digest changes the messages it reads.
-    const { emit = ignoreEvents, signal } = context;
-    const digest = context.digest === true ? (await digestModel(model, { emit, signal })).digest : null;
+    const digest = context.digest === true ? (await digestModel(model, context)).digest : null;
     return { path, kind: 'model', inputs, outputs, digest };
   });
 }
@@ -57,11 +54,7 @@ async function ofModel(path: string, context: ModelContext): Promise<KnownModel>
 async function ofEngine(path: string, context: ModelContext): Promise<KnownModel> {
   const passport = passportOf(path, context.identity);
   if (passport !== null) return fromPassport(path, passport);
-  const session = await openSession(
-    path,
-    { device: context.device, ...valuesOf(engineOptions, context) },
-    context,
-  );
+  const session = await openSession(path, context, context);
   try {
     return { path, kind: 'engine', inputs: session.inputs, outputs: session.outputs, digest: null };
   } finally {

@@ -1,4 +1,3 @@
-import { valuesOf } from '../../../base/options/option.js';
 import { defineCommand } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
@@ -28,11 +27,8 @@ export const command = defineCommand({
   },
   schema: async () => (await import('../check/check.js')).contractCheckSchema,
   run: async ([file = ''], options, context): Promise<ContractCheck & { readonly exitCode: ExitCode }> => {
-    const { contract, reference, device } = options;
-    const check = await checkContract(
-      { file, contract, reference },
-      { ...context, device, ...valuesOf(loadOptions, options) },
-    );
+    const { contract, reference } = options;
+    const check = await checkContract({ file, contract, reference }, { ...context, ...options });
     return { ...check, exitCode: outcomeExitCodes[check.outcome] };
   },
   render: renderContractCheck,

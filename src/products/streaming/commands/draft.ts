@@ -1,4 +1,3 @@
-import { valuesOf } from '../../../base/options/option.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
@@ -30,8 +29,8 @@ export const command = defineCommand({
   },
   schema: async () => (await import('../record/result.js')).draftedContractSchema,
   run: async ([file = ''], options, context): Promise<DraftedContract> => {
-    const { output, schedule = [], device } = options;
-    return draftContract(file, output, schedule, { ...context, device, ...valuesOf(loadOptions, options) });
+    const { output, schedule = [] } = options;
+    return draftContract(file, output, schedule, { ...context, ...options });
   },
   render: ({ file, output: path, contract, undecided }: DraftedContract, { line, colors }) => {
     const { inputs, outputs, state, assertions } = contract;

@@ -1,12 +1,11 @@
-import { valuesOf } from '../../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { advanced, type OptionValues, option, text } from '../../../cli/option.js';
+import { advanced, option, text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { type RecordRequest, recordReference, signalOptions } from '../record/record.js';
+import { recordReference, signalOptions } from '../record/record.js';
 import type { RecordResult } from '../record/result.js';
 
 /** Frames of the chunks, of what is recorded or drafted. */
@@ -48,20 +47,12 @@ export const command = defineCommand({
   options: commandOptions,
   schema: async () => (await import('../record/result.js')).recordResultSchema,
   run: async ([file = ''], options, context): Promise<RecordResult & { exitCode: ExitCode }> => {
-    const result = await recordReference(requestOf(file, options), context);
+    const result = await recordReference({ ...options, file }, context);
     const isValid = result.violations.length === 0 && result.warnings.length === 0;
     return { ...result, repeat: context.commandLine, exitCode: isValid ? ExitCode.pass : ExitCode.failed };
   },
   render,
 });
-
-function requestOf(file: string, options: OptionValues<typeof commandOptions>): RecordRequest {
-  const { output, contract, schedule, chunks, seed, batch, threads, device } = options;
-  return {
-    ...{ file, output, contract, schedule, chunks, seed, batch, threads, device },
-    ...valuesOf(engineOptions, options),
-  };
-}
 
 function parseSchedule(value: string): readonly number[] {
   const sizes = value.split(',').map((part) => part.trim());

@@ -1,4 +1,3 @@
-import { valuesOf } from '../../../base/options/option.js';
 import { splitAtCommas } from '../../../base/options/readers.js';
 import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
 import { comparisonOptions, placeOptions } from '../../../cli/options/comparison.js';
@@ -123,12 +122,12 @@ export type ReferenceOptions = OptionValues<typeof referenceOptions>;
 
 /** Throws TF_USAGE for options that need another one, and for those that the candidate's back end does not honour. */
 export function assertApplicable(candidate: string, options: ReferenceOptions): void {
-  const { swap, decoder, threads, batches } = options;
+  const { swap, decoder, batches } = options;
   if (swap !== undefined && decoder === undefined)
     throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
       remedy: 'Pass the bundle of the reference, too: --decoder META --swap META.',
     });
-  const { takes } = chooseBackEnd(candidate, { threads, ...valuesOf(placeOptions, options) });
+  const { takes } = chooseBackEnd(candidate, options);
   if (takes === 'engine' || batches.length === 0) return;
   throw new TrtforgeError('TF_USAGE', `--batches has no effect on ${candidate}, which is a model.`, {
     remedy: 'Remove --batches: it is for engines.',

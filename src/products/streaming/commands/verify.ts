@@ -1,8 +1,6 @@
 import { publishFile } from '../../../base/files/publish.js';
-import { valuesOf } from '../../../base/options/option.js';
 import { broughtBy, type CommandContext, defineCommand } from '../../../cli/command.js';
 import type { OptionValues } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { readContract } from '../../../formats/contract/file.js';
@@ -27,9 +25,7 @@ export const command = defineCommand({
   options: { ...referenceOptions, ...engineOptions, check: checkedSessionOptions.check },
   schema: async () => (await import('../verify/result.js')).parityResultSchema,
   run: async ([candidate = ''], options, context) => {
-    const { emit, signal, environment } = context;
-    const loading = { ...valuesOf(engineOptions, options), ...valuesOf(placeOptions, options) };
-    await checkBeforeUse(candidate, options.check, { ...loading, emit, signal, environment });
+    await checkBeforeUse(candidate, options.check, { ...options, ...context });
     return runReference(candidate, options, context, await broughtBy(context.products, 'tasks'));
   },
   render: renderReference,
@@ -41,19 +37,11 @@ const NOTHING_FOLLOWS =
 /** The request, and the other runs that are passed beside. Throws TF_USAGE, and what reading contract and runs throws. */
 function requested(candidate: string, options: ReferenceOptions & OptionValues<typeof engineOptions>) {
   assertApplicable(candidate, options);
-  const { mode, threads, precision, rule, decoder, swap, taskOutput, minAgreement } = options;
-  const { dump, dumpLimit, sensitivity } = options;
   const request = {
+    ...options,
     candidate,
-    reference: options.reference,
-    mode,
     contract: options.contract === undefined ? null : readContract(options.contract),
-    atol: options.atol,
-    rtol: options.rtol,
     batches: options.batches.flat(),
-    ...valuesOf(placeOptions, options),
-    ...{ threads, precision, rule, decoder, swap, taskOutput, minAgreement, dump, dumpLimit, sensitivity },
-    ...valuesOf(engineOptions, options),
     policy: options.drift?.policy,
     limit: options.chunks,
   };
@@ -64,11 +52,11 @@ function requested(candidate: string, options: ReferenceOptions & OptionValues<t
 async function runReference(
   candidate: string,
   options: ReferenceOptions & OptionValues<typeof engineOptions>,
-  { emit, signal, environment, commandLine }: CommandContext,
+  context: CommandContext,
   taskKinds: readonly TaskKind[],
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {
   const { request, others } = requested(candidate, options);
-  const ran = await verifyAgainstReference(request, { emit, signal, environment, taskKinds });
+  const ran = await verifyAgainstReference(request, { ...context, taskKinds });
   const found = besideRuns(runNumbers(ran), others);
   const reasons = found.filter(({ severity }) => severity !== 'note').map(({ sentence }) => sentence);
   const result: ParityResult = {
@@ -76,7 +64,7 @@ async function runReference(
     explanations: [...found, ...ran.explanations],
     reasons: [...ran.reasons, ...reasons],
     warnings: [...ran.warnings, ...(others.length > 0 && found.length === 0 ? [NOTHING_FOLLOWS] : [])],
-    repeat: commandLine,
+    repeat: context.commandLine,
   };
   if (options.summaryJson !== undefined)
     publishFile(options.summaryJson, legacySummaryText(legacySummary(result)));

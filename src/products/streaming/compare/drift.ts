@@ -181,13 +181,9 @@ export function judgeDrift(
     if (limit === null || measured === null) return;
     const { unmeasured, chunks } = drift;
     const isOdd = Number.isNaN(measured) && unmeasured > 0;
-    const outcome = isOdd
-      ? 'fail'
-      : Number.isNaN(measured)
-        ? 'inconclusive'
-        : (name === 'pass-rate' ? measured >= limit : measured <= limit)
-          ? 'pass'
-          : beyond;
+    const isWithin = name === 'pass-rate' ? measured >= limit : measured <= limit;
+    const compared = isWithin ? 'pass' : beyond;
+    const outcome = isOdd ? 'fail' : Number.isNaN(measured) ? 'inconclusive' : compared;
     const words = isOdd
       ? `the error is NaN or infinite in ${unmeasured} of ${unmeasured + chunks} chunks; ${short(limit)} is allowed`
       : sentences[name](short(measured), short(limit));

@@ -116,7 +116,8 @@ function compareFloating(request: TensorRequest, candidate: Tensor): TensorParit
   const isTypical = typical === null || typical.measured <= typical.limit;
   const pass = (rule === 'tensor' ? tensorRule : allclose) && isTypical;
   const isOdd = unequal || anyNaN || anyOdd;
-  const failure = pass ? null : isOdd ? 'non-finite' : isTypical ? 'outside-tolerance' : 'outside-rms';
+  const outside = isTypical ? 'outside-tolerance' : 'outside-rms';
+  const failure = pass ? null : isOdd ? 'non-finite' : outside;
   // As in numpy: one NaN makes every figure over all elements NaN.
   const figure = (value: number): number =>
     anyNaN ? Number.NaN : unequal ? Number.POSITIVE_INFINITY : value;

@@ -74,7 +74,7 @@ export class GuardWatch {
     this.#settle(violations);
   }
 
-  /** After a step that took so many seconds. Throws likewise. */
+  /** After a step that took this many seconds. Throws likewise. */
   after(inputs: NamedTensors, outputs: NamedTensors, seconds: number): void {
     this.#countStep(seconds, false);
     const violations: GuardViolation[] = [];

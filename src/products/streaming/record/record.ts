@@ -3,16 +3,16 @@ import { canonicalJson, sha256, sha256OfFileInPieces } from '../../../base/files
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { assertWithin } from '../../../base/options/check.js';
 import * as is from '../../../base/options/kinds.js';
-import { optional, valuesOf } from '../../../base/options/option.js';
+import { type OptionsOf, optional } from '../../../base/options/option.js';
 import { medianOf } from '../../../base/statistics.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import { isBatchAxis } from '../../../engines/profiles/batch-axis.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
-import { type EngineLoadOptions, engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import type { EngineLoadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, inPhase } from '../../../events.js';
+import { inPhase } from '../../../events.js';
 import type { Contract } from '../../../formats/contract/contract.js';
 import { contractFileOf, readContract, writeContract } from '../../../formats/contract/file.js';
 import { undecidedStates } from '../../../formats/contract/roles.js';
@@ -43,20 +43,17 @@ export const signalOptions = {
   }),
 };
 
-export interface RecordRequest extends EngineLoadOptions {
+export interface RecordRequest
+  extends EngineLoadOptions,
+    Pick<OpenOptions, 'threads' | 'device'>,
+    Required<OptionsOf<typeof signalOptions>> {
   /** ONNX model (ONNX Runtime on the CPU, in float32) or engine. */
   readonly file: string;
   /** Default: drafted from the model's names. */
   readonly contract?: string;
   /** Default: the contract's. */
   readonly schedule?: readonly number[];
-  readonly chunks: number;
-  readonly seed: number;
-  readonly batch: number;
   readonly output: string;
-  readonly threads?: number;
-  /** Of an engine: which of the visible GPUs runs it; default 0. */
-  readonly device?: number;
 }
 
 /** Records a reference from a model or an engine. Throws what opening, contract, running and writing throw. */
@@ -70,30 +67,28 @@ export async function recordReference(
 
 /** Reads model and contract; writes nothing. Throws TF_USAGE where the frames of a chunk are not known, and what reading throws. */
 async function decideRecording(request: RecordRequest, context: ModelContext) {
-  const { emit = ignoreEvents } = context;
-  const { file, device } = request;
-  const stated = await inPhase('identify', emit, () =>
-    readModelBindings(file, { ...context, ...valuesOf(engineOptions, request), device, digest: true }),
+  const { file, threads: asked, ...own } = request;
+  const stated = await inPhase('identify', context.emit, () =>
+    readModelBindings(file, { ...context, ...own, digest: true }),
   );
   const contract =
     request.contract === undefined
       ? contractFromModel(modelName(file), stated, request.schedule)
       : readContract(request.contract);
   const sizes = request.schedule ?? sizesOf(contract, stated);
-  const threads = stated.kind === 'model' ? request.threads : undefined;
-  const open: OpenOptions = { ...valuesOf(engineOptions, request), device, threads };
+  const threads = stated.kind === 'model' ? asked : undefined;
+  const open: OpenOptions = { ...own, threads };
   return { stated, contract, sizes, open };
 }
 
 async function record(request: RecordRequest, context: ModelContext): Promise<RecordResult> {
-  const { emit = ignoreEvents, signal } = context;
-  const { file, chunks, seed, batch, output } = request;
+  const { file, output } = request;
   const { stated, contract, sizes, open } = await decideRecording(request, context);
-  const session = await inPhase('load', emit, () => openSession(file, open, context));
+  const session = await inPhase('load', context.emit, () => openSession(file, open, context));
   try {
     const provenance = await provenanceOf(request, stated, { session, contract, sizes });
-    const recorded = await inPhase('record', emit, () =>
-      recordStream(session, { contract, sizes, chunks, seed, batch, output, provenance }, { emit, signal }),
+    const recorded = await inPhase('record', context.emit, () =>
+      recordStream(session, { ...request, contract, sizes, provenance }, context),
     );
     const { bytes, warnings, violations, stepMs } = recorded;
     const [first = 0, ...rest] = stepMs;

@@ -1,7 +1,7 @@
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import type { Session } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { Contract, Violation } from '../../../formats/contract/contract.js';
 import { openAxis, signalAmong } from '../../../formats/contract/roles.js';
 import { nextState } from '../../../formats/contract/state.js';
@@ -17,7 +17,7 @@ import { LengthsReader } from '../check/recorded-lengths.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
 import { type PlannedChunk, planChunks, StreamInputs } from './inputs.js';
 
-export interface RecordStreamRequest {
+interface RecordStreamRequest {
   readonly contract: Contract;
   /** Frames of the first chunk and of the later ones; the last stands for all that follow. */
   readonly sizes: readonly number[];
@@ -43,7 +43,7 @@ export interface Recorded extends WrittenReference {
 export async function recordStream(
   session: Session,
   request: RecordStreamRequest,
-  { emit = ignoreEvents, signal }: WorkContext = {},
+  { emit, signal }: WorkContext = {},
 ): Promise<Recorded> {
   const contract = withSchedule(request.contract, session, request.sizes);
   rejectContradictions(contract, session);
@@ -65,7 +65,7 @@ export async function recordStream(
       lengths.take({ index: chunk.chunk, inputs: fed, outputs, meta });
       writer.write(recordedChunk(contract, chunk, { fed, outputs, stepMs }));
       state = nextState({ state: contract.state, inputs: session.inputs }, outputs);
-      emit({ type: 'progress', phase: 'record', done: chunk.chunk + 1, total: planned.length });
+      emit?.({ type: 'progress', phase: 'record', done: chunk.chunk + 1, total: planned.length });
     }
     const noticed = log.noticed();
     const warnings = [...noticed.warnings, ...againstRule(contract, lengths, session)];

@@ -15,7 +15,7 @@ export interface BatchRunner extends Pick<EngineRunner, 'prepare'> {
   readonly inputs: readonly EngineBinding[];
 }
 
-export interface BatchOptions {
+interface BatchOptions {
   readonly warmUp?: number;
   readonly runs?: number;
   readonly signal?: AbortSignal;

@@ -4,20 +4,17 @@ import type {
   EngineState,
   PreparedCall,
 } from '../../../engines/runtime/tensorrt/engine-interface.js';
-import type { CudaGraph } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { StatePair } from '../../../formats/contract/contract.js';
 import { canFeed } from '../../../formats/contract/state-pairs.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import type { ChunkRunner, Stepped } from './candidate.js';
 
-export interface EngineRunnerOptions {
+interface Keeping {
   /** The state that is fed back. */
   readonly state: readonly Pick<StatePair, 'input' | 'output'>[];
   /** Whether it stays on the device where it can; otherwise it is passed to every step. */
   readonly keepState: boolean;
-  readonly cudaGraph?: CudaGraph;
-  readonly profile?: number;
 }
 
 /** A runner over an engine in this process: one prepared call for each size of chunk, and the state on the GPU where the engine allows it. */
@@ -32,7 +29,7 @@ export interface EngineRunner extends ChunkRunner {
  * with the reference, outside the times. Where the engine cannot keep them there (another shape out than in, values read on the host), they cross
  * the host, and `whyOnHost` is the reason.
  */
-export function engineRunner(session: EngineSession, options: EngineRunnerOptions): EngineRunner {
+export function engineRunner(session: EngineSession, options: Keeping): EngineRunner {
   return new PreparedRunner(session, options);
 }
 
@@ -51,11 +48,11 @@ class PreparedRunner implements EngineRunner {
   readonly whyOnHost: string | null;
   readonly reusesBuffers = true;
   readonly #session: EngineSession;
-  readonly #options: EngineRunnerOptions;
+  readonly #options: Keeping;
   readonly #calls = new Map<string, SizedCall>();
   #state: EngineState | undefined;
 
-  constructor(session: EngineSession, options: EngineRunnerOptions) {
+  constructor(session: EngineSession, options: Keeping) {
     this.#session = session;
     this.#options = options;
     this.backend = session.backend;
@@ -126,8 +123,7 @@ class PreparedRunner implements EngineRunner {
     const shapes = new Map(
       [...inputs].map(([name, tensor]) => [name, this.#isHostValue(name) ? tensor : tensor.shape]),
     );
-    const { cudaGraph, profile } = this.#options;
-    const call = await this.#session.prepare(shapes, { state, cudaGraph, profile, signal });
+    const call = await this.#session.prepare(shapes, { state, signal });
     const fedBack = new Set(this.#options.state.map(({ input }) => input));
     const made: SizedCall = {
       key,
@@ -176,7 +172,7 @@ function copyInto(name: string, target: Tensor, source: Tensor): void {
 /** The reason why the state cannot stay on the device; null where there is none. */
 function whyStateCrosses(
   { inputs, outputs }: Pick<EngineSession, 'inputs' | 'outputs'>,
-  { state, keepState }: EngineRunnerOptions,
+  { state, keepState }: Keeping,
 ): string | null {
   if (!keepState) return 'the state is passed to every step';
   if (state.length === 0) return 'nothing is fed back';

@@ -1,9 +1,7 @@
 import { gpuBytesInUse } from '../../../addon/chosen-gpu.js';
 import type { NativeShape } from '../../../addon/native-engine.js';
-import { valuesOf } from '../../../base/options/option.js';
 import { medianOf } from '../../../base/statistics.js';
 import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
-import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { sessionOf } from '../../../engines/runtime/tensorrt/engine-session.js';
 import { type LoadedEngine, loadEngine } from '../../../engines/runtime/tensorrt/load-engine.js';
 import { openReference } from '../../../formats/reference/jsonl.js';
@@ -25,12 +23,7 @@ const IN_A_ROW = { warmUp: 5, runs: 50 };
  * no state can stay between steps. `parity-child.ts` calls it in such a process.
  */
 export async function engineParity(request: ParityRequest, context: ParityContext): Promise<ParityResult> {
-  const options = {
-    ...valuesOf(engineOptions, request),
-    ...context,
-    device: request.device,
-    requirePassport: false,
-  };
+  const options = { ...request, ...context, requirePassport: false };
   const engine = await loadEngine(request.candidate, options);
   const session = sessionOf(engine, options);
   const document = engine.plan.passport?.identity.document;

@@ -1,4 +1,4 @@
-import { ignoreEvents, inPhase, type WorkContext } from '../../../events.js';
+import { inPhase, type WorkContext } from '../../../events.js';
 import type { Contract } from '../../../formats/contract/contract.js';
 import { undecidedStates } from '../../../formats/contract/roles.js';
 import type { Reference } from '../../../formats/reference/reference.js';
@@ -29,23 +29,16 @@ export async function runParity(
   request: ParityRequest,
   candidate: OpenCandidate,
   reference: Reference,
-  { emit = ignoreEvents, signal, taskKinds }: ParityContext = {},
+  context: ParityContext = {},
 ): Promise<ParityResult> {
   const contract: Contract = request.contract ?? contractFromModel(request.candidate, candidate);
   const plan = streamPlan(request, contract, candidate);
   const runner = candidate.runner(plan);
   const { header } = reference;
-  const chunks = reference.chunks({
-    limit: request.limit,
-    signal,
-  });
-  const task = await openStreamTask(request, plan, header, {
-    emit,
-    signal,
-    taskKinds,
-  });
-  const stream = await inPhase('stream', emit, () =>
-    runStream(plan, runner, chunks, { emit, signal, task }),
+  const chunks = reference.chunks({ limit: request.limit, signal: context.signal });
+  const task = await openStreamTask(request, plan, header, context);
+  const stream = await inPhase('stream', context.emit, () =>
+    runStream(plan, runner, chunks, { ...context, task }),
   ).finally(() => task?.close());
   const judged = task === null ? null : judgedTask(task, plan);
   const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];

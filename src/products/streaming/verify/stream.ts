@@ -3,7 +3,7 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { inDtype } from '../../../engines/run/inputs.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
-import { ignoreEvents, type WorkContext } from '../../../events.js';
+import type { WorkContext } from '../../../events.js';
 import type { StatePair, Violation } from '../../../formats/contract/contract.js';
 import { fitToCapacity, nextState } from '../../../formats/contract/state.js';
 import type { ReferenceChunk } from '../../../formats/reference/reference.js';
@@ -26,7 +26,7 @@ import type { ChunkRunner } from './candidate.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
 import { fedBackPairs, type StreamPlan } from './plan.js';
 
-export interface StreamOptions extends WorkContext {
+interface StreamOptions extends WorkContext {
   /** Scores the outputs, outside the times. */
   readonly task?: Task | null;
 }
@@ -92,10 +92,10 @@ class Stream {
 
   /** Runs and judges one chunk; false when the stream cannot go on. */
   async take(chunk: ReferenceChunk): Promise<boolean> {
-    const { signal, emit = ignoreEvents } = this.#options;
+    const { signal, emit } = this.#options;
     throwIfCancelled(signal, 'running a stream');
     const done = this.#chunks.length;
-    emit({ type: 'progress', phase: 'stream', done });
+    emit?.({ type: 'progress', phase: 'stream', done });
     this.#recordedLengths.take(chunk);
     const isOwnState = this.#plan.mode === 'closed-loop' && this.#state !== undefined;
     const inputs = this.#inputsOf(chunk, isOwnState);

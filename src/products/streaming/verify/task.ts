@@ -1,4 +1,5 @@
 import { TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
 import { argmax } from '../../../quality/tasks/argmax.js';
 import {
@@ -7,7 +8,7 @@ import {
   type DecisionDifference,
   decisionDetailsSchema,
 } from '../../../quality/tasks/decisions.js';
-import { openTask, type Task, type TaskContext, type TaskKind } from '../../../quality/tasks/task.js';
+import { openTask, type Task, type TaskKind } from '../../../quality/tasks/task.js';
 import type { VerifyOutcome } from '../../../quality/verify/outcome.js';
 import type { Measure } from '../../../quality/verify/result.js';
 import { python } from '../compare/tensor-parity.js';
@@ -27,7 +28,7 @@ export async function openStreamTask(
   >,
   plan: StreamPlan,
   header: Pick<ReferenceHeader, 'outputs'>,
-  { taskKinds = [], ...context }: TaskContext & { readonly taskKinds?: readonly TaskKind[] },
+  { taskKinds = [], ...context }: WorkContext & { readonly taskKinds?: readonly TaskKind[] },
 ): Promise<Task | null> {
   const { decoder, swap, taskOutput, minAgreement } = request;
   if (decoder === undefined && taskOutput === undefined) return null;

@@ -5,7 +5,6 @@ import type { Arithmetic } from '../../../engines/runtime/back-end.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
-import { ignoreEvents } from '../../../events.js';
 import { openReference } from '../../../formats/reference/jsonl.js';
 import { minAgreementOption } from '../../../quality/tasks/decisions.js';
 import { inArithmetic, precisionOf } from '../../../quality/verify/precision-between.js';
@@ -23,32 +22,27 @@ export interface ParityChildRequest {
   readonly taskModules: readonly string[];
 }
 
-export interface ParityFileContext extends ParityContext {
-  readonly environment?: NodeJS.ProcessEnv;
-}
-
 /**
  * Compares an ONNX model (on ONNX Runtime) or an engine (on TensorRT, in a process of its own) with a recorded stream. Throws TF_PARITY_MISFIT,
  * TF_REFERENCE_INVALID, and what opening and running the candidate throws.
  */
 export async function verifyAgainstReference(
   request: ParityRequest,
-  context: ParityFileContext = {},
+  context: ParityContext = {},
 ): Promise<ParityResult> {
   assertWithin({ ...openOptions, minAgreement: minAgreementOption }, request);
   const { takes } = chooseBackEnd(request.candidate, request);
   return takes === 'engine' ? onEngine(request, context) : onModel(request, context);
 }
 
-async function onEngine(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
-  const { emit = ignoreEvents, signal, environment = process.env, taskKinds = [] } = context;
+async function onEngine(request: ParityRequest, context: ParityContext): Promise<ParityResult> {
+  const { environment = process.env, taskKinds = [], ...work } = context;
   const taskModules = taskKinds.flatMap(({ module }) => module?.href ?? []);
   const message: ParityChildRequest = { request: withPrecision(request, 'fp32'), taskModules };
   const result = await runSupervised(CHILD, message, {
-    emit,
+    ...work,
     doing: `running ${request.candidate} on ${request.reference}`,
     env: await environmentFor(request.candidate, request, environment),
-    signal,
   });
   return result as ParityResult;
 }
@@ -60,7 +54,7 @@ const withPrecision = (request: ParityRequest, arithmetic: Arithmetic): ParityRe
     request.precision ?? inArithmetic(precisionOf(request.candidate), request.candidate, { arithmetic }),
 });
 
-async function onModel(request: ParityRequest, context: ParityFileContext): Promise<ParityResult> {
+async function onModel(request: ParityRequest, context: ParityContext): Promise<ParityResult> {
   using reference = openReference(request.reference);
   const session = await openSession(request.candidate, request, context);
   try {

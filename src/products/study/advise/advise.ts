@@ -22,10 +22,15 @@ import {
 } from '../../../formats/precision/calibrate/cache.js';
 import type { CalibratedRanges, TensorRange } from '../../../formats/precision/calibrate/ranges.js';
 import type { QuantizedFormat } from '../../../formats/precision/formats/format.js';
-import { defaultFormat, quantizedFormatNamed } from '../../../formats/precision/formats/index.js';
+import {
+  defaultFormat,
+  type FormatId,
+  quantizedFormatNamed,
+} from '../../../formats/precision/formats/index.js';
 import type { Calibration, ConversionOptions } from '../../../formats/precision/options.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { packageVersion } from '../../../version.js';
+import type { Conversion } from '../conversion.js';
 import { convertLine } from '../lines.js';
 import { withNodeNames } from '../model-nodes.js';
 import { firstSamples } from '../run-samples.js';
@@ -75,14 +80,15 @@ async function decideAdvice(request: AdviseRequest, context: AdviseContext): Pro
     );
   const budget = budgetOf(request, context);
   const samples = await heldOutSamples(request, context);
-  const judged = await judgedTensors(model);
+  const judged = await judgedTensors(model, request.conversion);
   if (judged.names.length === 0)
     throw new TrtforgeError('TF_USAGE', `${model} has no floating-point output to compare.`);
   return { format, budget, samples, judged, taskDigest: (await context.scorer?.digest()) ?? null };
 }
 
 async function find(request: AdviseRequest, context: AdviseContext): Promise<Advice> {
-  const [started, startedAt] = [performance.now(), new Date().toISOString()];
+  const started = performance.now();
+  const startedAt = new Date().toISOString();
   const { precision, output, threads } = request;
   const { signal } = context;
   const { format, budget, samples, judged, taskDigest } = await decideAdvice(request, context);
@@ -105,12 +111,7 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
     const sizes = [...samples.tensors[0]!].map(([name, { shape }]) => [name, shape] as const);
     const units = await unitsOf(model, precision, options, new Map(sizes));
     const judge = await openFp32Judge(model, judged, samples.tensors, { work, threads, context });
-    const question = {
-      model: await digestModelFile(model),
-      conversion: conversionRecipe(precision, options),
-      heldOut: digestOf(samples.tensors),
-      task: taskDigest,
-    };
+    const question = await questionOf({ model, precision, options }, samples.tensors, taskDigest);
     const place = { folder: output, question, path: join(work, 'candidate.onnx') };
     const choices = new Choices({ model, precision, options }, units, judge, place, context);
     const search = new BudgetSearch(units, choices, budget, context);
@@ -199,6 +200,18 @@ async function heldOutSamples(
   };
 }
 
+/** All that decides a choice besides its units. */
+export const questionOf = async (
+  { model, precision, options }: Conversion & { readonly precision: FormatId },
+  samples: readonly NamedTensors[],
+  task: string | null,
+) => ({
+  model: await digestModelFile(model),
+  conversion: conversionRecipe(precision, options),
+  heldOut: digestOf(samples),
+  task,
+});
+
 const digestOf = (samples: readonly NamedTensors[]): string =>
   sha256(
     canonicalJson(
@@ -211,7 +224,7 @@ const digestOf = (samples: readonly NamedTensors[]): string =>
   );
 
 /** The same calibration, whose ranges of a model are observed once and kept in a file, so that each further conversion costs no run. */
-function rememberedRanges(calibration: Calibration, path: string): Calibration {
+export function rememberedRanges(calibration: Calibration, path: string): Calibration {
   let known: Map<string, TensorRange> | undefined;
   return {
     ...calibration,

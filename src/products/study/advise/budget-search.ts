@@ -125,9 +125,12 @@ export class BudgetSearch {
       budget.kind === 'sqnr'
         ? 10 ** (-budget.db / 10) - powerOf(this.#without!.sqnrDb)
         : this.#noise(all) / 2;
-    let [guess, noise] = [0, 0];
-    while (guess < order.length && noise + scale * noiseOf(order[guess]!) <= limit)
-      noise += scale * noiseOf(order[guess++]!);
+    let noise = 0;
+    const beyond = order.findIndex((unit) => {
+      noise += scale * noiseOf(unit);
+      return !(noise <= limit);
+    });
+    const guess = beyond < 0 ? order.length : beyond;
     return mostThatFits(order, {
       guess,
       fits: async (chosen) => this.#fits(await this.#set(chosen)),

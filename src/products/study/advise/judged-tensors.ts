@@ -1,4 +1,5 @@
 import { isFloat32, isStored, type Operation, readFlow } from '../../../formats/precision/flow.js';
+import type { ConversionOptions } from '../../../formats/precision/options.js';
 import { asConverted } from '../model-nodes.js';
 
 /** Operators whose result is a choice: a small error moves whole rows of it. */
@@ -17,8 +18,8 @@ export interface JudgedTensors {
  * The floating-point outputs of a model; where a choice decides one (a sorted list of boxes), the values that go into the choice and past it, because two lists
  * in another order are far apart although they hold the same.
  */
-export const judgedTensors = (path: string): Promise<JudgedTensors> =>
-  asConverted(path, ({ proto }) => {
+export const judgedTensors = (path: string, options: ConversionOptions): Promise<JudgedTensors> =>
+  asConverted(path, options, ({ proto }) => {
     const { root, operations } = readFlow(proto);
     const chosen = new Set<Operation>();
     for (const operation of operations) {

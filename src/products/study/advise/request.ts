@@ -1,5 +1,5 @@
 import type { Preparation } from '../../../engines/calibration/read-samples.js';
-import type { OpenContext } from '../../../engines/runtime/back-end.js';
+import type { WorkContext } from '../../../events.js';
 import type { FormatId } from '../../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../../formats/precision/options.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
@@ -43,7 +43,7 @@ export interface EngineTimes {
 /** Builds an engine of a typed model as it is, at the shapes of a sample, and measures it. Throws what building and measuring throw. */
 type TimeEngine = (model: string, sample: NamedTensors) => Promise<EngineTimes>;
 
-export interface AdviseContext extends OpenContext {
+export interface AdviseContext extends WorkContext {
   readonly scorer?: Scorer;
   /** Without it nothing is said about latency. */
   readonly timeEngine?: TimeEngine;

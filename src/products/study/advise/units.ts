@@ -51,7 +51,7 @@ export const unitsOf = (
   options: ConversionOptions,
   inputs: ReadonlyMap<string, readonly number[]>,
 ): Promise<Units> =>
-  asConverted(path, (model) => {
+  asConverted(path, options, (model) => {
     assertFloat(model.proto, path);
     const flow = readFlow(model.proto);
     const resolved = resolveConversion(precision, options);

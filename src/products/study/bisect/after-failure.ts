@@ -21,7 +21,7 @@ import { comparing, type Judge } from './judge.js';
 import { searchLevels } from './levels.js';
 import { suspectsOf } from './suspects.js';
 
-/** A search after a failure tries at most so many conversions, and ends after the limit. */
+/** A search after a failure tries at most this many conversions, and ends after the limit. */
 const MOST_TRIALS = 16;
 const LIMIT_MS = 15_000;
 

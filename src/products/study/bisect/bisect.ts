@@ -24,7 +24,7 @@ import { convertLine } from '../lines.js';
 import { withNodeNames } from '../model-nodes.js';
 import { Candidates, candidateTrials } from './candidates.js';
 import { checkFacts } from './check-line.js';
-import { type Judge, openJudge } from './judge.js';
+import { type Judge, type Judgement, openJudge } from './judge.js';
 import { type Finding, searchLevels, unsearched } from './levels.js';
 import { float32Products, type Suspected } from './parts.js';
 import { type Failing, type Reduction, reduceFailure } from './reduce.js';
@@ -59,6 +59,8 @@ interface DecidedBisect {
   readonly precision: FormatId | null;
   readonly options: ConversionOptions;
   readonly budget: number;
+  /** No candidate is tried after this, by `performance.now()`; default: none is too late. */
+  readonly until?: number;
 }
 
 /**
@@ -71,7 +73,7 @@ export async function decideBisect(requested: BisectRequest, context: BisectCont
   // Nothing is built that could not be judged; a back end of the caller's may run engines elsewhere.
   if (engines !== null && requested.check === undefined && context.backEnds === undefined)
     chosenGpu(visibleGpus(), engines.place.device ?? 0, 'Running an engine needs an NVIDIA GPU');
-  const digest = await digestModelFile(requested.reference, { signal: context.signal });
+  const digest = await digestModelFile(requested.reference, context);
   const conversion = conversionOf(requested, engines, digest);
   const data = requested.data && { ...requested.data, profiles: engines?.recipe.profiles };
   const request =
@@ -80,9 +82,10 @@ export async function decideBisect(requested: BisectRequest, context: BisectCont
 }
 
 async function bisect(requested: BisectRequest, context: BisectContext): Promise<BisectResult> {
-  const [started, startedAt] = [performance.now(), new Date().toISOString()];
+  const startedAt = new Date().toISOString();
+  const started = performance.now();
   const decided = await decideBisect(requested, context);
-  const { request, engines, digest, precision, options, budget } = decided;
+  const { request, engines, precision, budget } = decided;
   const { reference, candidate, output } = requested;
   sweepPending(output);
   removeResults(output);
@@ -90,56 +93,31 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   const work = pending.folder;
   let kept: Candidates['searched']['trials'] | undefined;
   try {
-    await engines?.obtain();
     const tolerance = precision ?? 'fp32';
-    const named = await withNodeNames(reference, join(output, 'named.onnx'), context.signal);
-    let judge = await openJudge(request, tolerance, context);
-    const typed = join(work, 'typed.onnx');
-    const passed: Conversion = { model: named, precision, options };
-    if (engines !== null) await writeChange(passed, {}, typed, context.signal);
-    const failing = { model: isEngineFile(candidate) ? typed : candidate, engine: engines?.engine ?? null };
-    let first = await judge.judge(failing);
-    // As `verify` does before it passes anything.
-    const wider = first.outcome === 'pass' ? await judge.wider?.() : null;
-    judge = wider ?? judge;
-    if (wider) first = await judge.judge(failing);
-    // Of an engine the passport states it.
-    const conversion = engines === null ? { ...passed, options: typedAs(first, options) } : passed;
-    if (engines === null) await writeChange(conversion, {}, typed, context.signal);
-    const trials = candidateTrials(output, questionOf(request, digest, conversion, engines));
-    kept = trials;
-    const earlier = trials.all.length;
-    const candidates = new Candidates(
-      { conversion, judge, trials, engines, failing: first, work, budget },
+    const { judge, first, trials, earlier, conversion, typed, finding } = await searchFailure(
+      decided,
+      { output, work },
       context,
+      (trials) => (kept = trials),
     );
-    const finding =
-      first.outcome === 'fail'
-        ? await searchLevels(candidates, {
-            units:
-              precision === null
-                ? null
-                : () => suspectsOf(named, precision, conversion.options, judge, request, context),
-            tensors: () => innerTensors(typed),
-          })
-        : unsearched(candidate, first.outcome, first.reasons);
+    const named = conversion.model;
     const hasModel = finding.outcome === 'pass' && finding.cause !== 'none';
     const workaround = hasModel ? join(output, 'workaround.onnx') : null;
     if (workaround !== null) await writeChange(conversion, finding.change, workaround, context.signal);
+    const { sample } = first;
+    const reducing = { model: named, typed, precision: tolerance, engines, work, sample } as const;
     const { reduced, why }: Reduction =
       workaround === null || !finding.isMinimal
         ? { reduced: null, why: null }
         : await reducedBy(
             judge,
-            {
-              ...{ model: named, typed, precision: tolerance, engines, work },
-              sample: first.sample,
-              ...suspectedBy(finding, typed),
-            },
+            { ...reducing, ...suspectedBy(finding, typed) },
             { passing: workaround, change: finding.change },
             request,
             context,
           );
+    const isCounted = earlier > 0 && first.outcome === 'fail';
+    const notes = [why ?? [], isCounted ? countedSentence(earlier, trials.path) : []].flat();
     return {
       schema: 'trtforge.bisect/1',
       version: packageVersion(),
@@ -152,24 +130,15 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
       backend: first.backend,
       seed: judge.seed,
       samples: judge.samples,
-      ...recordOf({
-        ...finding,
-        reasons: [
-          ...finding.reasons,
-          ...(why === null ? [] : [why]),
-          ...(earlier === 0 || first.outcome !== 'fail' ? [] : [countedSentence(earlier, trials.path)]),
-        ],
-      }),
+      ...recordOf({ ...finding, reasons: [...finding.reasons, ...notes] }),
       candidates: trials.all.map(({ key, model, program, ...trial }) => trial),
       tried: trials.made,
       builds: trials.all.filter(({ ms }) => ms.build !== null).length,
       budget,
       workaround,
-      convert: workaround === null ? null : convertLine(conversion, finding.change, workaround),
+      convert: workaround && convertLine(conversion, finding.change, workaround),
       build:
-        workaround === null || engines === null
-          ? null
-          : engines.line(workaround, join(output, 'workaround.engine'), finding.change),
+        workaround && (engines?.line(workaround, join(output, 'workaround.engine'), finding.change) ?? null),
       reduced,
       repeat: null,
     };
@@ -178,6 +147,66 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   } finally {
     pending.remove();
   }
+}
+
+/** The judgement of the candidate: before it passes, also on more samples, as `verify` judges it. */
+async function judgedWidely(judge: Judge, failing: Parameters<Judge['judge']>[0]) {
+  const first = await judge.judge(failing);
+  const wider = first.outcome === 'pass' ? await judge.wider?.() : null;
+  return wider ? { judge: wider, first: await wider.judge(failing) } : { judge, first };
+}
+
+/** What a search came to, and what judged. */
+interface SearchedFailure {
+  readonly judge: Judge;
+  /** The candidate that the search began with. */
+  readonly first: Judgement;
+  readonly trials: Candidates['searched']['trials'];
+  /** How many of them an earlier run made. */
+  readonly earlier: number;
+  readonly conversion: Conversion;
+  /** The model that the conversion makes. */
+  readonly typed: string;
+  readonly finding: Finding;
+}
+
+/** The search itself; what it tries is kept in `output`, and `began` gets that before the first trial. `work` is a folder for candidates. */
+export async function searchFailure(
+  { request, engines, digest, precision, options, budget, until }: DecidedBisect,
+  { output, work }: { readonly output: string; readonly work: string },
+  context: BisectContext,
+  began: (trials: SearchedFailure['trials']) => void = () => {},
+): Promise<SearchedFailure> {
+  const { reference, candidate } = request;
+  await engines?.obtain();
+  const named = await withNodeNames(reference, join(output, 'named.onnx'), context.signal);
+  const opened = await openJudge(request, precision ?? 'fp32', context);
+  const typed = join(work, 'typed.onnx');
+  const passed: Conversion = { model: named, precision, options };
+  if (engines !== null) await writeChange(passed, {}, typed, context.signal);
+  const failing = { model: isEngineFile(candidate) ? typed : candidate, engine: engines?.engine ?? null };
+  const { judge, first } = await judgedWidely(opened, failing);
+  // Of an engine the passport states it.
+  const conversion = engines === null ? { ...passed, options: typedAs(first, options) } : passed;
+  if (engines === null) await writeChange(conversion, {}, typed, context.signal);
+  const trials = candidateTrials(output, questionOf(request, digest, conversion, engines));
+  began(trials);
+  const earlier = trials.all.length;
+  const candidates = new Candidates(
+    { conversion, judge, trials, engines, failing: first, work, budget, until },
+    context,
+  );
+  const finding =
+    first.outcome === 'fail'
+      ? await searchLevels(candidates, {
+          units:
+            precision === null
+              ? null
+              : () => suspectsOf(named, precision, conversion.options, judge, request, context),
+          tensors: () => innerTensors(typed),
+        })
+      : unsearched(candidate, first.outcome, first.reasons);
+  return { judge, first, trials, earlier, conversion, typed, finding };
 }
 
 /** A cancellation with what is kept, and what goes on from there. */

@@ -50,6 +50,8 @@ export interface Searched {
   /** Candidates are written there, one after the other. */
   readonly work: string;
   readonly budget: number;
+  /** No candidate is tried after this, by `performance.now()`. */
+  readonly until?: number;
 }
 
 /** The number of the candidate that the search begins with. */
@@ -98,7 +100,8 @@ export class Candidates {
 
   /** Number of trials that may follow the one that runs, and their duration if they are like those before. */
   #foreseen(): string {
-    const { trials, budget } = this.searched;
+    const { trials, budget, until } = this.searched;
+    if (until !== undefined) return `${formatMs(Math.max(0, until - performance.now()))} left`;
     const left = Math.max(0, budget - this.#spent() - 1);
     const spent = trials.all.map(({ ms }) => (ms.convert ?? 0) + (ms.build ?? 0) + (ms.run ?? 0));
     return `at most ${left} more${spent.length === 0 ? '' : `, ${formatMs(left * meanOf(spent))}`}`;
@@ -116,7 +119,8 @@ export class Candidates {
   }
 
   get isSpent(): boolean {
-    return this.#spent() >= this.searched.budget;
+    const { budget, until = Number.POSITIVE_INFINITY } = this.searched;
+    return this.#spent() >= budget || performance.now() >= until;
   }
 
   /** Trials that cost a build or a run; one that is the same model as another costs a conversion. */

@@ -57,7 +57,8 @@ export async function cutOut(
   const border = borderOf(graph, part);
   const values = await valuesAt(border, part, cutting, request, context);
   const at = (name: string): readonly BorderValue[] => {
-    const [type, tensor] = [types.get(name), values.get(name)];
+    const type = types.get(name);
+    const tensor = values.get(name);
     return type === undefined || !(type in dtypes) || tensor === undefined
       ? []
       : [{ name, dtype: type as Dtype, shape: tensor.shape }];

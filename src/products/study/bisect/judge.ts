@@ -1,5 +1,6 @@
 import { runShellLine } from '../../../base/process/group.js';
 import { TrtforgeError } from '../../../errors.js';
+import { severityOf } from '../../../quality/verify/checks.js';
 import { failedOutputs, judgeRuns, outcomesOf } from '../../../quality/verify/judge-runs.js';
 import { OwnNoises } from '../../../quality/verify/own-noise.js';
 import { codesOfBoth } from '../../../quality/verify/precision-between.js';
@@ -20,6 +21,8 @@ const CHECK_LIMIT_MS = 6 * 3_600_000;
 export interface Judgement {
   readonly outcome: Outcome;
   readonly reasons: readonly string[];
+  /** The largest share of a limit that an output used; beyond 1 it failed. */
+  readonly used: number;
   /** The back end that ran it; null where a command judged. */
   readonly backend: string | null;
   /** The first sample that failed. */
@@ -105,6 +108,10 @@ export async function comparing(
     return {
       outcome: contract === 'fail' || numeric === 'fail' ? 'fail' : 'pass',
       reasons: reasonsOf(judged),
+      used:
+        contract === 'fail'
+          ? Number.POSITIVE_INFINITY
+          : Math.max(0, ...judged.judged.flatMap(({ output }) => output.checks.map(severityOf))),
       backend: candidate.backend,
       sample: failed[0]?.sample ?? 0,
       inputs: candidate.inputs,
@@ -164,6 +171,7 @@ function checkJudge(request: BisectRequest, check: string, context: BisectContex
         exitCode === null ? `The check ${outcome}.` : `The check ended with exit code ${exitCode}.`;
       return {
         outcome: exitCode === 0 ? 'pass' : exitCode === 1 ? 'fail' : 'unresolved',
+        used: Number(exitCode !== 0),
         reasons: exitCode === 0 ? [] : [[ended, last].filter((text) => text !== '').join(' ')],
         backend: null,
         sample: 0,

@@ -59,6 +59,7 @@ const workaroundSection = (result: BisectResult): Section | null => {
   const { cause, isMinimal, isConfirmed, workaround, convert, build } = result;
   const isOf = { fusion: 'with these outputs besides', nodes: 'with these nodes in FP32' };
   if (workaround === null) return null;
+  const confirmation = isConfirmed === null ? 'not tested' : isConfirmed ? 'yes' : 'no, others too';
   const how = cause === 'fusion' || cause === 'nodes' ? isOf[cause] : null;
   return {
     id: 'workaround',
@@ -83,16 +84,7 @@ const workaroundSection = (result: BisectResult): Section | null => {
       ),
       facts([
         ['model that passes', code(workaround)],
-        [
-          'these nodes alone cause the failure',
-          cause !== 'nodes'
-            ? null
-            : isConfirmed === null
-              ? 'not tested'
-              : isConfirmed
-                ? 'yes'
-                : 'no, others too',
-        ],
+        ['these nodes alone cause the failure', cause === 'nodes' ? confirmation : null],
       ]),
       convert === null ? null : command(convert),
       build === null ? null : command(build),

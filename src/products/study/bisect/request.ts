@@ -12,7 +12,7 @@ export interface BisectRequest extends VerifyRequest {
    * other shows nothing.
    */
   readonly check?: string;
-  /** At most so many candidates are tried; default 40. */
+  /** At most this many candidates are tried; default 40. */
   readonly budget?: number;
   /** Builds a candidate that is a model, and every model that is tried, and judges the engines. An engine as candidate needs it only for what differs from the defaults. */
   readonly build?: CandidateBuild;

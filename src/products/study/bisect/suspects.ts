@@ -57,16 +57,18 @@ export async function suspectsOf(
   { threads }: Pick<BisectRequest, 'threads'>,
   context: BisectContext,
 ): Promise<readonly Suspect[]> {
-  const { emit, signal } = context;
+  const { signal } = context;
   const open = ({ path, weightsFolder }: ObservedFile) =>
-    openOrtSession(path, { threads, weightsFolder, givenModel: model, emit, signal });
+    openOrtSession(path, { threads, weightsFolder, givenModel: model, ...context });
   const inputs =
     reference === null ? [] : Array.from({ length: samples }, (_, sample) => reference.plan.tensors(sample));
   const ranges: ReadonlyMap<string, ValueRange> =
-    inputs.length === 0 ? new Map() : await observeRanges(model, () => inputs, open, { signal });
+    inputs.length === 0
+      ? new Map()
+      : await observeRanges(model, () => inputs, open, { signal, pluginTypes: options.pluginTypes });
   const limit = floatFormatNamed(precision)?.maxFinite ?? Number.POSITIVE_INFINITY;
   const convertedWith = (keep: readonly string[]) =>
-    asConverted(model, async (opened) => {
+    asConverted(model, options, async (opened) => {
       const kept = changedOptions(options, { keep });
       const { flow, decisions } = await planConversion(opened, resolveConversion(precision, kept), {
         signal,

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
+import { allBut } from '../../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { advanced, choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
@@ -23,15 +24,8 @@ import type { Advice } from '../advise/result.js';
 import { engineTimer } from '../advise/time-engine.js';
 
 /** Ranges are the advisor's own, and every node that is not quantized becomes what is around it. */
-const {
-  dataMax: _,
-  calibrationCache: __,
-  calibration,
-  calibrationMethod,
-  preprocess,
-  rest,
-  ...conversion
-} = typedConversionOptions();
+const conversion = allBut(typedConversionOptions(), 'dataMax', 'calibrationCache');
+const { calibration, calibrationMethod, preprocess, rest } = conversion;
 
 /** Units listed in the text view; --json and the page have them all. */
 const LISTED = 12;
@@ -72,7 +66,7 @@ const commandOptions = {
   images: text({ ...imagesFolder }),
   maxImages: option({
     flags: '--max-images <n>',
-    describe: 'score only so many images, those of the lowest ids or names (default: all)',
+    describe: 'score only this many images, those of the lowest ids or names (default: all)',
     parse: integer(1),
   }),
   labels: text({
@@ -97,7 +91,7 @@ const commandOptions = {
   }),
   ...advanced({ store: stores.store }),
   threads: judgingOptions.threads,
-  ...advanced(conversion),
+  ...advanced(allBut(conversion, 'calibration', 'calibrationMethod', 'preprocess', 'rest')),
 };
 
 export const command = defineCommand({
@@ -151,18 +145,17 @@ function requestOf(model: string, options: OptionValues<typeof commandOptions>):
 async function contextOf(
   model: string,
   options: OptionValues<typeof commandOptions>,
-  { emit, signal, environment, products }: CommandContext,
+  context: CommandContext,
 ): Promise<AdviseContext> {
-  const { data, device, toolchain, store } = options;
+  const { data } = options;
+  const { products } = context;
   const scored = data === undefined ? undefined : { ...options, data, model, imagesDir: options.images };
   const recognisers = await broughtBy(products, 'recognisers');
   const [scorerOf = noScorer] = await broughtBy(products, 'scorer');
   return {
-    ...{ emit, signal, environment },
-    scorer: scored && scorerOf(scored, recognisers, { signal, environment }),
-    timeEngine: options.latency
-      ? engineTimer({ device, toolchain, store }, { emit, signal, environment })
-      : undefined,
+    ...context,
+    scorer: scored && scorerOf(scored, recognisers, context),
+    timeEngine: options.latency ? engineTimer(options, context) : undefined,
   };
 }
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
+import { allBut } from '../../../base/options/option.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { advanced, choice, inConfig, type OptionValues, option, text } from '../../../cli/option.js';
@@ -24,7 +25,7 @@ import type { BisectRequest } from '../bisect/request.js';
 import type { BisectResult } from '../bisect/result.js';
 
 /** The options of the candidate's conversion; the types of its inputs and outputs are read from it. */
-const { ioTypes: _, pluginTypes, ...conversion } = typedConversionOptions('conversion: ');
+const conversion = typedConversionOptions('conversion: ');
 
 const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt';
 
@@ -60,7 +61,7 @@ const commandOptions = {
   }),
   budget: option({
     flags: '--budget <count>',
-    describe: 'try at most so many candidates (default: 40)',
+    describe: 'try at most this many candidates (default: 40)',
     parse: integer(1, 100_000),
   }),
   precision: choice({
@@ -79,12 +80,12 @@ const commandOptions = {
   batch: buildOptions.batch,
   dims: buildOptions.dims,
   builderConfig: buildOptions.builderConfig,
-  ...advanced(conversion),
+  ...advanced(allBut(conversion, 'ioTypes', 'pluginTypes')),
   ...configOnly({
     toolchain: buildOptions.toolchain,
     device: buildOptions.device,
     plugins: buildOptions.plugins,
-    pluginTypes,
+    pluginTypes: conversion.pluginTypes,
     ...storeOptions,
   }),
 };
@@ -107,20 +108,19 @@ export const command = defineCommand({
   schema: async () => (await import('../bisect/result.js')).bisectResultSchema,
   run: async ([candidate = ''], options, context): Promise<BisectResult & { exitCode: ExitCode }> => {
     const { output } = options;
-    const { emit, signal, environment, commandLine } = context;
-    const found = await inPhase('bisect', emit, () =>
-      bisectModel(requestOf(candidate, options), { emit, signal, environment, commandLine }),
+    const found = await inPhase('bisect', context.emit, () =>
+      bisectModel(requestOf(candidate, options), context),
     );
-    const result: BisectResult = { ...found, repeat: commandLine };
+    const result: BisectResult = { ...found, repeat: context.commandLine };
     for (const format of ['json', 'markdown', 'html'] as const) {
       const { name, content } = renderReport({ kind: bisectReport, result }, format);
       publishFile(join(output, name), content);
     }
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
-  plan: async ([candidate = ''], options, { emit, signal, environment }) => {
+  plan: async ([candidate = ''], options, context) => {
     const request = requestOf(candidate, options);
-    const { engines, precision, budget } = await decideBisect(request, { emit, signal, environment });
+    const { engines, precision, budget } = await decideBisect(request, context);
     const { reference, recording, check, output } = request;
     return {
       steps: [

@@ -60,14 +60,13 @@ export const command = defineCommand({
   schema: async () => (await import('../layers/result.js')).layerComparisonSchema,
   run: async ([candidate = ''], options, context): Promise<LayerComparison & { exitCode: ExitCode }> => {
     const { against, output, report } = options;
-    const { emit, signal, environment, commandLine } = context;
     const found = await inPhase(
       'compare layers',
-      emit,
-      () => compareLayers({ ...verifyRequestOf(candidate, options), output }, { emit, signal, environment }),
+      context.emit,
+      () => compareLayers({ ...verifyRequestOf(candidate, options), output }, context),
       `${candidate} against ${against}`,
     );
-    const result: LayerComparison = { ...found, repeat: commandLine };
+    const result: LayerComparison = { ...found, repeat: context.commandLine };
     if (report !== undefined)
       publishFile(report, renderReport({ kind: layersReport, result }, 'html').content);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };

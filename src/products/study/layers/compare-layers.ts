@@ -26,7 +26,7 @@ import { writeMarked } from '../marked-model.js';
 import { QuantizedErrors } from './quantized-errors.js';
 import { type ComparedTensor, type LayerComparison, lossOf } from './result.js';
 
-export interface LayersRequest extends VerifyRequest {
+interface LayersRequest extends VerifyRequest {
   /** Of ONNX models: the folder for metrics.json, precision-scheme.json, io.json and calibration.npy. */
   readonly output?: string | undefined;
 }
@@ -291,7 +291,7 @@ async function engineLayers(
   } as const;
   const engines = await CandidateEngines.decide({ ...request, output: folder, build }, context);
   if (engines === null) throw new TrtforgeError('TF_INTERNAL', `${candidate} is not an engine.`);
-  const digest = await digestModelFile(reference, { signal: context.signal });
+  const digest = await digestModelFile(reference, context);
   const conversion = engines.conversion(digest);
   if (conversion === null && !engines.isOf(digest))
     throw new TrtforgeError('TF_USAGE', `${candidate} was built from another model than ${reference}.`, {

@@ -64,7 +64,8 @@ export async function checkRepository(
     const { name } = folder;
     const report: Report = (code, field, ...values) =>
       findings.report(code, `${name}/config.pbtxt${field === '' ? '' : `: ${field}`}`, ...values);
-    const [backend, versions] = [servingOf(folder, report), servedVersions(folder)];
+    const backend = servingOf(folder, report);
+    const versions = servedVersions(folder);
     checkVersions(folder, versions, report);
     const model: Model = { ...folder, config: folder.config ?? {}, report };
     checkCoreRules(model);

@@ -215,19 +215,14 @@ function rejectTensor(
       `"${name}" of ${engine} is ${dtype}, which Triton does not carry.`,
       `Build the engine with inputs and outputs of ${Object.keys(dataTypes).join(', ')}.`,
     );
-  const lacks =
-    shape === null
-      ? 'rank in the passport'
-      : shape.length === 0
-        ? 'axis'
-        : shape.includes(0)
-          ? 'elements'
-          : null;
-  if (lacks !== null)
-    throw refused(
-      `"${name}" of ${engine} has no ${lacks}.`,
+  const lacks = (what: string) =>
+    refused(
+      `"${name}" of ${engine} has no ${what}.`,
       'Build the engine again with trtforge, from a model that declares a shape of one axis or more.',
     );
+  if (shape === null) throw lacks('rank in the passport');
+  if (shape.length === 0) throw lacks('axis');
+  if (shape.includes(0)) throw lacks('elements');
 }
 
 /** By the contract, else by what the known answer feeds back. */

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { removeIfAllowed } from '../../../base/files/files.js';
 import { cacheFolder } from '../../../base/files/folders.js';
 import { makeScratch } from '../../../base/files/scratch.js';
+import { valuesOf } from '../../../base/options/option.js';
 import { holds } from '../../../behaviour/facts.js';
 import { type TrtexecProgram, trtexecToMeasure } from '../../../engines/builder/trtexec-program.js';
 import { machineFacts } from '../../../engines/identity/machine.js';
@@ -12,6 +13,7 @@ import { gatherInputs } from '../../../engines/run/run-inputs.js';
 import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { type PlanOnDisk, readPlanOnDisk } from '../../../engines/runtime/tensorrt/plan-on-disk.js';
 import { toolchainForPlan } from '../../../engines/runtime/tensorrt/toolchain-for-plan.js';
+import { assertStreamed } from '../../../engines/runtime/tensorrt/weight-budget.js';
 import { openTrust } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
 import { withLibraries } from '../../../tensorrt/toolchain/process-environment.js';
@@ -20,7 +22,7 @@ import { benchArguments } from '../../../tensorrt/trtexec/bench-flags.js';
 import { benchMisreadings } from '../../../tensorrt/trtexec/bench-misreadings.js';
 import { readExportedProfile, readExportedTimes } from '../../../tensorrt/trtexec/exports.js';
 import { requireUnderstood } from '../../../tensorrt/trtexec/misreading.js';
-import type { TrtexecBenchRequest } from '../../../tensorrt/trtexec/request.js';
+import { onlyLoadOptions, type TrtexecBenchRequest } from '../../../tensorrt/trtexec/request.js';
 import { runTrtexec, type TrtexecRun } from '../../../tensorrt/trtexec/run.js';
 import { requireSuccess } from '../../../tensorrt/trtexec/verdict.js';
 import { checkRequest } from '../check-request.js';
@@ -32,10 +34,9 @@ import { withFileShapes } from '../shape-cases.js';
 import { spreadOf } from '../spread.js';
 import { judgeTrust } from '../trust.js';
 import {
+  assertStreamedByLog,
   callsOf,
-  checkStreamable,
   passportBindings,
-  requireStreamed,
   type TrtexecCall,
   weightFacts,
 } from './trtexec-calls.js';
@@ -84,7 +85,10 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
     identity: request.identity,
     trust: openTrust({}, environment),
   });
-  checkStreamable(request, plan.passport);
+  if (plan.passport !== null) {
+    const { flags } = plan.passport.identity.document.recipe;
+    assertStreamed(`${request.engine} was`, flags.includes('weight-streaming'), request);
+  }
   const toolchain = await toolchainForPlan(plan, { ...request, environment });
   // Rejected before anything is written.
   const program = await trtexecToMeasure(toolchain, environment);
@@ -124,9 +128,8 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
       ...(withLayers ? { profile: join(scratch, 'profile.json'), layers: join(scratch, 'layers.json') } : {}),
     },
     runtime: toolchain.flavour ?? 'full',
-    allowHostCode: request.allowHostCode ?? false,
+    ...valuesOf(onlyLoadOptions, request),
     plugins: { static: request.plugins ?? [], dynamic: [], serialize: [] },
-    weightBudget: request.weightBudget,
     device: request.device,
     verbose: false,
   };
@@ -143,11 +146,11 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
         join(cacheFolder(context.environment), 'bench_logs', logName(request.engine, call)),
       doing,
     },
-    { emit: watch.emit, signal: context.signal },
+    { ...context, emit: watch.emit },
   ).finally(() => watch.end());
   requireSuccess(trtexec, doing, 'TF_TRTEXEC_FAILED');
   requireUnderstood(benchMisreadings(asked, trtexec.log), trtexec);
-  requireStreamed(request, trtexec.log);
+  assertStreamedByLog(request, trtexec.log);
   return {
     ...runOf(request, call, trtexec, watch, join(scratch, 'times.json')),
     trtexec,

@@ -1,6 +1,6 @@
 import type { Passport } from '../../../engines/identity/passport.js';
 import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
-import { notStreamed } from '../../../engines/runtime/tensorrt/weight-budget.js';
+import { askedBudget, assertStreamed } from '../../../engines/runtime/tensorrt/weight-budget.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { TrtexecLog } from '../../../tensorrt/trtexec/log/result.js';
@@ -85,25 +85,18 @@ function callOf(inputs: readonly EngineBinding[], { profile, batch, shapes }: Sh
   };
 }
 
-/** Rejects a budget for weights that are not streamed, where the passport states that. Throws TF_OPTION_UNSUPPORTED. */
-export function checkStreamable({ engine, weightBudget }: BenchRequest, passport: Passport | null): void {
-  if (weightBudget === undefined || passport === null) return;
-  if (!passport.identity.document.recipe.flags.includes('weight-streaming')) throw notStreamed(engine);
-}
-
-/** The same by the log: to a budget for weights that are not streamed trtexec reports nothing at all. Throws TF_OPTION_UNSUPPORTED. */
-export function requireStreamed({ engine, weightBudget }: BenchRequest, log: TrtexecLog): void {
-  if (weightBudget !== undefined && log.engine.weightBudget === null) throw notStreamed(engine);
-}
+/** Rejects a budget for weights that are not streamed: trtexec reports nothing at all of it. Throws TF_OPTION_UNSUPPORTED. */
+export const assertStreamedByLog = (request: BenchRequest, { engine }: TrtexecLog): void =>
+  assertStreamed(`${request.engine} was`, engine.weightBudget !== null, request);
 
 /** Facts on streamed weights from a log; it reports how many can be streamed only where no budget was requested: then all stay on the GPU. */
 export function weightFacts(
-  { weightBudget: asked }: BenchRequest,
+  request: BenchRequest,
   { engine: { weightBudget: set } }: TrtexecLog,
 ): Pick<BenchSubject, 'streamableWeightsBytes' | 'weightBudgetBytes' | 'weightBudgetAsked'> {
-  return {
-    ...(typeof set === 'number' && asked === undefined ? { streamableWeightsBytes: set } : {}),
-    ...(typeof set === 'number' ? { weightBudgetBytes: set } : {}),
-    ...(asked === undefined ? {} : { weightBudgetAsked: asked }),
-  };
+  const asked = askedBudget(request);
+  if (typeof set !== 'number') return asked;
+  return 'weightBudgetAsked' in asked
+    ? { weightBudgetBytes: set, ...asked }
+    : { streamableWeightsBytes: set, weightBudgetBytes: set };
 }

@@ -70,12 +70,7 @@ function printedTimes(message: string): PrintedTimes | undefined {
     if (percent === undefined) plain.set(name, printedNumber(value));
     else percentiles.push({ percent: Number(percent), ms: printedNumber(value) });
   }
-  const [min, max, mean, median] = [
-    plain.get('min'),
-    plain.get('max'),
-    plain.get('mean'),
-    plain.get('median'),
-  ];
+  const [min, max, mean, median] = ['min', 'max', 'mean', 'median'].map((name) => plain.get(name));
   if (min === undefined || max === undefined || mean === undefined || median === undefined) return undefined;
   return { min, max, mean, median, percentiles };
 }

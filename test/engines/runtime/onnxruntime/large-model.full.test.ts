@@ -67,7 +67,7 @@ function writeLargeModel(path: string, rows: readonly number[]): void {
 
 describeWith('onnxruntime', 'a model of more than 2 GiB in one file', () => {
   test.skipIf(process.env.TRTFORGE_TEST_LARGE !== '1')(
-    'runs on ONNX Runtime, which refuses such files, by way of external data (TRTFORGE_TEST_LARGE=1 writes 2.3 GB)',
+    'runs on ONNX Runtime, which rejects such files, by way of external data (TRTFORGE_TEST_LARGE=1 writes 2.3 GB)',
     async () => {
       const path = join(folder, 'large.onnx');
       writeLargeModel(path, [0, 7, ROWS - 1]);

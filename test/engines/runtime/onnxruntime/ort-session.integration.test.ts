@@ -164,7 +164,7 @@ describe('a session on ONNX Runtime', () => {
   });
 
   it.each(['float16', 'float32'] as const)(
-    'refuses an ill-typed model, also one that %s everywhere would repair',
+    'rejects an ill-typed model, also one that %s everywhere would repair',
     async (w) => {
       const path = await modelFile((graph) => {
         graph.input('x', 'float16', ['n', 2]);
@@ -210,7 +210,7 @@ describe('a session on ONNX Runtime', () => {
       { x: { ...floats('float32', [1, 2], [1, 2]), bytes: new Uint8Array(4) }, i: ids([1], [0]) },
       /x of shape \[1, 2\] and type float32 needs 8 bytes, .* has 4/,
     ],
-  ])('refuses %s by name', async (_case, inputs, message) => {
+  ])('rejects %s by name', async (_case, inputs, message) => {
     const path = await modelFile((graph) => {
       graph.input('x', 'float32', ['n', 2]);
       graph.input('i', 'int64', ['n']);

@@ -266,7 +266,7 @@ describe('over a library that plays the providers', () => {
     ['by the variable', {}, '1'],
     ['by the option', { use_tf32: '1' }, undefined],
   ] as const)(
-    'TF32 that is allowed %s stays allowed, and the session says so',
+    'TF32 that is allowed %s stays allowed, and the session states it',
     async (_, providerOptions, variable) => {
       vi.stubEnv('NVIDIA_TF32_OVERRIDE', variable);
       await using session = await withFake(ALL, { providerOptions });

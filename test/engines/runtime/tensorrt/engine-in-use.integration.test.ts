@@ -99,7 +99,7 @@ describe('an engine of the store that a session has open', () => {
     expect(marks()).toBe(0);
   });
 
-  test('may go once its process was killed, whose mark is not believed', async () => {
+  test('may go once its process was killed, whose mark is ignored', async () => {
     const { tell, evicted, marks, end } = await bench();
     expect([await tell('open'), await evicted()]).toEqual(['open', 0]);
     await end('SIGKILL');

@@ -113,7 +113,7 @@ describe('a session over an engine', () => {
       /x has the shape \[1, 3\], but profile 1 takes \[2\.\.16, 3\]/,
     ],
     ['a profile that is not there', { x: x(1) }, { profile: 2 }, 'TF_SESSION_INPUT', /profiles 0 to 1/],
-  ])('%s is refused before the library is asked', async (_, tensors, options, expected, message) => {
+  ])('%s is rejected before the library is asked', async (_, tensors, options, expected, message) => {
     const { addon, session } = await open();
     for (const attempt of [
       () => session.run(named(tensors), options),
@@ -371,7 +371,7 @@ describe('a prepared call', () => {
     ['a fraction', { x: [1.5, 3] }, 'TF_SESSION_INPUT'],
     ['a negative size', { x: [-1, 3] }, 'TF_SESSION_INPUT'],
     ['out of range', { x: [99, 3] }, 'TF_PROFILE_MISFIT'],
-  ])('%s is refused', async (_, shapes, expected) => {
+  ])('%s is rejected', async (_, shapes, expected) => {
     const { addon, session } = await open();
     expect(await code(() => session.prepare(shapes))).toBe(expected);
     expect(addon.log).toEqual([]);

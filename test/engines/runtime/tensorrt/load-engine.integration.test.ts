@@ -36,7 +36,7 @@ async function refusal(path: string, options: LoadOptions = {}, addon = new Fake
 }
 
 describe('loading an engine', () => {
-  it('gives the library what was asked for, once everything is checked', async () => {
+  it('passes the library what was requested, once everything is checked', async () => {
     const addon = new FakeAddon(doubling);
     const path = engine();
     const plugin = join(folder, 'plugin.so');
@@ -121,7 +121,7 @@ describe('loading an engine', () => {
       'TF_PLAN_FOREIGN_HEADER',
       /Ultralytics metadata.*end the process/,
     ],
-  ])('%s is refused and never reaches the library', async (_, path, code, message) => {
+  ])('%s is rejected and never reaches the library', async (_, path, code, message) => {
     for (const requirePassport of code.startsWith('TF_ENGINE') ? [true] : [true, false]) {
       const error = await refusal(path(), { requirePassport });
       expect(error).toMatchObject({ code, opened: 0 });
@@ -130,7 +130,7 @@ describe('loading an engine', () => {
   });
 
   it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 'auto' as 'automatic', '4G' as 'automatic'])(
-    'a weight budget of %s is refused and never reaches the library',
+    'a weight budget of %s is rejected and never reaches the library',
     async (weightBudget) => {
       expect(await refusal(engine(), { weightBudget })).toMatchObject({
         code: 'TF_SIZE_INVALID',
@@ -139,7 +139,7 @@ describe('loading an engine', () => {
     },
   );
 
-  it('wants a passport, unless requested otherwise, and then states that there is none', async () => {
+  it('requires a passport, unless requested otherwise, and then states that there is none', async () => {
     const path = engine();
     rmSync(`${path}.passport.json`);
     expect(await refusal(path)).toMatchObject({ code: 'TF_PASSPORT_MISSING', opened: 0 });

@@ -86,7 +86,7 @@ describe('a lease', () => {
     taken(leases.tryAcquire('a')).release();
   });
 
-  test('its own heartbeat keeps it', async () => {
+  test('its own renewal keeps it', async () => {
     const folder = newFolder();
     const lease = taken(new LeaseFolder(folder, timing).tryAcquire('a'));
     const watcher = new LeaseFolder(folder, timing);
@@ -113,7 +113,7 @@ describe('a lease', () => {
     taken(leases.tryAcquire('a')).release();
   });
 
-  test('released after somebody else took it over stays theirs', () => {
+  test('released after another took it over stays with the other', () => {
     const folder = newFolder();
     const late = taken(new LeaseFolder(folder).tryAcquire('a'));
     const [file = ''] = readdirSync(folder);
@@ -131,7 +131,7 @@ describe('a lease', () => {
     ['a folder', (path) => mkdirSync(path)],
     ['a FIFO', (path) => void spawnSync(MKFIFO, [path])],
     ['a device without end', (path) => symlinkSync('/dev/zero', path)],
-  ])('that is %s is nobody’s', (_what, make) => {
+  ])('that is %s belongs to no reader', (_what, make) => {
     const folder = newFolder();
     make(join(folder, 'a.lease'));
     const leases = new LeaseFolder(folder);

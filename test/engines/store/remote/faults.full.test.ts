@@ -133,7 +133,7 @@ describeWith('minio', 'a network that fails', (binary) => {
       /bucket does not exist/,
     ],
     ['every connection is cut', { hangUp: true }, 'TF_REMOTE_UNREACHABLE', /cut/],
-  ] as const)('%s: told apart, with a remedy', async (_what, fault, code, why) => {
+  ] as const)('%s: each has its own remedy', async (_what, fault, code, why) => {
     proxy.faults = () => fault;
     const error = await store.get(identity).then(
       () => undefined,

@@ -194,7 +194,7 @@ describeWith('minio', 'machines that share a bucket', (binary) => {
     return new RemoteLeases(await openS3(address), 'leases/', timing);
   };
 
-  test('a lease has one holder while its heart beats, and another after it was released', async () => {
+  test('a lease has one holder while it is renewed, and another after it was released', async () => {
     const [one, two] = [await leases(), await leases()];
     const held = await one.tryAcquire('x');
     const beat = async () => {

@@ -174,7 +174,7 @@ describeWith('minio', 'a store in a bucket', (binary) => {
     ['the same with the metadata', (plan: Buffer) => samplePlan(99, plan.length), true, /SHA-256/],
     ['fewer bytes', (plan: Buffer) => plan.subarray(0, 100), true, /100 bytes, its passport states 4096/],
   ])(
-    '%s under the key of an engine are refused, and nothing of them stays',
+    '%s under the key of an engine are rejected, and nothing of them stays',
     async (_what, damage, isMarked, why) => {
       const { plan, engine } = await uploaded();
       const Metadata: Record<string, string> = isMarked

@@ -256,7 +256,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
     expect(await machine('b', undefined, required)).toMatchObject({ source: 'local' });
   });
 
-  test('an engine for several GPUs serves a machine that wants one of them, from the bucket as well', async () => {
+  test('an engine for several GPUs serves a machine that needs one of them, from the bucket as well', async () => {
     await writeSampleModel(join(root, 'sample.onnx'));
     await machine('a', undefined, { target: 'tensorrt-rtx:sm_89,sm_120' });
     expect(await machine('b')).toMatchObject({ source: 'remote', rule: 'several-gpus' });
@@ -267,7 +267,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
     });
   });
 
-  test('a name that cannot be resolved, and a server of another protocol, are told apart', async () => {
+  test('a name that cannot be resolved, and a server of another protocol, are different errors', async () => {
     const ask = async (address: string) => {
       const remote = await openRemoteStore(address, minio.environment);
       const error = await remote?.get('a'.repeat(64)).catch((reason: unknown) => reason);
@@ -280,7 +280,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
     expect([plain.code, plain.remedy]).toEqual(['TF_REMOTE_UNREACHABLE', expect.stringContaining('http://')]);
   });
 
-  test('no secret is in anything that is written or said', async () => {
+  test('no secret is in anything that is written or printed', async () => {
     await writeSampleModel(join(root, 'sample.onnx'));
     const keys = makeKeys(join(folder, 'key.pem'));
     const said: unknown[] = [];
@@ -331,7 +331,7 @@ describeWith('minio', 'a bucket in bad company', (binary) => {
 
   const mayMount = spawnSync(UNSHARE, ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', tmpdir()]).status === 0;
   test.skipIf(!mayMount)(
-    'a disk that fills up during a download is said, and nothing of it is believed',
+    'a disk that fills up during a download is reported, and nothing of the download is reused',
     async () => {
       const { path, passport } = sample('b', 40 * MIB);
       await store.upload(path, passport, null, quiet);

@@ -84,7 +84,7 @@ describeWith('minio', 'a bucket behind TLS', (binary) => {
     ['is not known', undefined],
     ['is another', 'other'],
   ])(
-    'whose authority %s is not believed, and the remedy names NODE_EXTRA_CA_CERTS',
+    'whose authority %s is not trusted, and the remedy names NODE_EXTRA_CA_CERTS',
     async (_what, authority) => {
       expect(await download(authority)).toMatch(/^TF_REMOTE_UNREACHABLE .*TLS.*NODE_EXTRA_CA_CERTS/);
     },

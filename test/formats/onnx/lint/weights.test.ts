@@ -76,11 +76,11 @@ describe('lintWeights', () => {
     ['values beyond FP16', float32([2], [1e6, 1]), ['weights-fp16-overflow']],
     ['many vanishing values', float32([2], [1e-9, 1]), ['weights-fp16-underflow']],
     ['a long list of large int64', int64([300], new Array(300).fill(5e9)), ['int64-clamped']],
-  ])('tells of %s', async (_name, value, expected) => {
+  ])('reports %s', async (_name, value, expected) => {
     expect((await findingsOf(value)).map(({ code }) => code)).toEqual(expected);
   });
 
-  it('names the tensor and says how many', async () => {
+  it('names the tensor and reports how many', async () => {
     expect(await findingsOf(float32([2], [1e6, 1]))).toEqual([
       {
         code: 'weights-fp16-overflow',

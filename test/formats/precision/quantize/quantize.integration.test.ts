@@ -339,7 +339,7 @@ describe('INT8', () => {
     }
   });
 
-  it('raises an opset that is too old, and refuses where that would change the model', async () => {
+  it('raises an opset that is too old, and rejects where that would change the model', async () => {
     for (const opset of [7, 11]) {
       const made = await quantized(products(), 'int8', { x: noise([5, 64], 1, 4) }, { spec: { opset } });
       expect(made.result.opset).toMatchObject({ before: opset, after: 13 });
@@ -351,7 +351,7 @@ describe('INT8', () => {
     });
   });
 
-  it('a model that is quantized already is refused by name', async () => {
+  it('a model that is quantized already is rejected by name', async () => {
     const made = await quantized(products(), 'int8', { x: noise([5, 64], 1, 4) });
     await expect(
       converted(made.output, { precision: 'int8', calibration: calibrationOn([]) }),

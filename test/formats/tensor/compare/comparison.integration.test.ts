@@ -70,7 +70,7 @@ describe('comparison of floats', () => {
     }
   });
 
-  it('finds nothing to say of equal tensors', () => {
+  it('finds no difference of equal tensors', () => {
     const result = compare([1, -2, 0], [1, -2, 0]);
     expect(result).toMatchObject({ outside: 0, finite: 3, l2: 0, cosineSimilarity: 1 });
     expect(result.signalToNoise).toBe(Number.POSITIVE_INFINITY);
@@ -103,7 +103,7 @@ describe('comparison of floats', () => {
     }
   });
 
-  it('says how large the absolute tolerance would have to be', () => {
+  it('states how large the absolute tolerance would have to be', () => {
     const result = compare([1.5, 10.2], [1, 10], { absolute: 0.1, relative: 0.1 });
     expect(result).toMatchObject({ outside: 1 });
     expect(result.excess).toBeCloseTo(0.4, 6);

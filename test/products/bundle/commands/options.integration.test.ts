@@ -28,7 +28,7 @@ describeWith('toolchain', 'a bundle whose models lie elsewhere', () => {
   test.each([
     ['build', ['--only', 'joint']],
     ['forge', ['--seed', '3', '--samples', '1', '--min-agreement', '0.9']],
-  ] as const)('is made by %s as it is told', async (verb, more) => {
+  ] as const)('is made by %s as requested', async (verb, more) => {
     const outdir = at(verb);
     const line = [
       'bundle',

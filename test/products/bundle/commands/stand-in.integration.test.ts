@@ -89,7 +89,7 @@ async function bundle(verb: keyof typeof own, ...more: readonly string[]) {
 }
 
 describe.each(['build', 'forge'] as const)('bundle %s', (verb) => {
-  test('builds and loads on the GPU, and with the weights there, that it is told', async () => {
+  test('builds and loads on the GPU, and with the weights there, as requested', async () => {
     const { answer, calls } = await bundle(
       verb,
       '--device',
@@ -104,7 +104,7 @@ describe.each(['build', 'forge'] as const)('bundle %s', (verb) => {
     expect(calls).toContain('setWeightStreamingBudgetV2 0');
   });
 
-  test('calibrates where it is told, and keeps the ranges', async () => {
+  test('calibrates where requested, and keeps the ranges', async () => {
     const config = at('calibrating.json');
     const { ORT_HOME } = environment;
     const keys = { provider: 'cuda', onnxruntime: ORT_HOME, 'provider-option': 'use_tf32=0' };
@@ -118,7 +118,7 @@ describe.each(['build', 'forge'] as const)('bundle %s', (verb) => {
     expect(existsSync(`${ranges}.joint`)).toBe(true);
   });
 
-  test('prepares the pictures of a component as it is told', async () => {
+  test('prepares the pictures of a component as requested', async () => {
     environment.FAKE_PLAN = at('camera.engine');
     const camera = ['--profiles', at('camera.yaml'), '--only', 'camera', '--precision', 'int8'];
     const passports = [];

@@ -61,7 +61,7 @@ describe('the page of a bundle', () => {
     expect([phases[0], phases.at(-1)]).toEqual(['read', 'chained check']);
   });
 
-  test('of one that decides otherwise lists each difference with its margin, and which component moves', () => {
+  test('of a candidate that decides otherwise lists each difference with its margin, and which component moves', () => {
     const page = html(failedBundle());
     expect(page).toContain('<p class="verdict-word">Fail</p>');
     const chain = part(page, 'chain-1');

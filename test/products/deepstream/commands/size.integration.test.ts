@@ -303,7 +303,7 @@ describe('each option of deepstream size, over the same fake', () => {
     ],
     ['--plugin', [...asIs, '--plugin', 'plug.so'], /Plugins=\S*plug\.so/],
     ['--weakly-typed', ['--precision', 'fp16', '--weakly-typed'], / --fp16/],
-  ])('%s is told to trtexec', async (_flag, words, told) => {
+  ])('%s is passed to trtexec', async (_flag, words, told) => {
     expect(untold).not.toMatch(told);
     expect((await sized(words)).commands).toMatch(told);
   });
@@ -315,7 +315,7 @@ describe('each option of deepstream size, over the same fake', () => {
     expect(commands).toContain('--maxShapes=others:4x3x64x96,images:4x3x64x96');
   });
 
-  test('stops where it is told', async () => {
+  test('stops where requested', async () => {
     const none = await sized([...asIs, '--time-limit', '0', '--timeout', '600']);
     expect(none.result).toMatchObject({ engines: [], stop: { reason: 'time' } });
     const doubling = [...asIs, '--fps', '30', '--max-batch', '1', '--max-batch-limit', '4', '--min-gain'];
@@ -333,7 +333,7 @@ describe('each option of deepstream size, over the same fake', () => {
     expect(sensitivity?.map(({ batch }) => batch)).toEqual([24, 32]);
   });
 
-  test('is where and what it is told', async () => {
+  test('is where and what was requested', async () => {
     const words = ['--name', 'mine', '--root', join(root, 'there'), '--cache-dir', join(root, 'own-cache')];
     const { result } = await sized([
       ...asIs,

@@ -14,7 +14,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const at = (...names: string[]) => join(folder, ...names);
 
 const digestOf = async (name: string) =>
-  (await readModelContent(at(name), { cacheFolder: at('cache'), emit: () => {} })).digest;
+  (await readModelContent(at(name), { environment: { XDG_CACHE_HOME: at('cache') } })).digest;
 
 beforeAll(async () => {
   await writeDetector(at('net.onnx'));

@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { parseKeyGroups } from '../../../../src/products/deepstream/config/key-file.js';
-import { nvinferKeys } from '../../../../src/products/deepstream/config/keys.js';
-import { NvinferSettings } from '../../../../src/products/deepstream/config/settings.js';
+import { NvinferSettings, nvinferKeys } from '../../../../src/products/deepstream/config/settings.js';
 import { runs } from '../../../support/runs.js';
 
 const settingsOf = (text: string, path = 'c.txt') => new NvinferSettings(parseKeyGroups(text, path), path);

@@ -87,7 +87,7 @@ it('takes numbers for labels, and a key that covers preparation and data alone',
   expect(otherwise.comparabilityKey).not.toBe(byName.comparabilityKey);
 });
 
-it('leaves out so many missing images as are allowed', async () => {
+it('leaves out as many missing images as are allowed', async () => {
   const more = truth('more.tsv', 'a.png\tred\nz.png\tred\n');
   expect(await codeOf({ truth: more })).toBe('TF_EVAL_DATA');
   expect(await evaluateClassifier({ ...request, truth: more, allowMissing: 1 })).toMatchObject({

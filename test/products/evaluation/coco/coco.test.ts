@@ -360,7 +360,7 @@ describe('a subset', () => {
   const ids = data.instances.images.map(({ id }) => id);
   const some = new Set(ids.slice(3, 11));
 
-  test('is scored as if the files had nothing else, and says so', async () => {
+  test('is scored as if the files had nothing else, and states it', async () => {
     const part = {
       instances: {
         ...data.instances,

@@ -153,7 +153,7 @@ async function run(line: readonly string[]) {
   return { exitCode, answer: json(), calls };
 }
 
-test('convert advise measures on the GPU, and with the TensorRT, that it is told', async () => {
+test('convert advise measures on the GPU and with the TensorRT requested', async () => {
   environment.FAKE_PLAN = at('plain.engine');
   const line = [
     'convert',
@@ -209,7 +209,7 @@ test('compare-backends prepares images as an engine was calibrated; another prep
   expect(asked.warnings).toContainEqual(named(file, 'rt-detr'));
 });
 
-test.each(rows)('%s loads engines as it is told', async (verb, line, seen, hasIdentity) => {
+test.each(rows)('%s loads engines with the options passed', async (verb, line, seen, hasIdentity) => {
   const place = ['--toolchain', at('home'), '--plugin', at('a.so'), '--weight-budget', '0'];
   const named = hasIdentity ? ['--identity', own.identity] : [];
   const told = () => [...verb.split(' '), ...line(), ...place];

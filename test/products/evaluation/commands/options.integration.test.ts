@@ -55,7 +55,7 @@ describe('eval detector', () => {
     at('labels.txt'),
     ...more,
   ];
-  test('takes what it is told to take', async () => {
+  test('takes what is requested', async () => {
     expect(numbers(await run(...line('--conf', '0.5')))).toMatchObject({ num_images: 2, num_detections: 4 });
     expect(numbers(await run(...line('--conf', '0.5', '--max-det', '1')))).toMatchObject({
       num_detections: 2,
@@ -71,7 +71,7 @@ describe('eval detector', () => {
     });
   });
 
-  test('prepares and measures as it is told', async () => {
+  test('prepares and measures as requested', async () => {
     const base = await run(...line('--conf', '0.5'));
     const told = ['--preprocess', 'rt-detr', '--skip-latency', '1', '--warmup-runs', '0', '-o', at('found')];
     const more = await run(
@@ -126,7 +126,7 @@ describe('eval classify and eval embeddings', () => {
     'rt-detr',
     ...more,
   ];
-  test('take what they are told to take', async () => {
+  test('take what is requested', async () => {
     const all = await run(
       ...classify('--truth', at('truth.tsv'), '--skip-latency', '1', '--warmup-runs', '2'),
     );
@@ -337,7 +337,7 @@ describe('compare-backends', () => {
       }[]
     )[0]!.figures;
 
-  test('scores what it is told to, beside a candidate', async () => {
+  test('scores what is requested, beside a candidate', async () => {
     const all = await run(
       ...line(
         '-o',
@@ -374,7 +374,7 @@ describe('compare-backends', () => {
     expect(first(other).comparabilityKey).not.toBe(first(all).comparabilityKey);
   });
 
-  test('runs a provider as it is told, and words by their normaliser', async () => {
+  test('runs a provider as requested, and words by their normaliser', async () => {
     const log = at('compared.log');
     writeFileSync(log, '');
     const { ORT_HOME, ...fake } = fakeProviders('AveragePool,Reshape', log);

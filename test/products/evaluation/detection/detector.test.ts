@@ -25,7 +25,7 @@ describe('suppress', () => {
     expect(suppress(candidates, { ...options, overlap: 0.85 })).toEqual([1, 0, 2, 3]);
   });
 
-  it('looks at so many candidates and keeps so many', () => {
+  it('limits the candidates that it looks at and keeps', () => {
     expect(suppress(candidates, { ...options, topK: 3 })).toEqual([1, 2]);
     expect(suppress(candidates, { ...options, maxDetections: 1 })).toEqual([1]);
     expect(strongest(candidates, 2)).toEqual([1, 0]);

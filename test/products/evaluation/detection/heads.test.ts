@@ -350,7 +350,7 @@ it.each([
   expect(codeOf(() => recogniseHead(outputs as NamedTensors, options))).toBe('TF_EVAL_HEAD');
 });
 
-it('is told from its number of anchors where both axes fit', () => {
+it('is recognised by its number of anchors where both axes fit', () => {
   const twenty = { ...options, classes: 20 };
   // 84 is 64 + 20 and the number of anchors; 25 is 5 + 20.
   const { kind } = recogniseHead(

@@ -94,7 +94,7 @@ test('features of every utterance go in at the rate of the model, words are scor
   expect([scored.wer, scored.cer]).toEqual([result.wer, result.cer]);
 });
 
-test('other sound is other data, under the same name and with the same words', async () => {
+test('other audio is other data, under the same name and with the same words', async () => {
   const keyOf = async (change: (wav: Buffer) => Buffer) => {
     const audioDir = mkdtempSync(at('sounds-'));
     for (const name of ['pcm16.wav', 'espeak-rate.wav'])

@@ -4,10 +4,9 @@ import type { Contract } from '../../../../src/formats/contract/contract.js';
 import { readContract } from '../../../../src/formats/contract/file.js';
 import type { RecordedBinding } from '../../../../src/formats/reference/reference.js';
 import { compareBindings } from '../../../../src/products/streaming/check/bindings.js';
-import { contractFindings } from '../../../../src/products/streaming/check/check.js';
+import { checkDimensions, contractFindings } from '../../../../src/products/streaming/check/check.js';
 import { checkData } from '../../../../src/products/streaming/check/recorded-data.js';
 import type { RecordedLengths } from '../../../../src/products/streaming/check/recorded-lengths.js';
-import { checkDimensions } from '../../../../src/products/streaming/check/sizes.js';
 import { scheduled, simulateLengths } from '../../../../src/products/streaming/contract/cache-length.js';
 import type { ModelBindings } from '../../../../src/products/streaming/contract/draft.js';
 
@@ -103,7 +102,7 @@ describe('sizes that stand in several places', () => {
   const promising = (value: number): Contract => ({ ...contract, assertions: [{ ...promise, value }] });
   const shaped = (last: number | string) => changed('encoder_output', { shape: ['B', 8, last] });
 
-  test('a promise about a dimension is held against the model and the data', () => {
+  test('a promise about a dimension is checked against the model and the data', () => {
     expect(checkDimensions(promising(3), shaped(3), recorded(shaped(3)))).toEqual([]);
     expect(checkDimensions(promising(3), shaped('T_out'), null)).toEqual([]);
     const [found] = contractFindings(promising(1), shaped(3)).filter(
@@ -124,7 +123,7 @@ describe('sizes that stand in several places', () => {
     expect(found?.message).toMatch(/8 \(cache_size\), 16 \(/);
   });
 
-  test('a recording that grows beyond the capacity is told so, not with the drop size that the contract has', () => {
+  test('a recording that grows beyond the capacity is reported with the capacity, not with the drop size of the contract', () => {
     const [found] = checkData(
       { ...contract, cacheLengthRule: { ...contract.cacheLengthRule!, capacity: 8 } },
       lengthsOf(),
@@ -233,7 +232,7 @@ describe('recorded lengths', () => {
     expect(idsOf([{ ...first!, stateOutRaw: raw }, ...rest])).toContainEqual(['invented-lengths', 'data']);
   });
 
-  test('that break a promise and follow the law make the promise wrong; otherwise the data', () => {
+  test('that break a promise and follow the cache-length rule make the promise wrong; otherwise the data', () => {
     const violation = {
       assertion: 'isolated',
       kind: 'equal',
@@ -251,7 +250,7 @@ describe('recorded lengths', () => {
     ]);
   });
 
-  test('of sizes that nobody planned', () => {
+  test('of sizes that were not planned', () => {
     const frames = scheduled({ first: 41, rest: 65 }, 12);
     expect(idsOf(lengthsOf({ frames }))).toEqual([
       ['size-outside-profile', 'contract'],

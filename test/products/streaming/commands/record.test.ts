@@ -29,7 +29,7 @@ const json = async (...words: string[]) => {
 };
 
 describe('trtforge stream record and draft', async () => {
-  test('records, and says how to repeat it', async () => {
+  test('records, and prints the line that repeats it', async () => {
     const first = await json(
       'record',
       model,
@@ -98,7 +98,7 @@ describe('trtforge stream record and draft', async () => {
     expect(existsSync(place('draft.json'))).toBe(true);
   });
 
-  test('drafts over no contract that was edited, unless --force says so', async () => {
+  test('drafts over no contract that was edited, except with --force', async () => {
     const draft = (...more: string[]) => stream('draft', model, '-o', place('edited.json'), ...more);
     expect([(await draft()).status, (await draft()).status]).toEqual([0, 0]);
     const drafted = readFileSync(place('edited.json'), 'utf8');

@@ -66,7 +66,7 @@ describe('a model against a recorded stream', () => {
     expect(result.repeat).toMatch(/verify \S+ --reference \S+ .*--threads 1/);
   });
 
-  it('fails one that drifts, says why, and writes summary, page and chunks', async () => {
+  it('fails one that drifts, states why, and writes summary, page and chunks', async () => {
     const { status, stdout } = await verify(
       drifting,
       ...['--reference', at('r.jsonl'), '--threads', '1', '--summary-json', at('trt_parity_30.json')],
@@ -116,7 +116,7 @@ describe('a model against a recorded stream', () => {
     );
   });
 
-  it('on CUDA names it in the result and in the summary, and tells the nodes on the CPU', async () => {
+  it('on CUDA names it in the result and in the summary, and reports the nodes on the CPU', async () => {
     await compileFakeOnnxRuntime();
     const { status, answer } = await verify(
       model,
@@ -134,7 +134,7 @@ describe('a model against a recorded stream', () => {
     expect(providers).toEqual(['CUDAExecutionProvider', 'CPUExecutionProvider']);
   });
 
-  it('tells that another provider was the same one, by errors that agree to the last digit', async () => {
+  it('reports that another provider was the same one, by errors that agree to the last digit', async () => {
     const words = ['--reference', at('r.jsonl'), '--chunks', '12', '--threads', '1', '--json'];
     const one = await verify(drifting, ...words);
     writeFileSync(
@@ -188,13 +188,13 @@ describe('a model against a recorded stream', () => {
     [['--task-output', 'logits'], /has no output logits to decide by/],
     [['--swap', 'meta.json'], /--swap exchanges decoders, and there is only one/],
     [['--decoder', 'none.json'], /none\.json does not exist/],
-  ])('refuses %j before any work', async (words, message) => {
+  ])('rejects %j before any work', async (words, message) => {
     const { status, stderr } = await verify(model, '--reference', at('r.jsonl'), ...words);
     expect(status).toBe(2);
     expect(stderr).toMatch(message);
   });
 
-  it('holds a file against its contract alone, and refuses to without one', async () => {
+  it('holds a file against its contract alone, and rejects to without one', async () => {
     const session = await openOrtSession(model, { threads: 1 });
     const contract = contractOfSession(session);
     await session.close();
@@ -342,7 +342,7 @@ describe('an engine against a recorded stream, over fake libraries', () => {
     expect(overGpu).toBeCloseTo(inARowMs / computeMs);
   });
 
-  it('is given every state in functional mode', async () => {
+  it('gets every state in functional mode', async () => {
     const { status, answer } = await verify(
       at('state.engine'),
       '--reference',
@@ -371,7 +371,7 @@ describe('an engine against a recorded stream, over fake libraries', () => {
     expect(found!.effects[0]!.maxAbs).toBe(2 * float32Values(inputs.get('state')!)[0]!);
   });
 
-  it('tells of two engines of one model whether TF32 is the cause', async () => {
+  it('finds of two engines of one model whether TF32 is the cause', async () => {
     const plan = readFileSync(at('state.engine'));
     const sample = sampleIdentity();
     const target = {
@@ -429,7 +429,7 @@ describe('an engine against a recorded stream, over fake libraries', () => {
     });
   });
 
-  it('fails where the recording says otherwise', async () => {
+  it('fails where the recording states otherwise', async () => {
     const { status, answer } = await verify(at('state.engine'), '--reference', at('wrong.jsonl'), '--json');
     expect(status).toBe(1);
     expect(answer()).toMatchObject({ passed: 12, failed: 8 });

@@ -69,13 +69,13 @@ describe('the shape of a stream', () => {
     expect(explained?.sentence).toMatch(/stands out in chunk 33 and does not grow.*least-squares slope of/);
   });
 
-  it('tells first and last thirds, the bound and where it is', () => {
+  it('reports first and last thirds, the bound and where it is', () => {
     const drift = driftOf('y', [1, 1, 1, 2, 2, 2, 3, 3, 9], [10, 11, 12, 13, 14, 15, 16, 17, 18]);
     expect(drift.thirds).toEqual({ first: 1, last: 5, ratio: 5 });
     expect(drift).toMatchObject({ max: 9, worstChunk: 18, p50: 2, chunks: 9 });
   });
 
-  it('that falls is said to fall', () => {
+  it('that falls is reported as falling', () => {
     const falling = driftOf(
       'y',
       Array.from({ length: 20 }, (_, at) => 1e-4 - 1e-6 * at),
@@ -158,13 +158,13 @@ describe('the criteria', () => {
     expect(outcomes(errors, null, { ...defaultPolicy, p95: 5e-4 }).p95).toBe('fail');
   });
 
-  it('the latency target is held against the 95th percentile, where there is one', () => {
+  it('the latency target is compared with the 95th percentile, where there is one', () => {
     expect(outcomes(steady(20), 22, { ...defaultPolicy, latencyMs: 21 }).latency).toBe('fail');
     expect(outcomes(steady(20), 20, { ...defaultPolicy, latencyMs: 21 }).latency).toBe('pass');
     expect(outcomes(steady(20), null, { ...defaultPolicy, latencyMs: 21 })).not.toHaveProperty('latency');
   });
 
-  it('say what was measured and what is allowed', () => {
+  it('state what was measured and what is allowed', () => {
     const [check] = judgeDrift(driftOf('y', Array(20).fill(2e-3)), defaultPolicy, rest);
     expect(check).toMatchObject({ name: 'max', measured: 2e-3, limit: 1e-3, outcome: 'fail' });
     expect(check?.sentence).toContain('0.002');
@@ -173,7 +173,7 @@ describe('the criteria', () => {
   it.each([
     ['many noisy chunks', Array.from({ length: 20 }, (_, at) => 1e-3 * ((at * 7) % 5) + 1e-5 * at), 'pass'],
     ['too few chunks', [1e-4, 5e-4, 2e-4, 4e-4], 'inconclusive'],
-  ])('a slope above its limit that is no failure says why: %s', (_, errors, outcome) => {
+  ])('a slope above its limit that does not fail states why: %s', (_, errors, outcome) => {
     const slope = judgeDrift(driftOf('y', errors), defaultPolicy, rest).find(({ name }) => name === 'slope');
     expect(slope?.measured).toBeGreaterThan(1e-6);
     expect(slope).toMatchObject({

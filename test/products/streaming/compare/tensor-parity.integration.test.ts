@@ -215,7 +215,7 @@ describe('the valid part of a state', () => {
     expect(validRegion(left, cache, new Map([['len', ids([1], [1])]]))).toEqual({ axis: 2, from: 3, to: 4 });
   });
 
-  it('by the last position in use where nothing says how many there are', () => {
+  it('by the last position in use where nothing states how many there are', () => {
     const inUse = (values: readonly number[]) =>
       validRegion(time, floats('float32', [1, 1, 2, 4], values), new Map());
     expect(inUse([0, 1, 0, 0, 0, 0, 0, 0])).toEqual({ axis: 3, from: 0, to: 2 });

@@ -146,7 +146,7 @@ describe('state that is fed back', () => {
     expect(refusal(() => nextState(contract, new Map())).message).toContain('no output y');
   });
 
-  test('begins as the contract says', () => {
+  test('begins as the contract states', () => {
     expect(Array.from(numbersOf(filledTensor('int64', [2], 7)))).toEqual([7, 7]);
     expect([...float32Values(filledTensor('float16', [2], 0.5))]).toEqual([0.5, 0.5]);
     expect([...filledTensor('bool', [2], 1).bytes]).toEqual([1, 1]);

@@ -100,7 +100,7 @@ describe('a guarded session', () => {
       /missing/,
     ],
     ['another batch out than in', outputs({ y: float([2, 3]) }), 'shape:y', /\[2, 3\]/],
-  ])('refuses %s', async (_, answer, rule, message) => {
+  ])('rejects %s', async (_, answer, rule, message) => {
     const session = guard(sessionOf(answer), contract);
     const error = await refusalOf(session.run(inputs()));
     expect(error).toMatchObject({ code: 'TF_CONTRACT_BROKEN', exitCode: 1 });
@@ -167,7 +167,7 @@ describe('a guarded session', () => {
     expect(session.counters.violations('three')).toBe(6);
   });
 
-  it('warns through the process where nobody else listens', async () => {
+  it('warns through the process where nothing else listens', async () => {
     const warned = new Promise<Error>((resolve) => process.once('warning', resolve));
     await run(inputs(), outputs({ y_len: integers(2) }), { on: 'warn' });
     expect(await warned).toMatchObject({
@@ -282,14 +282,14 @@ describe('Prometheus text', () => {
 describe('OpenTelemetry', () => {
   afterEach(() => metrics.disable());
 
-  it('hears nothing and costs nothing without an SDK', async () => {
+  it('gets nothing and costs nothing without an SDK', async () => {
     const listener = await openGuardTelemetry();
     const session = guard(sessionOf(outputs({ y_len: integers(2) })), contract, { on: 'count', listener });
     await session.run(inputs());
     expect(session.counters.violations()).toBe(1);
   });
 
-  it('hears steps, violations and errors through whatever SDK the process has set up', async () => {
+  it('gets steps, violations and errors through the SDK that the process has set up', async () => {
     const heard: [string, number, object | undefined][] = [];
     const instrument = (name: string) => ({
       add: (value: number, attributes?: object) => heard.push([name, value, attributes]),

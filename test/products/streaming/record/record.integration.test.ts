@@ -47,7 +47,7 @@ describe('recording a reference', () => {
     });
   });
 
-  test('feeds state back, follows the schedule and keeps to the law', async () => {
+  test('feeds state back, follows the schedule and keeps to the cache-length rule', async () => {
     const result = await recordReference(request());
     expect(recordResultSchema.parse(result)).toEqual(result);
     expect(result).toMatchObject({ chunks: 6, violations: [], warnings: [] });
@@ -93,7 +93,7 @@ describe('recording a reference', () => {
     expect(existsSync(output)).toBe(false);
   });
 
-  test('says who made it, of what and how', async () => {
+  test('states who made it, of what and how', async () => {
     const result = await recordReference(request());
     using reference = openReference(result.output);
     expect(reference.header.provenance).toEqual(result.provenance);
@@ -142,7 +142,7 @@ describe('recording a reference', () => {
     expect(other).not.toEqual(once);
   });
 
-  test('tells promises that the model breaks, and repairs nothing', async () => {
+  test('reports promises that the model breaks, and repairs nothing', async () => {
     const result = await recordReference(
       request({ file: await encoderModel({ drop: 10 }), output: join(folder, 'bad.jsonl') }),
     );
@@ -188,7 +188,7 @@ describe('recording a reference', () => {
     expect(second?.inputs.get('cached_key')?.shape).toEqual([2, 3, 3]);
   });
 
-  test('refuses a contract of another model, a size that nobody knows, and leaves nothing behind', async () => {
+  test('rejects a contract of another model, an unknown size, and leaves nothing behind', async () => {
     const old = join(CONTRACT, '../layer-first.contract.json');
     await expect(
       recordReference(request({ contract: old, output: join(folder, 'x/no.jsonl') })),

@@ -64,7 +64,7 @@ describe('batches of one chunk', () => {
     expect([...float32Values(cache)]).toEqual([1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6]);
   });
 
-  it('are timed in the profile that takes them; one that none takes is told; all calls are closed', async () => {
+  it('are timed in the profile that takes them; one that none takes is reported; all calls are closed', async () => {
     const { session, prepared, open, runs } = fakeSession();
     const found = await timeProfiles(session, { inputs: [] }, [chunk], [1, 2, 4, 8], { warmUp: 1, runs: 5 });
     expect(found.batches.map(({ batch, profile, error }) => [batch, profile, error])).toEqual([

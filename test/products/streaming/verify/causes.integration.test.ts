@@ -65,7 +65,7 @@ describe('the first failure of a tensor, looked at closely', () => {
     expect(causesOf((_place, value) => -2 * value)).not.toContain('uniform-error');
   });
 
-  it('junk where the reference has nothing to say', () => {
+  it('junk where the reference has no value', () => {
     const padded = reference.map((value, at) => (at % 6 === 5 ? 0 : value));
     expect(causesOf(({ k }) => (k === 5 ? 0.3 : 0.001), padded)).toContain('padding-junk');
   });
@@ -78,7 +78,7 @@ describe('the first failure of a tensor, looked at closely', () => {
     );
   });
 
-  it('where it is not known which axis positions lie along, nothing is said of sides, padding or positions', () => {
+  it('where it is not known which axis positions lie along, nothing is reported of sides, padding or positions', () => {
     const oneEnd = diagnose(({ k }) => (k === 5 ? 0.5 : 0.001), reference, null);
     expect(why(oneEnd).map(({ id }) => id)).not.toContain('padding-side');
     expect(why(diagnose(() => 0.01, reference, null))).toEqual([]);
@@ -96,7 +96,7 @@ describe('the first failure of a tensor, looked at closely', () => {
     );
   });
 
-  it('positions that neither side has written yet say nothing: rounding in the newest one is not on one side', () => {
+  it('positions that neither side has written yet do not count: rounding in the newest one is not on one side', () => {
     const newest = reference.map((value, at) => (at % 6 === 5 ? value : 0));
     const rounding = (_: unknown, value: number) => value * 1e-3;
     expect(causesOf(rounding, newest)).toEqual([]);
@@ -167,7 +167,7 @@ describe('the axis that positions lie along', () => {
   it('is the one that the contract names for a state', () => {
     expect(axisOf('cache_out', filled, [{ ...pair, axis: 1 }])).toBe(1);
   });
-  it('of a state without one is that which is filled as far as its length says', () => {
+  it('of a state without one is that which is filled as far as its length states', () => {
     expect(axisOf('cache_out')).toBe(2);
     expect(axisOf('cache_out', filled, [{ ...pair, validLength: null }])).toBeNull();
     expect(
@@ -220,7 +220,7 @@ describe('lengths of the state', () => {
     ['the same lengths', [1, 4, 7, 10], [1, 4, 7, 10]],
     ['a full state', [250, 253, 256, 256], [250, 253, 256, 256]],
     ['lengths that follow no rule', [1, 4, 7, 10], [1, 2, 5, 6]],
-  ])('nothing is said of %s', (_case, recorded, got) => {
+  ])('nothing is reported of %s', (_case, recorded, got) => {
     expect(found(recorded, got)).toEqual([]);
   });
 });
@@ -418,7 +418,7 @@ describe('sensitivity to an input', () => {
     expect(found.level).toBe('strongly-sensitive');
   });
 
-  it('refuses what cannot be disturbed', async () => {
+  it('rejects what cannot be disturbed', async () => {
     await expect(sensitivityTo('none', 'y', inputs, model(1))).rejects.toMatchObject({
       code: 'TF_SESSION_INPUT',
     });

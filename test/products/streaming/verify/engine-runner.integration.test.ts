@@ -133,13 +133,13 @@ describe('an engine stepped through a stream', () => {
     ['comes out in another shape', {}, [3], /h_out is \[3\] and h is \[2\], so it must be filled up or cut/],
     ['is of another type', { dtype: 'float16' }, [2], /h_out is float32 and h is float16/],
     ['is read on the host', { hostValues: true }, [2], /the values of h are read on the host/],
-  ] as const)('says why the state crosses the host: it %s', (_case, state, out, why) => {
+  ] as const)('reports why the state crosses the host: it %s', (_case, state, out, why) => {
     const runner = engineRunner(fakeSession(state, out).session, { state: pairs, keepState: true });
     expect(runner.keepsState).toBe(false);
     expect(runner.whyOnHost).toMatch(why);
   });
 
-  it('refuses bytes of another length by name', async () => {
+  it('rejects bytes of another length by name', async () => {
     const runner = engineRunner(fakeSession().session, { state: [], keepState: true });
     const wrong = new Map([['x', floats('float32', [3], [1, 2, 3])]]);
     await expect(runner.step(wrong, new Map())).rejects.toThrow(/^x is float32 of 12 bytes/);

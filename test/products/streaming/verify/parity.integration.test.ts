@@ -132,7 +132,7 @@ describe('the times of a reference', () => {
   });
 });
 
-describe('a model held against a recording of itself', () => {
+describe('a model compared with a recording of itself', () => {
   it.each(['functional', 'closed-loop'] as const)('agrees in every chunk: %s', async (mode) => {
     const result = await parity({}, { mode });
     expect(result).toMatchObject({
@@ -168,7 +168,7 @@ describe('a model held against a recording of itself', () => {
     expect(regions.slice(CAPACITY - 1)).toEqual(Array(40 - CAPACITY + 1).fill(null));
   });
 
-  it('tells times: the first chunk apart, then those for which nothing had to be made', async () => {
+  it('reports times: the first chunk apart, then those for which nothing had to be made', async () => {
     const { times } = await parity({});
     expect(times.first?.totalMs).toBeGreaterThan(0);
     // The first chunk of each of the two sizes is left out.
@@ -181,7 +181,7 @@ describe('a model held against a recording of itself', () => {
     expect(await parity({}, { limit: 5 })).toMatchObject({ chunks: 5, drift: { shape: 'too-short' } });
   });
 
-  it('says that a drafted contract was drafted', async () => {
+  it('reports that a drafted contract was drafted', async () => {
     expect((await parity({}, { contract: null })).warnings[0]).toMatch(/There is no contract/);
   });
 });
@@ -343,7 +343,7 @@ describe('faults of a reference are found and named', () => {
     expect(result.explanations[0]?.sentence).toMatch(/3 of 3 chunks have .* -67 in chunk 0, and 1 /);
   });
 
-  it('NaN in an input, in one chunk: named as the cause, and no bound of the error is told', async () => {
+  it('NaN in an input, in one chunk: named as the cause, and no bound of the error is stated', async () => {
     const spoilt = recorded.map((each) => {
       if (each.index !== 2) return each;
       const signal = each.inputs.get('signal')!;
@@ -536,7 +536,7 @@ describe('faults of a reference are found and named', () => {
     expect(await parity({}, { limit: 3 }, listed)).toMatchObject({ failed: 0 });
   });
 
-  it('inputs that the candidate does not take are told', async () => {
+  it('inputs that the candidate does not take are reported', async () => {
     const more = recorded.map((each) => ({
       ...each,
       inputs: new Map<string, Tensor>([...each.inputs, ['extra', ids([1], [1])]]),
@@ -548,7 +548,7 @@ describe('faults of a reference are found and named', () => {
 describe('rules and tolerances', () => {
   const biased = { bias: 1e-3 };
 
-  it('the whole tensor or each element: both are told, one decides', async () => {
+  it('the whole tensor or each element: both are reported, one decides', async () => {
     // 1e-3 is within 9.9e-4 + 1e-4 * |reference| where that is 0.1 and more, but beyond either limit alone.
     const atol = [{ name: null, value: 9.9e-4 }];
     const rtol = [{ name: null, value: 1e-4 }];
@@ -561,7 +561,7 @@ describe('rules and tolerances', () => {
     expect(loose.outcome).toBe('pass');
   });
 
-  it('a tolerance of an output that is not there is refused', async () => {
+  it('a tolerance of an output that is not there is rejected', async () => {
     const misspelt = parity({}, { atol: [{ name: 'outptu', value: 1 }] });
     await expect(misspelt).rejects.toMatchObject({
       code: 'TF_USAGE',
@@ -569,7 +569,7 @@ describe('rules and tolerances', () => {
     });
   });
 
-  it("what the user says goes before the contract's, a tensor's own before all", async () => {
+  it("what the user passes goes before the contract's, a tensor's own before all", async () => {
     const told: Contract = {
       ...contract,
       tolerances: [

@@ -115,7 +115,7 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
     expect(await keyOf(encoder, { decoder: louder })).not.toBe(key);
   });
 
-  it('needs the kind of task that decodes, from whoever has it', async () => {
+  it('needs the kind of task that decodes, from any product that has it', async () => {
     const request = { candidate: encoder, reference, mode: 'closed-loop', contract, decoder } as const;
     await expect(verifyAgainstReference(request)).rejects.toMatchObject({
       code: 'TF_USAGE',
@@ -161,7 +161,7 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
     expect(judged(task)).toMatchObject({ different: 0, emitted: { equal: true } });
   });
 
-  it('cannot decide about chunks that the candidate refused', async () => {
+  it('cannot decide about chunks that the candidate rejected', async () => {
     const narrow = join(folder, 'narrow', 'encoder_streaming.onnx');
     await streamingEncoder('narrow');
     changeModel(narrow, ({ graph }) => {
@@ -173,7 +173,7 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
     expect(verdicts.task).not.toBe('pass');
   });
 
-  it('is not judged without a decoder, and says so', async () => {
+  it('is not judged without a decoder, and states it', async () => {
     const result = await judge(encoder, {});
     expect(result.verdicts.task).toBeNull();
     expect(result.task).toMatchObject({ kind: 'not-judged' });
@@ -199,14 +199,14 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
       'TF_BUNDLE_MISMATCH',
       /\[1, 2, 32, 4\]; the joint network/,
     ],
-  ])('refuses %s by name', async (_case, more, code, message) => {
+  ])('rejects %s by name', async (_case, more, code, message) => {
     await expect(verify(encoder, more)).rejects.toMatchObject({
       code,
       message: expect.stringMatching(message),
     });
   });
 
-  it('refuses an encoder of another width, and a bundle that cannot be decoded with', async () => {
+  it('rejects an encoder of another width, and a bundle that cannot be decoded with', async () => {
     const other = await encoderModel();
     const own = join(folder, 'own.jsonl');
     await recordReference({
@@ -272,7 +272,7 @@ describeWith('onnxruntime', 'the task of a streaming encoder, decoded by a bundl
     });
   });
 
-  it('is judged by the command line as it is told', async () => {
+  it('is judged by the command line as requested', async () => {
     const own = await writeBundle(join(folder, 'told'));
     const other = await changed('told', (value) => Math.abs(value));
     const verified = async (candidate: string, ...more: readonly string[]) => {

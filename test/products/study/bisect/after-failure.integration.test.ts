@@ -199,7 +199,14 @@ describe('the search for a repair ends', () => {
   const judging =
     (passes: (path: string) => boolean): JudgedFailure['judge'] =>
     async ({ model }) => ({
-      ...{ outcome: passes(model) ? 'pass' : 'fail', reasons: [], backend: null, sample: 0, inputs: [] },
+      ...{
+        outcome: passes(model) ? 'pass' : 'fail',
+        reasons: [],
+        used: 0,
+        backend: null,
+        sample: 0,
+        inputs: [],
+      },
     });
 
   it.each<[string, Partial<JudgedFailure>, number]>([

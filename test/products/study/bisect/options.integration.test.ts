@@ -52,7 +52,7 @@ describe('the conversion that is searched', () => {
     expect(convert?.replaceAll("'", '')).toContain(words.join(' '));
   });
 
-  test('has operators of plug-ins in the types that are told', async () => {
+  test('has operators of plug-ins in the types passed', async () => {
     const plugged = await modelFile(
       (graph) => {
         graph.input('x', 'float32', ['batch', 16]);

@@ -36,7 +36,7 @@ async function advised(file: string, ...words: readonly string[]) {
   return json<Advice>();
 }
 
-test('classes are scored on the pictures, by the names and as many as are told', async () => {
+test('classes are scored on the pictures, by the names and number requested', async () => {
   const words = ['--calibration', at('pictures'), '--preprocess', 'rt-detr', '--data', at('truth.tsv')];
   const task = ['--images', at('pictures'), '--labels', at('labels.txt')];
   const score = async (...more: readonly string[]) =>
@@ -76,7 +76,7 @@ test('words are scored in the bundle that the model is part of', async () => {
   expect(chosen).toEqual(expect.any(Number));
 });
 
-test('operators of plug-ins have the types that are told', async () => {
+test('operators of plug-ins have the types passed', async () => {
   const plugged = await modelFile(
     (graph) => {
       graph.input('x', 'float32', [1, 64]);

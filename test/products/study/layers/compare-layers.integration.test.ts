@@ -95,7 +95,7 @@ describe('the layers of two models', () => {
     ).rejects.toMatchObject({ code: 'TF_USAGE' });
   });
 
-  it('cannot be compared without a tensor of one name, nor inside an engine that nobody knows', async () => {
+  it('cannot be compared without a tensor of one name, nor inside an engine without layer names', async () => {
     const [reference, candidate] = [await twoSteps(2), await twoSteps(2, ['a', 'b'])];
     await expect(compared(reference, candidate, { shapes: new Map() })).rejects.toMatchObject({
       code: 'TF_VERIFY_MISMATCH',

@@ -225,7 +225,7 @@ describe('a measurement with trtexec', () => {
     expect(warnings.find((warning) => /mean GPU compute time/.test(warning))).toBeDefined();
   });
 
-  test('benches on one GPU know of each other, whichever tool measures', async () => {
+  test('benches on one GPU wait for each other, whichever tool measures', async () => {
     const gpus = new LeaseFolder(join(folder, 'cache/trtforge/gpu-leases'));
     const name = gpuAt(0)?.uuid ?? 'device-0';
     const { lease } = gpus.tryAcquire(name);
@@ -280,7 +280,7 @@ describe('a budget for streamed weights', () => {
     ['10.6', '10.0.1.6', 0, '100%', MIB / 4],
     ['10.6', '10.0.1.6', 'automatic', '-1', undefined],
   ] as const)(
-    'in the words of %s, as %s: %s is %s, and what was set is told',
+    'in the format of %s, as %s: %s is %s, and what was set is reported',
     async (version, says, asked, word, set) => {
       const { subject } = benchResultSchema.parse(await benchStreamed(asked, { version, says }));
       expect(commandLine()).toContain(` --weightStreamingBudget=${word} --allowWeightStreaming`);
@@ -331,7 +331,7 @@ describe('a budget for streamed weights', () => {
     );
   });
 
-  test.each([-1, -2, Number.NaN, 1.5, 2 ** 60])('%s bytes are none', async (bytes) => {
+  test.each([-1, -2, Number.NaN, 1.5, 2 ** 60])('a budget of %s bytes is rejected', async (bytes) => {
     expect((await failure(benchStreamed(bytes))).code).toBe('TF_SIZE_INVALID');
   });
 });
@@ -358,7 +358,7 @@ describe('a measurement over a lean runtime', () => {
   test.each([
     ['of another major', '11.3.0.99', '10.6'],
     ['newer than the library', '11.0.0.50', '11.1'],
-  ] as const)('a trtexec %s is refused before it runs', async (_, library, version) => {
+  ] as const)('a trtexec %s is rejected before it runs', async (_, library, version) => {
     const engine = writeEngine('10.6', true, ['version-compatible']);
     const error = await failure(benchLean(library, version, { engine }));
     expect(error).toMatchObject({

@@ -155,7 +155,7 @@ describe('a build', () => {
     expect(read('10.6-build_enc_fp16').measurement.shapes).toEqual({ state: [4, 768], x: [4, 64, 768] });
   });
 
-  test('11.1 speaks of an engine of no bytes before it dies', () => {
+  test('11.1 logs an engine of no bytes before it dies', () => {
     const log = read('11.1-build2');
     expect(log.engine.bytes).toBe(0);
     expect(log.errors.at(-1)?.message).toContain('Attempting to access an empty engine!');
@@ -222,7 +222,7 @@ describe('a measurement', () => {
   test.each([
     ['8.6-bench_b1', 2390.48, null],
     ['10.6-bench_r50_b1', 1902.09, true],
-  ])('%s: %d qps; only 10 says that it captured a graph', (name, qps, captured) => {
+  ])('%s: %d qps; only 10 reports that it captured a graph', (name, qps, captured) => {
     const log = read(name);
     expect(log.measurement).toMatchObject({ transfers: false, spinWait: true, cudaGraph: true });
     expect(Math.abs((log.performance?.throughputQps ?? 0) - qps)).toBeLessThan(qps * 0.01);
@@ -285,7 +285,7 @@ describe('logs as they come', () => {
     expect(glued.outcome).toBe('passed');
   });
 
-  test('cut short: what was said stays, the rest is null', () => {
+  test('cut short: what was read stays, the rest is null', () => {
     const lines = linesOf(name);
     const at = lines.findIndex((line) => line.includes('H2D Latency'));
     const log = readTrtexecLog([...lines.slice(0, at), (lines[at] ?? '').slice(0, 60)]);
@@ -293,7 +293,7 @@ describe('logs as they come', () => {
     expect(log.performance).toMatchObject({ throughputQps: 1326.22, h2d: null, gpuCompute: null });
   });
 
-  test('only the lines that somebody grepped', () => {
+  test('only the lines that grep left', () => {
     const grepped = linesOf(name).filter((line) => /Throughput|GPU Compute Time:/.test(line));
     expect(readTrtexecLog(grepped).performance).toMatchObject({
       throughputQps: 1326.22,

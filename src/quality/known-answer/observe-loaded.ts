@@ -1,12 +1,12 @@
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
-import { sessionOf } from '../../engines/runtime/tensorrt/engine-session.js';
+import { borrowingSession } from '../../engines/runtime/tensorrt/engine-session.js';
 import type { LoadedEngine } from '../../engines/runtime/tensorrt/load-engine.js';
 import { dtypes } from '../../formats/tensor/dtype.js';
 import type { KnownAnswer } from './answer.js';
 import { type MadeInput, ofEngine } from './made-inputs.js';
 import { type Checked, EngineRunner, runChecks } from './run-checks.js';
 
-export interface LoadedCheckOptions {
+interface LoadedOptions {
   /** Undefined: an engine that has none is compared with itself alone. */
   readonly answer: KnownAnswer | undefined;
   readonly repeat?: number;
@@ -21,15 +21,14 @@ export interface Observed extends Checked {
   readonly ms: number;
 }
 
-/** Checks an engine that is loaded, in this process; it stays open. Throws TF_CANCELLED. */
-export async function checkLoaded(
+/** Runs the checks on an engine that is loaded, in this process; it stays open. Throws TF_CANCELLED. */
+export async function observeLoaded(
   engine: LoadedEngine,
-  { answer, repeat, signal }: LoadedCheckOptions,
+  { answer, repeat, signal }: LoadedOptions,
 ): Promise<Observed> {
   const { gpu, addon, toolchain } = engine;
   const started = performance.now();
-  // Closing a session closes its engine, which is the caller's.
-  await using session = sessionOf({ ...engine, close: async () => {} }, {});
+  await using session = borrowingSession(engine);
   await using runner = new EngineRunner(session, signal);
   const checked = await runChecks(runner, ofEngine(answer ?? bareAnswer(session.inputs), session), repeat);
   return {

@@ -1,0 +1,313 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { shellWords } from '../../src/cli/migrate/line.js';
+import { calibrationOf } from '../../src/engines/calibration/calibration.js';
+import { type EventListener, ignoreEvents } from '../../src/events.js';
+import { forge } from '../../src/forge/forge.js';
+import type { ForgeOptions } from '../../src/forge/options.js';
+import { attribute as a, GraphBuilder } from '../../src/formats/onnx/index.js';
+import { writeNpz } from '../../src/formats/tensor/npz.js';
+import type { Tensor } from '../../src/formats/tensor/tensor.js';
+import { forge as forgeOfLibrary } from '../../src/index.js';
+import { heal } from '../../src/products/study/heal.js';
+import { verifyModel } from '../../src/quality/verify/verify.js';
+import { forgeReport } from '../../src/report/pages/forge.js';
+import { renderReport } from '../../src/report/pages/read.js';
+import type { ForgeResult } from '../../src/report/result.js';
+import { converted, floats, noise, written } from '../formats/precision/judge.js';
+import { dryRunIn } from '../support/dry-run.js';
+import { describeWith } from '../support/needs.js';
+import { trtforge } from '../support/trtforge.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-heal-test-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const at = (name: string) => join(folder, name);
+const environment = { ...process.env, TENSORRT_CACHE_DIR: at('store') };
+
+/** Layers whose last value is multiplied by 600 twice: the second product is beyond FP16, unless `by` is small. */
+function overflowing({ by = 600, seed = 1, named = true } = {}): Promise<string> {
+  const g = new GraphBuilder('overflowing');
+  g.input('x', 'float32', [4, 8]);
+  let value = 'x';
+  for (const layer of [0, 1, 2]) {
+    g.initializer(`w${layer}`, noise([8, 8], 0.5, seed + layer));
+    const made = g.node('MatMul', {
+      name: `product${layer}`,
+      inputs: [value, `w${layer}`],
+      outputs: [`p${layer}`],
+    });
+    value = g.node('Tanh', { name: `bend${layer}`, inputs: [made], outputs: [`t${layer}`] });
+  }
+  g.initializer('k', floats([], [by]));
+  const name = (text: string) => (named ? { name: text } : {});
+  g.node('Mul', { ...name('first'), inputs: [value, 'k'], outputs: ['large'] });
+  g.node('Mul', { ...name('second'), inputs: ['large', 'k'], outputs: ['y'] });
+  g.output('y', 'float32', [4, 8]);
+  return written(g);
+}
+
+/** Four convolutions; the first channel that `sensitive` reads is that much larger than the others, of which its codes leave nothing. */
+function sensitive(by = 3000): Promise<string> {
+  const g = new GraphBuilder('sensitive');
+  g.input('x', 'float32', ['n', 16, 8, 8]);
+  let value = 'x';
+  for (const [index, name] of ['first', 'second', 'sensitive', 'last'].entries()) {
+    if (name === 'sensitive') {
+      g.initializer('scales', floats([1, 16, 1, 1], [by, ...Array<number>(15).fill(1)]));
+      value = g.node('Mul', { name: 'scale', inputs: [value, 'scales'], outputs: ['scaled'] });
+    }
+    const weight = noise([16, 16, 3, 3], 0.15, index + 1);
+    const values = new Float32Array(weight.bytes.buffer.slice(0));
+    if (name === 'sensitive') for (let row = 0; row < 16; row++) values.fill(0, 144 * row, 144 * row + 9);
+    g.initializer(`${name}.weight`, { ...weight, bytes: new Uint8Array(values.buffer) });
+    const made = g.node('Conv', {
+      ...{ name, inputs: [value, `${name}.weight`], outputs: [`${name}.out`] },
+      attributes: { pads: a.ints([1, 1, 1, 1]) },
+    });
+    value = g.node('Tanh', { name: `${name}.tanh`, inputs: [made], outputs: [`${name}.tanh.out`] });
+  }
+  g.output(value, 'float32', ['n', 16, 8, 8]);
+  return written(g);
+}
+
+function samples(count: number, seed = 5): string {
+  const path = at(`samples-${count}-${seed}.npz`);
+  writeNpz(path, new Map<string, Tensor>([['x', noise([count, 16, 8, 8], 1, seed)]]));
+  return path;
+}
+
+let runs = 0;
+/** Without an engine, which no test here is about but those that build. */
+const healing = (options: ForgeOptions, emit: EventListener = ignoreEvents, signal?: AbortSignal) =>
+  forge(
+    { skip: ['build'], heal: 300_000, runRoot: at(`run-${runs++}`), ...options },
+    { emit, signal, healer: heal },
+  );
+
+const origins = ({ verification }: ForgeResult) =>
+  verification!.samplesFrom!.samples.map(({ origin }) => origin);
+
+describeWith('toolchain', 'a conversion to FP16 that overflows', () => {
+  test('fails with the line that heals it, which then builds an engine that passes', async () => {
+    const model = await overflowing();
+    const root = at('overflow');
+    const words = [
+      'forge',
+      model,
+      '--precision',
+      'fp16',
+      '--target',
+      'tensorrt-rtx:sm_89',
+      '--run-root',
+      root,
+    ];
+    const failed = await trtforge(words, environment);
+    expect(failed.exitCode).toBe(1);
+    const [, next = ''] = /^Next: (.*)$/m.exec(failed.out) ?? [];
+    expect(shellWords(next)).toEqual(['trtforge', ...words, '--heal']);
+    const before = JSON.parse(readFileSync(join(root, 'report.json'), 'utf8')) as ForgeResult;
+
+    const healed = await trtforge([...shellWords(next).slice(1), '--json'], environment);
+    expect(healed.exitCode).toBe(0);
+    const result = healed.json<ForgeResult>();
+    expect(result.heal).toMatchObject({
+      outcome: 'found',
+      nodes: ['second'],
+      to: 'fp32',
+      isSmallest: true,
+      isUnseen: true,
+    });
+    expect(result.conversion?.kept.map(({ node }) => node)).toEqual(['second']);
+    expect(result.verification).toMatchObject({ outcome: 'pass', reference: model, seed: 1 });
+    expect(result.build?.passport.identity.digest).not.toBe(before.build?.passport.identity.digest);
+    expect(existsSync(result.engine!)).toBe(true);
+    const [of, own, fp32] = result.heal!.prices;
+    expect([of, own, fp32].map((price) => price?.nodes)).toEqual(
+      [0, 1, 8].map((higher) => ({ higher, all: 8 })),
+    );
+    expect(of!.flops).toBe(0);
+    expect(own!.flops).toBeGreaterThan(0);
+    expect(own!.flops).toBeLessThan(0.1);
+    expect(fp32).toMatchObject({ what: 'fp32', flops: 1, gpuMs: null });
+    expect(of!.engineBytes).toBe(before.build?.passport.plan.bytes);
+    expect(own!.engineBytes).toBe(result.build?.passport.plan.bytes);
+    const page = renderReport({ kind: forgeReport, result }, 'markdown').content;
+    expect(page).toMatch(/\| healed \| 1 of 8 \|/);
+  });
+
+  test('is not touched where it passes', async () => {
+    const model = await overflowing({ by: 2 });
+    const words = ['--precision', 'fp16', '--target', 'tensorrt-rtx:sm_89', '--run-root', at('healthy')];
+    const { exitCode, json } = await trtforge(
+      ['forge', model, ...words, '--heal', '2m', '--json'],
+      environment,
+    );
+    expect(exitCode).toBe(0);
+    expect(json<ForgeResult>()).toMatchObject({ heal: null, verification: { seed: 0, outcome: 'pass' } });
+    expect(existsSync(join(at('healthy'), 'heal'))).toBe(false);
+  });
+});
+
+describe('what is healed', () => {
+  test('nodes without names too', async () => {
+    const result = await healing({ model: await overflowing({ named: false }), precision: 'fp16' });
+    expect(result).toMatchObject({ exitCode: 0, heal: { outcome: 'found', nodes: ['Mul:y'] } });
+  });
+
+  test('a quantized node that its codes break: it gets none, the others keep theirs', async () => {
+    const calibration = calibrationOf({ data: [samples(32)], part: 'calibration' });
+    const options = { model: await sensitive(), precision: 'int8', conversion: { calibration } } as const;
+    const failed = await healing({ ...options, heal: undefined });
+    expect(failed).toMatchObject({ exitCode: 1, heal: null });
+    const result = await healing(options);
+    expect(result.heal).toMatchObject({ outcome: 'found', to: 'fp16', isUnseen: true });
+    expect(result.heal!.nodes).toContain('sensitive');
+    expect(result.exitCode).toBe(0);
+    const quantized = result.conversion!.quantization!.nodes.filter((node) => node.quantized);
+    expect(quantized.map(({ node }) => node)).not.toContain('sensitive');
+    expect(quantized.length).toBeGreaterThan(0);
+    // Those of the verdict are a part of those that the ranges are not made of.
+    expect(origins(failed)).toEqual(expect.arrayContaining(origins(result)));
+    expect(origins(result).length).toBeLessThan(origins(failed).length);
+  });
+
+  test('by samples of the user: those of the verdict are others than the search sees', async () => {
+    const path = at('inputs.npz');
+    writeNpz(path, new Map<string, Tensor>([['x', noise([12 * 4, 8], 1, 3)]]));
+    const result = await healing({
+      ...{ model: await overflowing(), precision: 'fp16' },
+      verify: { data: { files: [await npzOf(8)] } },
+    });
+    expect(result).toMatchObject({ exitCode: 0, heal: { isUnseen: true, nodes: ['second'] } });
+    expect(result.verification!.samplesFrom!.samples).toHaveLength(2);
+  });
+
+  test('with too few samples to hold some out nothing is proven', async () => {
+    const result = await healing({
+      ...{ model: await overflowing(), precision: 'fp16' },
+      verify: { data: { files: [await npzOf(2)] } },
+    });
+    expect(result).toMatchObject({
+      exitCode: 4,
+      verdict: { outcome: 'inconclusive' },
+      heal: { outcome: 'found', isUnseen: false, isSmallest: true },
+    });
+  });
+});
+
+/** So many samples of what `overflowing` takes. */
+async function npzOf(count: number): Promise<string> {
+  const path = at(`overflow-${count}`);
+  for (let index = 0; index < count; index++)
+    writeNpz(`${path}/${index}.npz`, new Map<string, Tensor>([['x', noise([4, 8], 1, index)]]));
+  return path;
+}
+
+describe('a search that ends', () => {
+  test('with its time: inconclusive, and the same run goes on', async () => {
+    const options = { model: await overflowing(), precision: 'fp16', runRoot: at('ended') } as const;
+    const ended = await healing({ ...options, heal: 1 });
+    expect(ended).toMatchObject({
+      exitCode: 4,
+      verdict: { outcome: 'inconclusive' },
+      heal: { outcome: 'ended', isSmallest: false, nodes: [] },
+    });
+    expect(existsSync(ended.report!)).toBe(true);
+    expect(await healing(options)).toMatchObject({ exitCode: 0, heal: { outcome: 'found' } });
+  });
+
+  test.each([
+    ['fp16', 'candidates.json'],
+    ['int8', 'choices.json'],
+  ] as const)('by Ctrl-C in %s: what was tried counts in the next run', async (precision, file) => {
+    const calibration = calibrationOf({ data: [samples(16)], part: 'calibration' });
+    const options = {
+      model: precision === 'fp16' ? await overflowing() : await sensitive(),
+      ...{
+        precision,
+        conversion: precision === 'fp16' ? {} : { calibration },
+        runRoot: at(`stopped-${precision}`),
+      },
+    };
+    const path = join(options.runRoot, 'heal', file);
+    const trials = (): readonly unknown[] =>
+      existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).trials : [];
+    const stop = new AbortController();
+    const stopped = await healing(options, () => trials().length >= 2 && stop.abort(), stop.signal);
+    expect(stopped.error?.code).toBe('TF_CANCELLED');
+    const before = trials();
+    expect(before.length).toBeGreaterThanOrEqual(2);
+    const whole = await healing(options);
+    expect(whole.heal?.outcome).toBe('found');
+    expect(trials().slice(0, before.length)).toEqual(before);
+    expect(trials().length).toBeGreaterThan(before.length);
+  });
+});
+
+describe('a fault in the weights', () => {
+  test.each([1.5, -1])('x %d stays one: what heals the original heals no other model', async (factor) => {
+    const model = await overflowing();
+    const { heal: found } = await healing({ model, precision: 'fp16' });
+    const other = await overflowing({ seed: 1 + factor });
+    const keepNodes = found!.nodes.map((name) => new RegExp(`^${name}$`));
+    const verdict = async (from: string) => {
+      const { output } = await converted(from, { precision: 'fp16', keepNodes });
+      return (await verifyModel({ reference: model, candidate: output })).outcome;
+    };
+    expect([await verdict(model), await verdict(other)]).toEqual(['pass', 'fail']);
+    // What is searched is a conversion of the original, whatever failed.
+    const { output } = await converted(other, { precision: 'fp16' });
+    const request = { reference: model, candidate: output, precision: 'fp16' } as const;
+    const healed = await heal(
+      { failed: request, precision: 'fp16', conversion: {}, folder: at(`fault-${factor}`), limitMs: 60_000 },
+      {},
+    );
+    expect(healed.raised.nodes).toEqual(found!.nodes);
+  });
+});
+
+describe('the option', () => {
+  test('has a step in a dry run, where it is asked for', async () => {
+    const words = ['forge', await overflowing(), '--precision', 'fp16', '--skip', 'build'];
+    const steps = async (more: readonly string[]) =>
+      (await dryRunIn(folder, [...words, ...more], environment)).does;
+    expect(await steps(['--heal'])).toContain('(heal)');
+    expect(await steps([])).not.toContain('(heal)');
+  });
+
+  test.each(['model.onnx', '5', '0s', '5 minutes', 'm'])('is a time, not %s', async (limit) => {
+    const { exitCode, json } = await trtforge(['forge', 'x.onnx', '--heal', limit, '--json']);
+    expect([exitCode, json().error?.code]).toEqual([2, 'TF_USAGE']);
+  });
+
+  test.each([
+    ['true', 300_000],
+    ['90s', 90_000],
+    ['1.5h', 5_400_000],
+    ['false', undefined],
+  ])('is a key of a configuration file: %s', async (value, limitMs) => {
+    const config = at('heal.config.yaml');
+    writeFileSync(config, `heal: ${value}\n`);
+    const root = at(`config-${value}`);
+    const words = [
+      'forge',
+      await overflowing(),
+      '--precision',
+      'fp16',
+      '--skip',
+      'build',
+      '--run-root',
+      root,
+    ];
+    const { json } = await trtforge([...words, '--config', config, '--json'], environment);
+    expect(json<ForgeResult>().heal?.limitMs).toBe(limitMs);
+  });
+
+  test('is one of the library', async () => {
+    const options = { precision: 'fp16', skip: ['build'], heal: 300_000, runRoot: at('library') } as const;
+    const result = await forgeOfLibrary({ model: await overflowing(), ...options });
+    expect(result).toMatchObject({ exitCode: 0, heal: { outcome: 'found' } });
+  });
+});
