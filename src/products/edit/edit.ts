@@ -32,92 +32,80 @@ export interface EditRequest extends ProofRequest {
 }
 
 /**
- * Applies steps to a model in their order, proves that what is left computes what the original does, and only then writes it. Weights are streamed. Throws
- * TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE, TF_ONNX_GRAPH_INVALID, TF_CANCELLED, and what opening, running and writing models throw.
+ * Applies steps to a model in their order, proves that what is left computes what the original does, and only then writes it. Where rounding that steps change
+ * leaves the proof open, they are applied again without that. Weights are streamed. Throws TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE, TF_ONNX_GRAPH_INVALID, TF_CANCELLED,
+ * and what opening, running and writing models throw.
  */
 export async function editOnnx(request: EditRequest, context: EditContext = {}): Promise<EditResult> {
-  return protectingInputs([request.model], () =>
-    editModel(request.model, (model) => edited(model, request, context)),
-  );
+  const { model: path, output } = request;
+  const attempt = (isExact: boolean) => {
+    makeFolder(dirname(output));
+    const work = makeScratch('edit', dirname(output));
+    const edit = (model: OnnxModel) => edited(new Editing(model, work, isExact), work, request, context);
+    return editModel(path, edit).finally(() => removeIfAllowed(work));
+  };
+  return protectingInputs([path], async () => {
+    assertNotInput(output);
+    const first = await attempt(false);
+    return first.proof.outcome === 'pass' || first.proof.promised === 'bits' ? first : attempt(true);
+  });
 }
 
 async function edited(
-  model: OnnxModel,
+  editing: Editing,
+  work: string,
   request: EditRequest,
   { emit = ignoreEvents, signal, backEnds = [onnxRuntimePlain] }: EditContext,
 ): Promise<EditResult> {
   const started = performance.now();
-  const { model: path, output, steps } = request;
+  const context = { emit, signal, backEnds };
+  const { model } = editing;
+  const { model: path, output, steps, externalData = 'auto' } = request;
   const { proto } = model;
-  assertNotInput(output);
   rejectWrappedEngine(path, proto);
   assertWellTyped(path, proto);
   const before = statesOf(model);
-  makeFolder(dirname(output));
-  const work = makeScratch('edit', dirname(output));
-  try {
-    const editing = new Editing(model, work);
-    const done: EditResult['steps'] = [];
-    for (const step of steps) {
-      throwIfCancelled(signal, 'editing the model');
-      const did = await inPhase(
-        'edit',
-        emit,
-        async () => step.apply(editing, { emit, signal, backEnds }),
-        step.text,
-      );
-      done.push({ step: step.text, did, promised: step.promise });
-    }
-    const changed = done.some(({ did }) => did !== null);
-    if (changed) completed(editing);
-    assertWellTyped(path, proto);
-    const promised = done.every(({ did, promised: each }) => did === null || each === 'bits')
-      ? 'bits'
-      : 'rounding';
-    const candidate = join(work, 'edited', basename(output));
-    mkdirSync(dirname(candidate));
-    const { externalData = 'auto' } = request;
-    const isOutside = Array.from(visitTensors(proto)).some(({ tensor }) => isExternal(tensor));
-    const mode = externalData === 'auto' && isOutside ? 'always' : externalData;
-    const written = await inPhase('write', emit, () =>
-      writeModel(model, candidate, { externalData: mode, replacements: editing.streams, signal }, emit),
-    );
-    const proof: EditProof = changed
-      ? await inPhase('prove', emit, () =>
-          prove({ original: path, edited: candidate, editing, promised, work }, request, {
-            emit,
-            signal,
-            backEnds,
-          }),
-        )
-      : unchanged(editing);
-    const isKept =
-      proof.outcome === 'pass' || (proof.outcome === 'inconclusive' && request.unproven === true);
-    const data = written.externalData && `${output}.data`;
-    if (isKept) publish(candidate, output, written.externalData?.path ?? null);
-    const after = statesOf(model);
-    return {
-      schema: 'trtforge.edit/1',
-      input: path,
-      output: isKept ? output : null,
-      externalData: isKept ? data : null,
-      steps: done,
-      changed,
-      nodes: { before: before.nodes, after: after.nodes },
-      bytes: {
-        before: bytesOf(model),
-        after: isKept ? written.bytes + (written.externalData?.bytes ?? 0) : null,
-      },
-      opset: { before: before.opset, after: after.opset },
-      ir: { before: before.ir, after: after.ir },
-      inputs: bindings(interfaceOf(proto).inputs, editing.inputs),
-      outputs: bindings(interfaceOf(proto).outputs, editing.outputs),
-      proof,
-      ms: performance.now() - started,
-    };
-  } finally {
-    removeIfAllowed(work);
+  const done: EditResult['steps'] = [];
+  for (const { text, apply } of steps) {
+    throwIfCancelled(signal, 'editing the model');
+    const did = await inPhase('edit', emit, async () => apply(editing, context), text);
+    done.push({ step: text, did });
   }
+  const changed = done.some(({ did }) => did !== null);
+  if (changed) completed(editing);
+  const candidate = join(work, 'edited', basename(output));
+  mkdirSync(dirname(candidate));
+  const isOutside = Array.from(visitTensors(proto)).some(({ tensor }) => isExternal(tensor));
+  const mode = externalData === 'auto' && isOutside ? 'always' : externalData;
+  const options = { externalData: mode, replacements: editing.streams, signal };
+  const written = await inPhase('write', emit, () => writeModel(model, candidate, options, emit));
+  const proof = changed
+    ? await inPhase('prove', emit, () =>
+        prove({ original: path, edited: candidate, editing, work }, request, context),
+      )
+    : unchanged(editing);
+  const isOpen = proof.outcome === 'inconclusive' && (editing.isExact || proof.promised === 'bits');
+  const isKept = proof.outcome === 'pass' || (isOpen && request.unproven === true);
+  const weights = written.externalData;
+  if (isKept) publish(candidate, output, weights?.path ?? null);
+  const after = statesOf(model);
+  const { inputs, outputs } = interfaceOf(proto);
+  return {
+    schema: 'trtforge.edit/1',
+    input: path,
+    output: isKept ? output : null,
+    externalData: isKept && weights !== null ? `${output}.data` : null,
+    steps: done,
+    changed,
+    nodes: { before: before.nodes, after: after.nodes },
+    bytes: { before: bytesOf(model), after: isKept ? written.bytes + (weights?.bytes ?? 0) : null },
+    opset: { before: before.opset, after: after.opset },
+    ir: { before: before.ir, after: after.ir },
+    inputs: bindings(inputs, editing.inputs),
+    outputs: bindings(outputs, editing.outputs),
+    proof,
+    ms: performance.now() - started,
+  };
 }
 
 /** A step that changes nothing leaves nothing to run. */

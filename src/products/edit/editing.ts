@@ -53,8 +53,14 @@ export class Editing {
   readonly #renamed = new Map<string, string>();
   readonly #original: ReadonlySet<string>;
 
-  constructor(model: OnnxModel, work: string) {
+  /** Whether a step has changed what the last bit of results is. */
+  isRounded = false;
+  /** Whether steps may not. */
+  readonly isExact: boolean;
+
+  constructor(model: OnnxModel, work: string, isExact = false) {
     this.model = model;
+    this.isExact = isExact;
     this.#work = work;
     const linked = (values: readonly { readonly name: string }[]) =>
       new Map(values.map(({ name }) => [name, { source: name }]));

@@ -5,6 +5,7 @@ import { defaultFormat } from '../../formats/precision/formats/index.js';
 const only = { verbs: ['edit'] } as const;
 const PROVEN = 'every edit is proven: bit by bit, or to the last rounding of FP32';
 const RUNTIME = '--fold computes on ONNX Runtime, which decides what is computed and merged';
+const LARGE = 'a constant far larger than what it is made of stays computed';
 const CUT = 'names of the tensors between which the graph is kept';
 const OUTSIDE = 'weights beside the model';
 
@@ -32,14 +33,11 @@ const simplifyRows: readonly ForeignFlag[] = [
   ...simplify.valued('--check-rtol --check-atol', null, PROVEN),
   ...simplify.bare('--skip-constant-folding', '', 'the line has no --fold', only),
   ...simplify.listed('--skip-optimization --skip-optimizer --enable-optimization', null, RUNTIME),
-  ...simplify.bare(
-    '--skip-fuse-bn --skip-shape-inference --skip-schema-import --include-subgraph',
-    null,
-    RUNTIME,
-  ),
+  ...simplify.bare('--skip-fuse-bn --skip-shape-inference --skip-schema-import', null, RUNTIME),
   ...simplify.bare('--mutable-initializer --initializers-as-non-constants --cuda', null, RUNTIME),
   ...simplify.listed('--providers', null, RUNTIME),
-  ...simplify.valued('--no-large-tensor', null, RUNTIME),
+  ...simplify.bare('--include-subgraph', null, 'bodies of If, Loop and Scan are not folded inside'),
+  ...simplify.valued('--no-large-tensor', null, LARGE),
   ...simplify.listed(
     '--input-data-path',
     null,
@@ -68,7 +66,7 @@ const slimRows: readonly ForeignFlag[] = [
   }),
   ...slim.bare('--dump-to-disk', null, '`trtforge inspect MODEL --nodes . --json` lists every node'),
   ...slim.listed('--skip-optimizations --skip-fusion-patterns', null, RUNTIME),
-  ...slim.valued('--size-threshold', null, RUNTIME),
+  ...slim.valued('--size-threshold', null, LARGE),
   ...slim.bare('--no-shape-infer', null, RUNTIME),
   ...slim.bare('--verbose', '--verbose', 'the same'),
 ];
@@ -101,11 +99,8 @@ const surgeonRows: readonly ForeignFlag[] = [
     null,
     'weights are read where the model names them',
   ),
-  ...surgeon.valued(
-    '--num-passes --num-const-fold-passes --partitioning --fold-size-threshold',
-    null,
-    RUNTIME,
-  ),
+  ...surgeon.valued('--num-passes --num-const-fold-passes --partitioning', null, RUNTIME),
+  ...surgeon.valued('--fold-size-threshold', null, LARGE),
   ...surgeon.bare('--no-fold-shapes --no-per-pass-shape-inference', null, RUNTIME),
   ...surgeon.bare(
     '--no-shape-inference --shape-inference --do-shape-inference',

@@ -21,7 +21,6 @@ import type { VerifyRequest } from '../../quality/verify/request.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../quality/verify/sample-runs.js';
 import type { EditContext, Editing, Link } from './editing.js';
 import type { EditProof } from './result.js';
-import type { Promised } from './steps/steps.js';
 
 /** What both models run on. */
 export interface ProofRequest
@@ -31,8 +30,7 @@ export interface ProofRequest
 interface Proven {
   readonly original: string;
   readonly edited: string;
-  readonly editing: Pick<Editing, 'inputs' | 'outputs' | 'sizes'>;
-  readonly promised: Promised;
+  readonly editing: Pick<Editing, 'inputs' | 'outputs' | 'sizes' | 'isRounded'>;
   /** A folder for files that are not kept. */
   readonly work: string;
 }
@@ -50,7 +48,8 @@ const cannotRun: readonly ErrorCode[] = [
  * the steps allow it by the rules of `verify` for FP32. Values inside the original, at a cut, are its outputs for that. Throws what reading samples and opening throw, TF_CANCELLED.
  */
 export async function prove(proven: Proven, request: ProofRequest, context: EditContext): Promise<EditProof> {
-  const { edited, editing, promised } = proven;
+  const { edited, editing } = proven;
+  const promised: EditProof['promised'] = editing.isRounded ? 'rounding' : 'bits';
   const linked = [...editing.outputs].filter(([, { source }]) => source !== null);
   const unproven = [...editing.outputs.keys()].filter((name) => !linked.some(([each]) => each === name));
   const none = { promised, found: null, samples: 0, shapes: [], backend: null, outputs: [], unproven };

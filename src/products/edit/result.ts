@@ -48,7 +48,7 @@ export const editSchema = z.object({
   output: z.string().nullable(),
   externalData: z.string().nullable(),
   /** In their order, as typed; `did` is null for a step that changed nothing. */
-  steps: z.array(z.object({ step: z.string(), did: z.string().nullable(), promised })),
+  steps: z.array(z.object({ step: z.string(), did: z.string().nullable() })),
   changed: z.boolean(),
   /** Of the main graph. */
   nodes: counts,

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { editOnnx } from '../../../src/products/edit/edit.js';
 import type { Editing } from '../../../src/products/edit/editing.js';
-import { type Promised, type Step, stepsOf } from '../../../src/products/edit/steps/steps.js';
+import { type Step, stepsOf } from '../../../src/products/edit/steps/steps.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { writeVariant } from '../../models/kind.js';
 import { kinds } from '../../models/kinds.js';
@@ -22,6 +22,7 @@ const fold = () => stepsOf({ fold: true }, ['fold']);
 const edited = (model: string, steps: readonly Step[], output = fresh()) =>
   editOnnx({ model, output, steps, threads: 1 }, { backEnds: [inProcessBackEnd(true)] });
 
+type Promised = 'bits' | 'rounding';
 const network = () =>
   modelFile((g) => {
     g.input('x', 'float32', ['batch', 4]);
@@ -45,8 +46,8 @@ const network = () =>
 
 const planted = (promise: Promised, spoil: (editing: Editing) => void): Step => ({
   text: '--planted',
-  promise,
   apply: (editing) => {
+    if (promise === 'rounding') editing.isRounded = true;
     spoil(editing);
     return 'spoiled';
   },

@@ -29,7 +29,7 @@ export async function fold(editing: Editing, context: EditContext): Promise<Done
   const { graph } = editing;
   const before = graph.node.length;
   const stuck = new Set<string>();
-  let isChanged = false;
+  let isChanged = dropDead(editing) !== null;
   for (let count = 0; count < MOST_ROUNDS; count++) {
     const round = new Round(editing);
     const steps = [
@@ -41,7 +41,7 @@ export async function fold(editing: Editing, context: EditContext): Promise<Done
     ];
     let isDone = true;
     for (const step of steps) if (isDone) isDone = !(await step());
-    if (dropDead(editing) !== null) isChanged = true;
+    dropDead(editing);
     if (isDone) break;
     isChanged = true;
   }
@@ -92,17 +92,19 @@ const isSafe = (size: unknown): size is number => Number.isSafeInteger(size);
 
 /** Applies the rules of the operators to every node once. */
 function rewrite(round: Round): boolean {
-  const { graph } = round.editing;
+  const { editing } = round;
+  const { graph } = editing;
   const aliases: [string, string][] = [];
   let isChanged = false;
   graph.node = graph.node.flatMap((node) => {
     const rewritten = isOnnxDomain(node.domain)
       ? (branch(node, round) ?? rules[node.opType]?.(node, round))
       : undefined;
-    if (rewritten === undefined) return [node];
+    if (rewritten === undefined || (rewritten.rounds && editing.isExact)) return [node];
     if ('nodes' in rewritten) isChanged = true;
     else if (canAlias(round, node, rewritten.alias)) aliases.push([node.output[0]!, rewritten.alias]);
     else return [node];
+    if (rewritten.rounds) editing.isRounded = true;
     return 'nodes' in rewritten ? rewritten.nodes : [];
   });
   alias(round, aliases);

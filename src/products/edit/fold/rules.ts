@@ -4,8 +4,10 @@ import { equals, isNumber } from '../../../formats/onnx/shapes/size.js';
 import { tensorFrom } from '../../../formats/tensor/values.js';
 import { intOf, intsOf, type Round } from './round.js';
 
-/** What becomes of a node: its first output is another value, or other nodes make it; undefined where it stays. */
-export type Rewrite = { readonly alias: string } | { readonly nodes: readonly NodeProto[] } | undefined;
+/** What becomes of a node: its first output is another value, or other nodes make it; undefined where it stays. `rounds`: the last bit of results may be another. */
+export type Rewrite =
+  | (({ readonly alias: string } | { readonly nodes: readonly NodeProto[] }) & { readonly rounds?: true })
+  | undefined;
 type Rule = (node: NodeProto, round: Round) => Rewrite;
 
 const input = ({ input: [first = ''] }: NodeProto) => ({ alias: first });
@@ -21,7 +23,9 @@ const neutral =
   (node, round) => {
     const side = sides.find((at) => round.only(node.input[at]) === value);
     const kept = side === undefined ? undefined : node.input[1 - side];
-    return kept !== undefined && round.isSameShape(kept, node.output[0]) ? { alias: kept } : undefined;
+    if (kept === undefined || !round.isSameShape(kept, node.output[0])) return undefined;
+    // -0 + 0 is 0.
+    return node.opType === 'Add' ? { alias: kept, rounds: true } : { alias: kept };
   };
 
 const single: Rule = (node) => (node.input.filter(isPassed).length === 1 ? input(node) : undefined);
@@ -173,18 +177,21 @@ const intoConvolution: Rule = (node, round) => {
   };
   const replaced = (weights: string, shift: string | undefined) => {
     const inputs = [x, weights, ...(isPassed(shift) ? [shift] : [])];
-    return { nodes: [...nodes, round.made(conv, { input: inputs, output: [output] })] };
+    return {
+      nodes: [...nodes, round.made(conv, { input: inputs, output: [output] })],
+      rounds: true as const,
+    };
   };
   if (node.opType === 'BatchNormalization') {
     const [, scale = '', shift = '', mean = '', variance = ''] = node.input;
     const isConstant = [scale, shift, mean, variance].every((name) => round.constants.has(name));
     if (!isConstant || node.output.filter(isPassed).length > 1 || intOf(node, 'training_mode', 0) !== 0)
       return undefined;
+    if (round.types.get(scale) !== 'float32' || round.types.get(weight) !== 'float32') return undefined;
     const epsilon = round.store(
       `${output}_epsilon`,
       tensorFrom('float32', [], Float32Array.of(attributeOf(node, 'epsilon')?.f ?? 1e-5)),
     );
-    if (round.types.get(scale) !== 'float32' || round.types.get(weight) !== 'float32') return undefined;
     const factor = made('Div', scale, made('Sqrt', made('Add', variance, epsilon)));
     const centred = isPassed(bias) ? made('Sub', bias, mean) : made('Neg', mean);
     return replaced(scaled(factor), made('Add', made('Mul', centred, factor), shift));
@@ -230,7 +237,7 @@ const intoGemm: Rule = (node, round) => {
   const isScaled = attributeOf(product, 'alpha') !== undefined || attributeOf(product, 'beta') !== undefined;
   if (!isMatrix || !isRow || !isKnown || isPassed(c) || isScaled) return undefined;
   const made = round.made(product, { input: [a, b, bias], output: [...node.output] });
-  return { nodes: [{ ...made, opType: 'Gemm' }] };
+  return { nodes: [{ ...made, opType: 'Gemm' }], rounds: true };
 };
 
 /** A convolution pads by itself. */
@@ -254,9 +261,8 @@ const padded: Rule = (node, round) => {
   if (outer.some((size) => size !== 0) || spatial.some((size) => size < 0)) return undefined;
   const own = intsOf(node, 'pads') ?? spatial.map(() => 0);
   const sum = spatial.map((size, axis) => size + (own[axis] ?? 0));
-  return {
-    nodes: [round.made(node, { input: [before.input[0]!, ...node.input.slice(1)], ints: { pads: sum } })],
-  };
+  const inputs = [before.input[0]!, ...node.input.slice(1)];
+  return { nodes: [round.made(node, { input: inputs, ints: { pads: sum } })], rounds: true };
 };
 
 const firstOf =

@@ -17,40 +17,29 @@ import {
 import { type AskedSize, renameSize, setSize } from './sizes.js';
 import { inline, setIr, setOpset } from './versions.js';
 
-/** What outputs of the edited model are beside the original's: bit by bit, or to the last rounding of FP32. */
-export type Promised = 'bits' | 'rounding';
-
 /** One step of an edit, as typed. */
 export interface Step {
   readonly text: string;
-  readonly promise: Promised;
   readonly apply: (editing: Editing, context: EditContext) => Done | Promise<Done>;
 }
 
 type Apply<A> = (editing: Editing, asked: A, context: EditContext) => Done | Promise<Done>;
 
 /** A step without a value. */
-const plain = (flags: string, describe: string, promise: Promised, apply: Apply<undefined>) => ({
+const plain = (flags: string, describe: string, apply: Apply<undefined>) => ({
   option: flag({ flags, describe, group: 'Steps' }),
   read: (_text: string): Step => ({
     text: flags,
-    promise,
     apply: (editing, context) => apply(editing, undefined, context),
   }),
 });
 
 /** A step with a value, which may stand several times. */
-const valued = <A>(
-  flags: string,
-  describe: string,
-  promise: Promised,
-  parse: (text: string) => A,
-  apply: Apply<A>,
-) => {
+const valued = <A>(flags: string, describe: string, parse: (text: string) => A, apply: Apply<A>) => {
   const [name = ''] = flags.split(' ');
   const read = (text: string): Step => {
     const asked = parse(text);
-    return { text: `${name} ${text}`, promise, apply: (editing, context) => apply(editing, asked, context) };
+    return { text: `${name} ${text}`, apply: (editing, context) => apply(editing, asked, context) };
   };
   return { option: option({ flags, describe, group: 'Steps', parse: read, repeat: true }), read };
 };
@@ -60,62 +49,44 @@ const steps = {
   fold: plain(
     '--fold',
     'compute what is constant once, also shapes; merge nodes and leave out those that do nothing',
-    'rounding',
     (editing, _, context) => fold(editing, context),
   ),
   setDim: valued(
     '--set-dim <dim=size>',
     'fix an open dimension: batch=1; of an axis: x:0=1; or name it: x:0=batch',
-    'bits',
     parseSize,
     setSize,
   ),
-  renameDim: valued(
-    '--rename-dim <old=new>',
-    'another name of an open dimension',
-    'bits',
-    parsePair,
-    renameSize,
-  ),
-  rename: valued('--rename <old=new>', 'another name of an input or output', 'bits', parsePair, renameValue),
+  renameDim: valued('--rename-dim <old=new>', 'another name of an open dimension', parsePair, renameSize),
+  rename: valued('--rename <old=new>', 'another name of an input or output', parsePair, renameValue),
   extract: valued(
     '--extract <inputs:outputs>',
     "leave what lies between tensors: a,b:c; nothing before or behind the colon: the model's own",
-    'bits',
     parseCut,
     extract,
   ),
-  mark: valued(
-    '--mark <tensors>',
-    'make tensors outputs too, several by comma',
-    'bits',
-    splitNames,
-    markOutputs,
-  ),
+  mark: valued('--mark <tensors>', 'make tensors outputs too, several by comma', splitNames, markOutputs),
   dropOutput: valued(
     '--drop-output <names>',
     'leave outputs out with what they alone need, several by comma',
-    'bits',
     splitNames,
     dropOutputs,
   ),
   ioType: valued(
     '--io-type <type>',
     'float16 for float32 inputs and outputs, or uint8 for inputs, with casts; images:uint8 for one',
-    'bits',
     parseType,
     changeTypes,
   ),
   opset: valued(
     '--opset <number>',
     "another opset of ONNX's operators (13 to 25), where it is lossless",
-    'rounding',
     integer(1, 1000),
     setOpset,
   ),
-  ir: valued('--ir <number>', 'another IR version, where it is lossless', 'bits', integer(1, 1000), setIr),
-  inline: plain('--inline', "replace calls of the model's functions by their nodes", 'rounding', inline),
-  dead: plain('--dead', 'remove nodes, weights and functions that no output needs', 'bits', dropDead),
+  ir: valued('--ir <number>', 'another IR version, where it is lossless', integer(1, 1000), setIr),
+  inline: plain('--inline', "replace calls of the model's functions by their nodes", inline),
+  dead: plain('--dead', 'remove nodes, weights and functions that no output needs', dropDead),
 };
 
 /** The options of the steps. */

@@ -43,7 +43,8 @@ const attributesSince: Readonly<Record<number, Readonly<Record<string, readonly 
 };
 
 /** Moves the model to another opset of ONNX's operators. Throws TF_EDIT_IMPOSSIBLE where an operator has no equivalent there. */
-export function setOpset({ model }: Editing, to: number): Done {
+export function setOpset(editing: Editing, to: number): Done {
+  const { model } = editing;
   const { proto } = model;
   const domain = proto.opsetImport.find((entry) => plainDomain(entry.domain) === '');
   const from = Number(domain?.version ?? 0);
@@ -52,6 +53,8 @@ export function setOpset({ model }: Editing, to: number): Done {
   if (domain === undefined) throw rejected("it uses none of ONNX's operators");
   if (from === to) return null;
   if (to < OLDEST || to > NEWEST) throw rejected(`moves end at ${OLDEST} and ${NEWEST}`);
+  // ONNX Runtime may have other kernels for other versions.
+  editing.isRounded = true;
   if (proto.functions.length > 0)
     throw rejected('its functions are written for the old one', 'Replace them first: --inline.');
   if (to > from) {
