@@ -8,11 +8,17 @@ export const tools = [
   'polygraphy',
   'modelopt',
   'yolo',
+  'onnxsim',
+  'onnxslim',
+  'polygraphy surgeon',
   'bundle script',
   'streaming script',
   'detector script',
 ] as const;
 export type Tool = (typeof tools)[number];
+
+/** Tools that change graphs. */
+export const editors: ReadonlySet<Tool> = new Set<Tool>(['onnxsim', 'onnxslim', 'polygraphy surgeon']);
 
 /** A flag of another tool, and what trtforge has for it. */
 export interface ForeignFlag {

@@ -84,6 +84,36 @@ async function writeYolo(path: string): Promise<void> {
   await writeModel(model, path);
 }
 
+/** Features under a mask of ones that is made from the size of the input, as models of the DETR family make theirs. */
+async function writeMasked(path: string): Promise<void> {
+  const graph = new GraphBuilder('detr');
+  graph.input('pixel_values', 'float32', ['batch', 3, 32, 32]);
+  graph.initializer('axes', ids([3], [0, 2, 3]));
+  graph.initializer('channel', ids([1], [1]));
+  graph.initializer('scales', floats('float32', [4], [1, 1, 0.125, 0.125]));
+  const kernel = Array.from({ length: 4 * 3 * 64 }, (_, at) => ((at % 9) - 4) / 50);
+  graph.initializer('kernel', floats('float32', [4, 3, 8, 8], kernel));
+  const cast = (from: string, to: string, type: number) =>
+    graph.node('Cast', { inputs: [from], outputs: [to], attributes: { to: attribute.int(type) } });
+  graph.node('Shape', { inputs: ['pixel_values'], outputs: ['shape'] });
+  graph.node('Gather', { inputs: ['shape', 'axes'], outputs: ['sizes'] });
+  graph.node('ConstantOfShape', {
+    inputs: ['sizes'],
+    outputs: ['ones'],
+    attributes: { value: attribute.tensor(floats('float32', [1], [1])) },
+  });
+  graph.node('Unsqueeze', { inputs: ['ones', 'channel'], outputs: ['mask'] });
+  cast('mask', 'mask_bool', 9);
+  cast('mask_bool', 'mask_float', 1);
+  graph.node('Resize', { inputs: ['mask_float', '', 'scales'], outputs: ['small'] });
+  const attributes = { strides: attribute.ints([8, 8]) };
+  graph.node('Conv', { inputs: ['pixel_values', 'kernel'], outputs: ['features'], attributes });
+  graph.node('Mul', { inputs: ['features', 'small'], outputs: ['masked'] });
+  graph.node('Sigmoid', { inputs: ['masked'], outputs: ['pred'] });
+  graph.output('pred', 'float32', ['batch', 4, 4, 4]);
+  await writeModel(buildModel(graph), path);
+}
+
 /** y = x for every input. */
 async function writePassing(path: string, inputs: Readonly<Record<string, readonly Dimension[]>>) {
   const graph = new GraphBuilder('passing');
@@ -189,6 +219,7 @@ export async function writePageFiles(folder: string): Promise<void> {
   for (const name of ['resnet50', 'det'])
     await writeClassifier(at(`${name}.onnx`), name === 'det' ? 'images' : 'input');
   for (const name of ['yolo', 'yolov10m']) await writeYolo(at(`${name}.onnx`));
+  await writeMasked(at('detr.onnx'));
   mkdirSync(at('models/yolo/model'), { recursive: true });
   await writeDetector(at('models/yolo/model/yolo.onnx'));
   writePlan(at('models/yolo/benchmarks/engines/yolo_dynamic_b64.engine'), { maxBatch: 64 });

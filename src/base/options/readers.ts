@@ -100,6 +100,10 @@ export function splitAtCommas(text: string): readonly string[] {
 /** Names separated by commas; a name with one stands in quotes. */
 export const splitNames = (text: string): readonly string[] => splitAtCommas(text).map(unquote);
 
+/** A name as `splitNames` and its like read it: in quotes where it has a letter that separates. */
+export const quotedName = (name: string, separators = /[,'"]/): string =>
+  separators.test(name) ? `'${name}'` : name;
+
 /** A reader of regular expressions. */
 export function pattern(text: string): RegExp {
   try {

@@ -272,8 +272,9 @@ export function renderFindings(findings: readonly Finding[], output: TextOutput)
     const key = `${finding.severity} ${finding.code} ${finding.message.replace(/"[^"]*"|\d+/g, '')}`;
     alike.set(key, [...(alike.get(key) ?? []), finding]);
   }
+  const printed = new Set<string | undefined>();
   for (const group of alike.values()) {
-    const { severity, code, message } = group[0]!;
+    const { severity, code, message, remedy } = group[0]!;
     output.line(`${marks[severity]} ${dim(code)}  ${message}`);
     const places = group
       .slice(0, MOST_PLACES)
@@ -281,5 +282,8 @@ export function renderFindings(findings: readonly Finding[], output: TextOutput)
       .join('; ');
     const rest = group.length - MOST_PLACES;
     output.line(`    ${dim(`at ${places}${rest > 0 ? `; ${rest} more like it` : ''}`)}`);
+    // One line cures all that it concerns.
+    if (remedy !== undefined && !printed.has(remedy)) output.line(`    → ${remedy}`);
+    printed.add(remedy);
   }
 }

@@ -3,6 +3,7 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
 import { inspectModel, inspectOptions } from '../../formats/onnx/inspect.js';
 import { byVersion } from '../../formats/onnx/lint/findings.js';
+import { loweringRemedy } from '../../formats/onnx/lint/operators.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { Finding, ModelFacts } from '../../formats/onnx/model-facts.js';
 import { type CommandContext, defineCommand } from '../command.js';
@@ -62,9 +63,10 @@ async function targetFindings(
   const { computeCapabilities } = request;
   const model = viewModel(file, buildFactsOf);
   return buildFaults({ toolchain, computeCapabilities: computeCapabilities ?? [], model }).map(
-    ({ severity, message, remedy = '' }) => ({
+    ({ severity, message, remedy = '', opset }) => ({
       ...{ code: 'target-unsupported', severity, where: targetText(request) },
       message: `${message} ${remedy}`.trim(),
+      ...(opset === undefined ? {} : { remedy: viewModel(file, (open) => loweringRemedy(open, opset)) }),
     }),
   );
 }

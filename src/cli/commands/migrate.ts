@@ -25,13 +25,14 @@ export const command = defineCommand({
   arguments: [
     {
       name: 'LINE',
-      describe: 'a line of trtexec, Polygraphy, ModelOpt or yolo export, quoted or behind --',
+      describe: 'a line of trtexec, Polygraphy, onnxsim, ModelOpt or yolo export, quoted or behind --',
       many: true,
     },
   ],
   examples: [
     "trtforge migrate 'trtexec --onnx=model.onnx --fp16 --saveEngine=model.plan'",
     "trtforge migrate 'polygraphy run model.onnx --trt --onnxrt --fp16'",
+    "trtforge migrate 'onnxsim model.onnx simple.onnx --overwrite-input-shape x:1,3,224,224'",
     'trtforge migrate -- python -m modelopt.onnx.autocast --onnx_path model.onnx --keep_io_types',
   ],
   options: {},

@@ -59,26 +59,27 @@ function closing(text: string, at: number): number {
 }
 
 const polygraphyVerbs =
-  /^(run|convert|check lint|inspect (?:model|data|tactics|capability|diff-tactics|sparsity)|debug (?:build|precision|reduce|repeat)|surgeon|template|data|plugin)\b/;
+  /^(run|convert|check lint|inspect (?:model|data|tactics|capability|diff-tactics|sparsity)|debug (?:build|precision|reduce|repeat)|surgeon(?: [a-z-]+)?|template|data|plugin)\b/;
 
 /** Reads a line by the rows of its tool. Throws TF_USAGE for a line that calls none of them. */
 export function readLine(words: readonly string[], rows: readonly ForeignFlag[]): ForeignLine {
   const at = words.findIndex((word) => toolOf(word) !== undefined);
-  const tool = toolOf(words[at] ?? '');
-  if (tool === undefined)
+  const called = toolOf(words[at] ?? '');
+  if (called === undefined)
     throw new TrtforgeError(
       'TF_USAGE',
-      'The line calls none of trtexec, polygraphy, modelopt.onnx, yolo export and the scripts of docs/migrating.md.',
+      'The line calls none of trtexec, polygraphy, onnxsim, onnxslim, modelopt.onnx, yolo export and the scripts of docs/migrating.md.',
       {
         remedy: "Pass the whole line: trtforge migrate 'trtexec --onnx=model.onnx --fp16'",
       },
     );
   const rest = words.slice(at + 1);
-  if (tool === 'yolo') return { tool, verb: rest[0] ?? '', inputs: rest.slice(1), flags: [] };
-  const verb = tool === 'polygraphy' ? (polygraphyVerbs.exec(rest.join(' '))?.[0] ?? '') : '';
+  if (called === 'yolo') return { tool: called, verb: rest[0] ?? '', inputs: rest.slice(1), flags: [] };
+  const verb = called === 'polygraphy' ? (polygraphyVerbs.exec(rest.join(' '))?.[0] ?? '') : '';
+  const tool = verb.startsWith('surgeon') ? 'polygraphy surgeon' : called;
   return {
     tool,
-    verb: verb === '' ? verbOf(words[at] ?? '') : verb,
+    verb: verb === '' ? verbOf(words[at] ?? '') : verb.replace(/^surgeon ?/, ''),
     ...readArguments(
       rest.slice(verb === '' ? 0 : verb.split(' ').length),
       rows.filter(({ of }) => of === tool),
@@ -93,7 +94,8 @@ export function toolOf(word: string): Tool | undefined {
   if (/^(trtexec(\.exe)?|\$\{?TRTEXEC\}?)$/i.test(name)) return 'trtexec';
   if (name === 'polygraphy') return 'polygraphy';
   if (/^modelopt\.onnx\.(?:autocast|quantization)/.test(name)) return 'modelopt';
-  return name === 'yolo' ? 'yolo' : scripts.find(([script]) => script.test(name))?.[1];
+  if (name === 'yolo' || name === 'onnxsim' || name === 'onnxslim') return name;
+  return scripts.find(([script]) => script.test(name))?.[1];
 }
 
 /** Scripts that a product replaces, and the verb that does their work. */

@@ -2,13 +2,21 @@ import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import { defaultFormat } from '../../formats/precision/formats/index.js';
 import type { ArgumentSpec, Product } from '../command.js';
-import type { ForeignFlag } from '../foreign-flag.js';
+import { editors, type ForeignFlag, type Tool } from '../foreign-flag.js';
 import type { OptionTable } from '../option.js';
 import { parseValue } from '../resolve.js';
 import type { ForeignLine, ReadFlag } from './line.js';
 import { isFollowedByValue, isOwn, oursFor, specOf } from './own-flags.js';
 import { isProfileFlag } from './profiles.js';
-import { conversionOf, convertedFirst, isTyped, quantizationOf, stepsOf, yoloSettings } from './steps.js';
+import {
+  conversionOf,
+  convertedFirst,
+  isPattern,
+  isTyped,
+  quantizationOf,
+  stepsOf,
+  yoloSettings,
+} from './steps.js';
 
 export interface MigratedFlag {
   /** As it was written, with its value. */
@@ -37,6 +45,21 @@ const structural = new Set([
   ...['--input-shapes', '--inputs', '--trt', '--onnxrt', '--onnx_path', '--output_path'],
 ]);
 
+/** Flags whose values the plan of a line puts behind an option in another form. */
+const spelledOtherwise: Readonly<Record<string, string>> = {
+  '--check': '--check-command',
+  '--show': '--nodes',
+};
+const cuts: Readonly<Record<string, string>> = { '--inputs': '--extract', '--outputs': '--extract' };
+
+/** Arguments that a tool reads by their place. */
+const placesOf: Partial<Record<Tool, number>> = {
+  polygraphy: 1,
+  'polygraphy surgeon': 1,
+  onnxsim: 3,
+  onnxslim: 2,
+};
+
 /** Verbs that convert before they build; elsewhere a precision is another option. */
 const typed = new Set(['build', 'convert', 'forge']);
 
@@ -54,6 +77,7 @@ export async function migrate(
     lines.push({ words: [...path.split(' '), ...args], why, path, options, places });
   }
   const codes = quantizationOf(line);
+  const isEdit = editors.has(line.tool);
   const isConverted = convertedFirst(line) !== undefined && lines.some(({ path }) => path === 'convert');
   const converts = isConverted ? new Set(['convert']) : typed;
   for (const { path, words } of lines)
@@ -80,13 +104,19 @@ export async function migrate(
           known.filter(({ of }) => of === line.tool).map((each) => each.flag),
         )}`,
       };
-    if (flag === '--check' || flag === '--show') {
-      const [option = ''] = flag === '--check' ? ['--check-command'] : ['--nodes'];
+    const option = isEdit ? cuts[flag] : spelledOtherwise[flag];
+    if (option !== undefined) {
+      if (isEdit && values.some(isPattern))
+        return {
+          flag: written,
+          ours: null,
+          why: 'tensors are named one by one: `trtforge inspect --nodes .` lists them',
+        };
       const at = lines.flatMap(({ words }) => words);
       const ours = at.slice(at.indexOf(option), at.indexOf(option) + 2).join(' ');
       return { flag: written, ours: at.includes(option) ? ours : '', why: row.why };
     }
-    if (structural.has(flag) || isProfileFlag(flag))
+    if (!isEdit && (structural.has(flag) || isProfileFlag(flag)))
       return { flag: written, ours: placed(read, lines), why: row.why };
     if (flag === codes?.flag) return { flag: written, ours: codes.words.join(' '), why: row.why };
     if (codes !== undefined && flag === `--${defaultFormat.id}`)
@@ -105,7 +135,7 @@ export async function migrate(
   });
   const conversion = conversionOf(line);
   const isYolo = line.tool === 'yolo';
-  const unread = isYolo ? [] : line.inputs.slice(line.tool === 'polygraphy' ? 1 : 0);
+  const unread = isYolo ? [] : line.inputs.slice(placesOf[line.tool] ?? 0);
   const settings = isYolo ? yoloSettings(line) : [];
   return {
     lines: lines.map((line) => ({ words: completed(line), why: line.why })),
@@ -175,7 +205,9 @@ function addTo(
   const isRepeatable = option === '--builder-config' || row.takesValue === 'many';
   const stands = option === undefined || isRepeatable ? -1 : line.words.indexOf(option);
   if (stands >= 0) return value === undefined || line.words[stands + 1] === value ? words : undefined;
-  line.words.push(...words);
+  // An edit folds last, under the sizes that are set.
+  const fold = line.path === 'edit' ? line.words.indexOf('--fold') : -1;
+  line.words.splice(fold < 0 ? line.words.length : fold, 0, ...words);
   return words;
 }
 

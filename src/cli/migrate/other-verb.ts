@@ -19,6 +19,8 @@ const theirs: Readonly<Record<string, readonly [verb: string, ...rest: readonly 
   check: ['inspect'],
   info: ['inspect'],
   diff: ['compare models'],
+  simplify: ['edit', '--fold'],
+  slim: ['edit', '--fold'],
 };
 
 /** Verbs that cannot work while a dimension is open. */

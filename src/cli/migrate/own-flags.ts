@@ -1,7 +1,7 @@
 import { shellQuote } from '../../base/process/shell-quote.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Product } from '../command.js';
-import { type ForeignFlag, templateOption, templateWords } from '../foreign-flag.js';
+import { editors, type ForeignFlag, templateOption, templateWords } from '../foreign-flag.js';
 import { globalOptions, longName, type OptionTable } from '../option.js';
 import { type ReadFlag, toolOf } from './line.js';
 import { isProfileEnd, profilesOf } from './profiles.js';
@@ -111,9 +111,11 @@ function assertNoFlag(flag: string, value: string, options: OptionTable): void {
   });
 }
 
-/** Flags of a script, and values that are foreign, are so to the verbs that are named; elsewhere they are as unknown as any other. */
+/** Flags of a script or an editor of graphs, and values that are foreign, are so to the verbs that are named; elsewhere they are as unknown as any other. */
 const isForVerb = ({ of, only, verbs }: ForeignFlag, { path }: Chosen): boolean =>
-  (!of.endsWith(' script') && only === undefined) || verbs === undefined || verbs.includes(path);
+  (!of.endsWith(' script') && !editors.has(of) && only === undefined) ||
+  verbs === undefined ||
+  verbs.includes(path);
 
 const remedyOf = (line: readonly string[]): string => `Run: trtforge ${line.map(shellQuote).join(' ')}`;
 
@@ -127,7 +129,7 @@ const flagOf = (arg: string): { readonly flag: string; readonly inline?: string 
   return at < 0 ? { flag: arg } : { flag: arg.slice(0, at), inline: arg.slice(at + 1) };
 };
 
-/** The row whose replacement the verb takes, else one that is for the verb, else the first one; undefined where no row reads the flag as it is written. */
+/** The row whose replacement the verb takes, of several one that names it, else one that is for the verb, else the first one; undefined where no row reads the flag as it is written. */
 function equivalent(
   rows: readonly ForeignFlag[],
   value: string | undefined,
@@ -142,11 +144,9 @@ function equivalent(
     ours: oursFor(row, value ?? '', path, options),
     value: value ?? '',
   }));
-  return (
-    found.find(({ ours }) => ours !== undefined) ??
-    found.find(({ row }) => row.verbs?.includes(path)) ??
-    found[0]
-  );
+  const isNamed = ({ row }: Answered) => row.verbs?.includes(path) === true;
+  const replaced = found.filter(({ ours }) => ours !== undefined);
+  return replaced.find(isNamed) ?? replaced[0] ?? found.find(isNamed) ?? found[0];
 }
 
 async function answer(

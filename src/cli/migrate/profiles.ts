@@ -1,4 +1,4 @@
-import { splitAtCommas } from '../../base/options/readers.js';
+import { quotedName, splitAtCommas } from '../../base/options/readers.js';
 import type { ReadFlag } from './line.js';
 
 /** Flags that describe optimization profiles, by the end of the range that they set. */
@@ -54,6 +54,28 @@ function rangeText({ min, opt, max }: Range): string {
   const middle = opt ?? max ?? min;
   const texts = [min ?? middle, middle, max ?? middle];
   return new Set(texts).size === 1 ? `${middle}` : texts.join('/');
+}
+
+/**
+ * `x:1,3,224,224` and `x:[1,3,224,224]`, as editors of graphs write sizes, by axis as `--set-dim` takes them. What is negative or `auto` stays open; INPUT stands
+ * for the input of a shape without a name.
+ */
+export const openAxes = (text: string): readonly string[] => {
+  const { name, dims } = editedShape(text);
+  return dims.flatMap((size, axis) =>
+    /^(?:-\d+|0|auto|)$/.test(size) ? [] : [`${quotedName(`${name}:${axis}`)}=${size}`],
+  );
+};
+
+/** The same as `--shapes` takes it; null for a file or an open size. */
+export const runnableShape = (text: string): readonly string[] | null => {
+  const { name, dims } = editedShape(text);
+  return dims.every((size) => /^[1-9]\d*$/.test(size)) ? [`${name}:${dims.join('x')}`] : null;
+};
+
+function editedShape(text: string): { readonly name: string; readonly dims: readonly string[] } {
+  const [, name = 'INPUT', dims = ''] = /^(?:(.+):)?\[?([^:\]]*)\]?$/.exec(text) ?? [];
+  return { name, dims: dims.split(',').map((size) => size.trim().replace(/^(["'])(.*)\1$/, '$2')) };
 }
 
 /** `x:1x3x8` and `x:[1,3,8]`, as both tools write them. */

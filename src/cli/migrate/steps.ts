@@ -1,3 +1,4 @@
+import { quotedName } from '../../base/options/readers.js';
 import { behaviour, removal } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import {
@@ -6,9 +7,9 @@ import {
   formatIds,
   quantizedFormats,
 } from '../../formats/precision/formats/index.js';
-import { DLA, QUANTIZED } from '../foreign-flag.js';
+import { DLA, editors, QUANTIZED } from '../foreign-flag.js';
 import type { ForeignLine } from './line.js';
-import { profilesOf } from './profiles.js';
+import { openAxes, profilesOf } from './profiles.js';
 
 /** A line of trtforge before it is written. */
 interface Step {
@@ -64,6 +65,7 @@ function untypedSteps(line: ForeignLine): readonly Step[] {
   if (line.tool === 'trtexec') return trtexecSteps(line);
   if (line.tool === 'modelopt') return [modeloptStep(line)];
   if (line.tool === 'yolo') return [yoloStep(line)];
+  if (editors.has(line.tool)) return editSteps(line);
   if (line.tool.endsWith(' script'))
     return [
       {
@@ -114,7 +116,7 @@ function untypedSteps(line: ForeignLine): readonly Step[] {
     case 'debug reduce':
       return bisectSteps(line, input);
     default:
-      throw noEquivalent(line, 'trtforge does not edit graphs');
+      throw noEquivalent(line, 'trtforge writes no scripts for Polygraphy, and places no plug-ins');
   }
 }
 
@@ -315,6 +317,79 @@ function modeloptStep(line: ForeignLine): Step {
     ],
     why: 'converts the model; what stays FP32 is listed with the rule',
   };
+}
+
+/** Subtools of `polygraphy surgeon` that change what a model computes, or its weights. */
+const unproven: Readonly<Record<string, string>> = {
+  insert: 'no step of `trtforge edit` adds nodes that change results',
+  prune: 'it changes weights: train with 2:4 sparsity, which `trtforge inspect --weights .` reports',
+  'weight-strip':
+    'an engine is stripped, not a model: `trtforge build MODEL --builder-config flags=strip-plan`',
+  'weight-reconstruct': '`trtforge report-bug` packs models with random weights',
+};
+
+/** One edit with the folding last; types are changed by a line of its own. */
+function editSteps(line: ForeignLine): readonly Step[] {
+  const { tool, verb, inputs } = line;
+  const [model, second, samples] = inputs;
+  const isSurgeon = tool === 'polygraphy surgeon';
+  if (isSurgeon && verb !== 'sanitize' && verb !== 'extract')
+    throw noEquivalent(line, unproven[verb] ?? 'it names neither sanitize nor extract');
+  if (model === undefined) throw noEquivalent(line, 'it names no file');
+  const output = isSurgeon ? lastValue(line, '--output', '--save-onnx') : second;
+  if (tool === 'onnxslim' && (has(line, '--inspect') || output === undefined))
+    return [
+      output === undefined
+        ? { path: 'inspect', args: [model], why: 'inputs, outputs, operators and findings of the model' }
+        : { path: 'compare models', args: [model, output], why: 'what differs between the two' },
+    ];
+  const halves = has(line, '--fp-to-fp16') || lastValue(line, '--dtype') === defaultFormat.id;
+  const edited = halves ? `${stem(output ?? model)}.fp32.onnx` : output;
+  const folds = isSurgeon ? has(line, '--fold-constants') : !has(line, '--skip-constant-folding');
+  const [heads, tails] = [cutAt(line, '--inputs'), cutAt(line, '--outputs')];
+  const sizes =
+    verb === 'extract' ? valuesOf(line, '--inputs').flatMap((each) => openAxes(metaOf(each)[1])) : [];
+  return [
+    {
+      path: 'edit',
+      args: [
+        ...[model, ...(edited === undefined ? [] : ['-o', edited])],
+        ...(has(line, '--inline-functions') ? ['--inline'] : []),
+        ...(heads === '' && tails === '' ? [] : ['--extract', `${heads}:${tails}`]),
+        ...sizes.flatMap((size) => ['--set-dim', size]),
+        ...(folds ? ['--fold'] : []),
+        ...(/^[1-9]\d*$/.test(samples ?? '') && tool === 'onnxsim' ? ['--samples', samples!] : []),
+      ],
+      why: 'edits the model, and proves that what is left computes what the original does',
+    },
+    ...(halves && edited !== undefined
+      ? [
+          {
+            path: 'convert',
+            args: [edited, '-o', output ?? `${stem(model)}.fp16.onnx`],
+            why: 'converts the types',
+          },
+        ]
+      : []),
+  ];
+}
+
+/** Polygraphy takes patterns for names of outputs. */
+export const isPattern = (name: string): boolean => /[*?]/.test(name);
+
+/** Names of tensors as `--extract` takes them; patterns name none. */
+const cutAt = (line: ForeignLine, flag: string): string =>
+  valuesOf(line, flag)
+    .map((value) => metaOf(value)[0])
+    .filter((name) => !isPattern(name))
+    .map((name) => quotedName(name, /[:,'"]/))
+    .join(',');
+
+/** `x:[1,3]:float32`, `x:auto:auto`, `y:fp32` and `y` as the name, and the name with its shape. */
+function metaOf(text: string): readonly [name: string, shape: string] {
+  const [whole = '', name = whole, shape = 'auto'] =
+    /^(.+?)(?::(auto|\[[^\]]*\]))?(?::(?:auto|u?int\d+|float\d+|bfloat16|bool|fp16|fp32))?$/.exec(text) ?? [];
+  return [name, `${name}:${shape}`];
 }
 
 function convertStep(line: ForeignLine, model: string): Step {

@@ -29,6 +29,8 @@ export interface BuildFault {
   readonly message: string;
   /** undefined: that of the code. */
   readonly remedy: string | undefined;
+  /** The newest opset that the version knows, where the model's is newer. */
+  readonly opset?: number;
 }
 
 /**
@@ -189,9 +191,12 @@ function modelFaults(
     }),
     ...(opset !== null && newest !== undefined && opset > newest
       ? [
-          doubt(
-            `The model is of opset ${opset}, and the parser of ${nameOf(toolchain)} was made for up to ${newest}: what changed since is read the old way.`,
-          ),
+          {
+            ...doubt(
+              `The model is of opset ${opset}, and the parser of ${nameOf(toolchain)} was made for up to ${newest}: what changed since is read the old way.`,
+            ),
+            opset: newest,
+          },
         ]
       : []),
   ];

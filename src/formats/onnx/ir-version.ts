@@ -39,6 +39,9 @@ export function neededIrVersion(proto: ModelProto): bigint {
   return needed.reduce((most, ir) => (ir > most ? ir : most));
 }
 
+/** The newest that ONNX Runtime 1.30 loads; a file that states more seldom needs it. */
+export const NEWEST_LOADED_IR = 13n;
+
 /** States no newer IR version than is needed. */
 export function lowerIrVersion(proto: ModelProto): void {
   const needed = neededIrVersion(proto);

@@ -10,6 +10,8 @@ export const findingSchema = z.strictObject({
   message: z.string(),
   /** The place: a file, `graph/Conv "name"`, `graph input "x"`. */
   where: z.string(),
+  /** A sentence with the command that cures it, where there is one. */
+  remedy: z.string().optional(),
 });
 
 /** Numbers, symbols and expressions of them, null for unknown dimensions. */

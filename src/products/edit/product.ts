@@ -5,6 +5,7 @@ const engines = verbOf('Engines');
 /** Changes of an ONNX graph, each proven against the original. */
 export const edit: Product = {
   name: 'edit',
+  foreignFlags: async () => (await import('./peer-flags.js')).peerFlags,
   errors: ['TF_EDIT_UNKNOWN', 'TF_EDIT_IMPOSSIBLE'],
   verbs: [
     engines(

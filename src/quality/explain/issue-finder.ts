@@ -1,10 +1,11 @@
 import { versionOfCode } from '../../behaviour/versions.js';
 import { regionOf } from '../../engines/plan/layer-names.js';
+import { editRemedy } from '../../formats/onnx/edit-remedy.js';
 import type { Finding } from '../../formats/onnx/model-facts.js';
 import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
 import { knownIssues } from './known-issues/index.js';
 import type { KnownIssue } from './known-issues/issue.js';
-import type { ModelNodes } from './model-nodes.js';
+import { type ModelNodes, NO_FILE } from './model-nodes.js';
 import { REASON } from './reason-line.js';
 import { inOrder } from './severity.js';
 
@@ -147,9 +148,9 @@ export class IssueFinder {
     const isExplained = errors.length > places.length;
     return (own.length > 0 || isExplained ? own : all)
       .slice(0, MOST_CAUSES)
-      .map(({ code, where, message }, index) => ({
+      .map(({ code, where, message, remedy = '' }, index) => ({
         ...{ id: 'model-finding', severity: 'error', cause: `${where}: ${message}` },
-        remedy: `\`trtforge inspect\` lists it as ${code}.`,
+        remedy: `\`trtforge inspect\` lists it as ${code}. ${remedy}`.trim(),
         ...{ versions: 'all', source: 'measured', count: Math.max(lines.length, 1), lines },
         model: index > 0 ? null : (places.find(({ model }) => model !== null)?.model ?? null),
       }));
@@ -213,11 +214,23 @@ function explained(
   const { id, versions, source } = issue;
   const isHarmless = passed && meaning.severity === 'error' && issue.hiddenBySuccess !== true;
   const severity = isHarmless ? 'warning' : meaning.severity;
-  const [cause, remedy] = [filled(meaning.cause), filled(meaning.remedy)];
+  const [cause, advice] = [filled(meaning.cause), filled(meaning.remedy)];
+  const steps = isHarmless || meaning !== issue ? [] : stepsOf(issue, filled, model);
+  const remedy = steps.length === 0 ? advice : `${advice} ${editRemedy(model?.path ?? NO_FILE, steps)}`;
   return {
     ...{ id, severity, cause, remedy, versions, source, count, lines: [...lines] },
     model: model === undefined ? null : placeOf(mentions, model),
   };
+}
+
+/** The steps of an edit that cures an issue; without the model, a batch of one stands for the sizes. */
+function stepsOf(
+  { edit }: KnownIssue,
+  filled: (text: string) => string,
+  model?: ModelNodes,
+): readonly string[] {
+  const fixing = () => model?.fixing() ?? ['--set-dim', 'batch=1'];
+  return (edit?.split(' ') ?? []).flatMap((word) => (word === '{sizes}' ? fixing() : filled(word)));
 }
 
 /** A region is `first...last`, a parser's node is its number, anything else the name of a node or of a layer made of several. */

@@ -1,5 +1,6 @@
 import { originOfLayer } from '../../engines/plan/layer-names.js';
 import { TrtforgeError } from '../../errors.js';
+import { fixingAll } from '../../formats/onnx/edit-remedy.js';
 import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import {
   GraphUses,
@@ -17,6 +18,9 @@ import { dtypeFromOnnx } from '../../formats/tensor/dtype.js';
 import type { ModelNode, ModelPlace } from './explained-issue.js';
 import { suspectsAmong } from './suspects.js';
 
+/** Stands for the file of a model in a line to run. */
+export const NO_FILE = 'MODEL.onnx';
+
 /** Number of nodes of a place that are listed. */
 const LISTED_NODES = 50;
 
@@ -24,6 +28,10 @@ type Value = ModelNode['inputs'][number];
 
 /** The nodes of a model, looked up as error lines name them. */
 export interface ModelNodes {
+  /** The file; its name in messages where it is in memory alone. */
+  readonly path: string;
+  /** Steps of `trtforge edit` that fix every dimension that the inputs leave open. */
+  fixing(): readonly string[];
   /** Nodes by the name in a line: a node's own, `node_of_` an output, a layer fused of several, or a number in the graph's order. */
   named(mention: string): ModelPlace | null;
   /** All that lies between two nodes: what the compiler took as one when it prints `ForeignNode[first...last]`. */
@@ -39,10 +47,14 @@ export function openModelNodes(path: string): ModelNodes | undefined {
   try {
     return viewModel(path, (model) => {
       let found: readonly Finding[] | undefined;
-      return modelNodes(model.proto, () => {
-        found ??= factsOfModel(path).findings.filter(({ code }) => rejections.has(code));
-        return found;
-      });
+      return modelNodes(
+        model.proto,
+        () => {
+          found ??= factsOfModel(path).findings.filter(({ code }) => rejections.has(code));
+          return found;
+        },
+        path,
+      );
     });
   } catch (error) {
     if (error instanceof TrtforgeError) return undefined;
@@ -56,7 +68,11 @@ interface NodePlace {
 }
 
 /** The same over a model in memory. */
-export function modelNodes(proto: ModelProto, rejected: ModelNodes['rejections'] = () => []): ModelNodes {
+export function modelNodes(
+  proto: ModelProto,
+  rejected: ModelNodes['rejections'] = () => [],
+  path = NO_FILE,
+): ModelNodes {
   const views = [...visitMainGraphs(proto)];
   const byName = new Map<string, NodePlace>();
   for (const view of views) {
@@ -71,6 +87,8 @@ export function modelNodes(proto: ModelProto, rejected: ModelNodes['rejections']
   }
   const find = (name: string): NodePlace | undefined => byName.get(name) ?? byNumber(name, views[0]);
   return {
+    path,
+    fixing: () => fixingAll(proto),
     rejections: rejected,
     named: (mention) => {
       const names = byName.has(mention) ? [mention] : originOfLayer(mention, null, null).onnxNodes;

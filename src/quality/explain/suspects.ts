@@ -22,7 +22,7 @@ const ofType =
 const suspicions: readonly Suspicion[] = [
   {
     find: maskOfDetr,
-    why: `A mask is cast, resized and used again (Cast, Resize, Sigmoid): the shape of DETR models that ${seenOn('detr-masks', 'tensorrt')} finds no kernel for. Export with the dynamo exporter and a batch Dim, or simplify the graph for one batch.`,
+    why: `A mask is cast, resized and used again (Cast, Resize, Sigmoid): the shape of DETR models that ${seenOn('detr-masks', 'tensorrt')} finds no kernel for. Export with the dynamo exporter and a batch Dim, or fold it under a fixed size: one engine a batch.`,
   },
   {
     find: ofType('GridSample'),

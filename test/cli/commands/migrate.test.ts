@@ -207,6 +207,19 @@ describe('lines of trtexec', () => {
     expect(json<Migration>().lines[0]?.command).toBe('trtforge bench m.plan --graph');
   });
 
+  test('an editor of graphs keeps every flag under a name of ours, or names it', async () => {
+    const { tool, flags } = await migrated(
+      "polygraphy surgeon sanitize m.onnx --fold-constants --outputs 'y*' z --num-passes 3 -o n.onnx",
+    );
+    expect([tool, ...flags.map(({ flag, ours }) => [flag, ours])]).toEqual([
+      'polygraphy surgeon',
+      ['--fold-constants', '--fold'],
+      ['--outputs y* z', null],
+      ['--num-passes 3', null],
+      ['--output n.onnx', '-o n.onnx'],
+    ]);
+  });
+
   test('a flag that trtexec does not have is reported', async () => {
     const { flags } = await migrated('trtexec --onnx=m.onnx --fp17');
     expect(flags[1]).toMatchObject({ flag: '--fp17', ours: null });
@@ -257,6 +270,33 @@ describe('the line does the job', () => {
       ['convert m.onnx -o m.int8.onnx --precision int8 --calibration c.npy'],
     ],
     [
+      'onnxsim a.onnx b.onnx 3 --overwrite-input-shape x:0:1,3,-1,8 --target-opset 18 --inline-functions',
+      [
+        'edit a.onnx -o b.onnx --inline --set-dim x:0:0=1 --set-dim x:0:1=3 --set-dim x:0:3=8 --opset 18 --fold --samples 3',
+      ],
+    ],
+    [
+      'python3 -m onnxsim a.onnx b.onnx --input-shape 1,4 --skip-constant-folding --unused-output y z',
+      ['edit a.onnx -o b.onnx --set-dim INPUT:0=1 --set-dim INPUT:1=4 --drop-output y --drop-output z'],
+    ],
+    [
+      'onnxslim a.onnx b.onnx --input-shapes x:1,3 --outputs y:fp32 z:0 --dtype fp16',
+      [
+        `edit a.onnx -o b.fp32.onnx --extract ':y,'\\''z:0'\\''' --set-dim x:0=1 --set-dim x:1=3 --fold`,
+        'convert b.fp32.onnx -o b.onnx --precision fp16',
+      ],
+    ],
+    ['onnxslim a.onnx', ['inspect a.onnx']],
+    ['onnxslim --inspect a.onnx b.onnx', ['compare models a.onnx b.onnx']],
+    [
+      'polygraphy surgeon sanitize m.onnx --fold-constants --override-input-shapes x:[1,3] --cleanup -o o.onnx',
+      ['edit m.onnx -o o.onnx --set-dim x:0=1 --set-dim x:1=3 --dead --fold'],
+    ],
+    [
+      'polygraphy surgeon extract m.onnx --inputs a:[1,3]:float32 b:auto:auto --outputs c:auto -o s.onnx',
+      ['edit m.onnx -o s.onnx --extract a,b:c --set-dim a:0=1 --set-dim a:1=3'],
+    ],
+    [
       'yolo export model=n.pt format=engine half=True dynamic=True batch=8',
       ['build n.onnx -o n.engine --precision fp16 --batch 1/8/8'],
     ],
@@ -298,7 +338,9 @@ describe('lines without an equivalent', () => {
     'ls -l',
     'trtexec --help',
     "trtexec --onnx='m.onnx",
-    'polygraphy surgeon extract m.onnx -o n.onnx',
+    'polygraphy surgeon prune m.onnx -o n.onnx',
+    'polygraphy surgeon sanitize --fold-constants',
+    'polygraphy template trt-network m.onnx -o n.py',
     'trtexec --deploy=a.prototxt --model=a.caffemodel',
     'yolo predict model=a.pt',
     'polygraphy inspect data golden.json',

@@ -251,6 +251,12 @@ describe('what is no command or too much', () => {
     [['export', 'm.onnx', '--half'], ['forge m.onnx --precision fp16']],
     [['export', 'model=m.onnx', 'format=engine', 'half=True'], ['build m.onnx -o m.engine --precision fp16']],
     [['profile', 'm.onnx'], ['bench model m.onnx']],
+    [['simplify', 'm.onnx', '-o', 's.onnx'], ['edit m.onnx -o s.onnx --fold']],
+    [['onnxsim', 'm.onnx', 's.onnx'], ['edit m.onnx -o s.onnx --fold']],
+    [
+      ['polygraphy', 'surgeon', 'sanitize', 'm.onnx', '--cleanup', '-o', 's.onnx'],
+      ['edit m.onnx -o s.onnx --dead'],
+    ],
     [['predict', 'm.engine'], ['run m.engine --inputs random']],
     [['predict', 'model=m.engine', 'imgsz=640'], ['run m.engine --inputs random']],
   ])('%j is answered with the line', async (args, lines) => {
@@ -263,6 +269,11 @@ describe('what is no command or too much', () => {
   test.each([
     ['build m.onnx --half --batch-size 8', 'build m.onnx --precision fp16 --batch 8'],
     ['run m.onnx --imgsz 640', 'run m.onnx --shapes images:1x3x640x640'],
+    [
+      'edit m.onnx --overwrite-input-shape x:1,4 --fold-constants',
+      'edit m.onnx --set-dim x:0=1 --set-dim x:1=4 --fold',
+    ],
+    ['edit m.onnx --input-shapes x:2,4 --cleanup', 'edit m.onnx --set-dim x:0=2 --set-dim x:1=4 --dead'],
   ])('%s is accepted', async (line, expected) => {
     expect(await own(line)).toBe(expected);
   });
@@ -282,6 +293,7 @@ describe('what is no command or too much', () => {
     [['verify', 'a.onnx', 'b.onnx'], 'trtforge verify a.onnx --against b.onnx'],
     [['bisect', 'a.onnx', 'b.onnx', '-o', 'out'], 'trtforge bisect a.onnx -o out --against b.onnx'],
     [['convert', 'a.onnx', 'new.onnx'], 'trtforge convert a.onnx --output new.onnx'],
+    [['edit', 'a.onnx', 'new.onnx', '--fold'], 'trtforge edit a.onnx --fold --output new.onnx'],
   ])('%j names the option that the argument is meant for', async (args, line) => {
     const { exitCode, json } = await trtforge([...args, '--json']);
     expect(exitCode).toBe(2);

@@ -8,7 +8,7 @@ import type { WorkContext } from '../../../events.js';
 import { assertWellTyped, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../../formats/onnx/external-data.js';
 import { visitNodes, visitTensors } from '../../../formats/onnx/graph.js';
-import { lowerIrVersion } from '../../../formats/onnx/ir-version.js';
+import { lowerIrVersion, NEWEST_LOADED_IR } from '../../../formats/onnx/ir-version.js';
 import { editModel, type OnnxModel } from '../../../formats/onnx/model.js';
 import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import type { ModelProto } from '../../../formats/onnx/onnx_pb.js';
@@ -79,7 +79,7 @@ export async function prepareModel(
         precisionFlags: options.provider === 'tensorrt' ? precisionFlagsOf(model.proto) : [],
       } as const;
       const isTooLarge = statSync(path).size > LARGEST_PROTOBUF;
-      const isTooNew = model.proto.irVersion > NEWEST_IR;
+      const isTooNew = model.proto.irVersion > NEWEST_LOADED_IR;
       if (isTooNew) lowerIrVersion(model.proto);
       const isAsItIs = rounding === undefined && replacements.size === 0 && !isTooNew;
       if (isAsItIs && !isTooLarge && !hasShapesOutside(model.proto))
@@ -107,9 +107,6 @@ export async function prepareModel(
     { weightsFolder },
   );
 }
-
-/** The newest IR that ONNX Runtime 1.30 loads; a file that states more seldom needs it. */
-const NEWEST_IR = 13n;
 
 /** Shapes (an input of Reshape, Expand, …) in another file: ONNX Runtime infers shapes before it reads external data, and rejects the model. */
 function hasShapesOutside(proto: ModelProto): boolean {

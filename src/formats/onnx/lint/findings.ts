@@ -16,6 +16,7 @@ const findingKinds = {
   'opset-missing': 'error',
   'opset-too-new': 'warning',
   'opset-too-old': 'warning',
+  'ir-too-new': 'warning',
   'op-unknown': 'warning',
   'op-engine': 'warning',
   'onnxruntime-crash': 'warning',
@@ -98,9 +99,10 @@ const MOST_OF_A_CODE = 20;
 export class Findings {
   readonly #byCode = new Map<FindingCode, Finding[]>();
 
-  add(code: FindingCode, where: string, message: string): void {
+  add(code: FindingCode, where: string, message: string, remedy?: string): void {
     const list = this.#byCode.get(code) ?? [];
-    list.push({ code, severity: findingKinds[code], message, where });
+    const finding = { code, severity: findingKinds[code], message, where };
+    list.push(remedy === undefined ? finding : { ...finding, remedy });
     this.#byCode.set(code, list);
   }
 

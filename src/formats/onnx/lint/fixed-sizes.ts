@@ -164,13 +164,18 @@ function firstAbove(size: Size, name: string, bound: number): number {
 }
 
 /** Findings about open dimensions that are not open inside. */
-export function lintFixedSizes(model: ModelLike, inferred: ModelShapes, findings: Findings): void {
-  for (const { where, message, isLimit } of fixedSizes(model, inferred))
+export function lintFixedSizes(
+  fixed: readonly FixedSize[],
+  remedy: string | undefined,
+  findings: Findings,
+): void {
+  for (const { where, message, isLimit, least, most } of fixed)
     if (isLimit) findings.add('size-limited', where, message);
     else
       findings.add(
         'size-fixed',
         where,
         `${message} Export again with that axis dynamic, or build for that size alone.`,
+        least === most ? remedy : undefined,
       );
 }

@@ -1,17 +1,18 @@
+import { editRemedy } from '../edit-remedy.js';
 import { definedNames, type GraphView, nodeLabel, usedNames } from '../graph.js';
 import { inOrder } from '../node-order.js';
 import type { NodeProto } from '../onnx_pb.js';
 import type { Findings } from './findings.js';
 
 /** Findings about names and order: values defined twice or never, cycles, nodes before their inputs, unused weights. */
-export function lintGraphs(views: readonly GraphView[], findings: Findings): void {
+export function lintGraphs(path: string, views: readonly GraphView[], findings: Findings): void {
   const scopes = new Map<GraphView, ReadonlySet<string>>();
   for (const view of views) {
     const own = definedNames(view);
     scopes.set(view, own);
     lintNames(view, findings);
     lintOrder(view, own, (name) => givenOutside(name, view, scopes), findings);
-    lintUse(view, findings);
+    lintUse(path, view, findings);
   }
 }
 
@@ -123,14 +124,19 @@ function reportDisorder(view: GraphView, late: { node: NodeProto; name: string }
   }
 }
 
-function lintUse(view: GraphView, findings: Findings): void {
+function lintUse(path: string, view: GraphView, findings: Findings): void {
   const initializers = view.graph?.initializer ?? [];
   if (initializers.length === 0) return;
   const used = new Set<string>(view.graph?.output.map(({ name }) => name));
   for (const node of view.nodes) for (const name of usedNames(node)) used.add(name);
   for (const { name } of initializers) {
     if (name !== '' && !used.has(name)) {
-      findings.add('initializer-unused', view.path, `The initializer "${name}" is used by no node.`);
+      findings.add(
+        'initializer-unused',
+        view.path,
+        `The initializer "${name}" is used by no node.`,
+        view.parent === undefined ? editRemedy(path, ['--dead']) : undefined,
+      );
     }
   }
 }

@@ -1,15 +1,17 @@
 import { type Dtype, dtypes } from '../../tensor/dtype.js';
 import { inferDtypes } from '../dtype-inference.js';
+import { editRemedy, settlingSteps } from '../edit-remedy.js';
 import { type GraphView, type TensorPlace, visitGraphs } from '../graph.js';
 import type { OnnxModel } from '../model.js';
 import type { Finding, ValueFacts } from '../model-facts.js';
 import type { ModelProto } from '../onnx_pb.js';
+import { isPlaceholder } from '../open-dimensions.js';
 import { isPairPart, QuantizedGraph } from '../quantized-operations.js';
 import type { ModelShapes } from '../shapes/infer.js';
 import { factsAsWritten, feedInputs } from '../value-facts.js';
 import { MOST_AXES } from './checked-node.js';
 import { Findings, wrongResults } from './findings.js';
-import { lintFixedSizes } from './fixed-sizes.js';
+import { fixedSizes, lintFixedSizes } from './fixed-sizes.js';
 import { lintGraphs } from './graphs.js';
 import { lintOperators } from './operators.js';
 import { lintParserChecks } from './parser-checks.js';
@@ -29,15 +31,21 @@ export function lintModel(
   const findings = new Findings();
   lintTensors(model, tensors, findings);
   lintConstants(views, findings);
-  lintGraphs(views, findings);
-  lintOperators(model.proto, views, inferred, findings);
+  lintGraphs(model.path, views, findings);
+  lintOperators(model, views, inferred, findings);
   const { graph, violations } = inferDtypes(model.proto);
   for (const { where, message } of violations) findings.add('type-mismatch', where, `${where}: ${message}.`);
   const quantized = new QuantizedGraph(views, graph);
   lintQuantization(model, quantized, findings);
   lintParserChecks(quantized, inferred, findings);
-  lintFixedSizes(model, inferred, findings);
-  lintInterface(model.proto, findings);
+  const fixed = fixedSizes(model, inferred);
+  const single = fixed.flatMap(({ symbol, least, most }) =>
+    least === most ? [[symbol, most] as const] : [],
+  );
+  const settling = settlingSteps(model.proto, new Map(single));
+  const remedy = settling.length === 0 ? undefined : editRemedy(model.path, settling);
+  lintFixedSizes(fixed, remedy, findings);
+  lintInterface(model.proto, remedy, findings);
   return findings.list();
 }
 
@@ -51,18 +59,21 @@ export function wrongQuantization(model: OnnxModel): Finding[] {
 }
 
 /** Findings about graph inputs and outputs: dimensions without a name, zeros, types that TensorRT lacks. */
-function lintInterface(proto: ModelProto, findings: Findings): void {
+function lintInterface(proto: ModelProto, remedy: string | undefined, findings: Findings): void {
   const graph = proto.graph!;
   for (const value of feedInputs(graph)) {
     const facts = factsAsWritten(value);
     const where = `graph input "${facts.name}"`;
     lintValue(facts, where, findings);
-    const open = (facts.shape ?? []).flatMap((dim, axis) => (dim === null ? [axis] : []));
+    const open = (facts.shape ?? []).flatMap((dim, axis) =>
+      dim === null || (typeof dim === 'string' && isPlaceholder(dim)) ? [axis] : [],
+    );
     if (open.length > 0) {
       findings.add(
         'dim-without-symbol',
         where,
         `Axis ${open.join(', ')} of input "${facts.name}" is dynamic and has no name: which inputs must agree is unknown. Pass shapes for it when building.`,
+        remedy,
       );
     }
     if (facts.shape === null && facts.dtype !== null && facts.dtype in dtypes) {

@@ -11,31 +11,43 @@ import {
 } from '../../../behaviour/operators.js';
 import { compareVersions } from '../../../behaviour/versions.js';
 import { dtypes } from '../../tensor/dtype.js';
-import { type GraphView, isOnnxDomain, nodeLabel, opsets, qualifiedOpType, visitGraphs } from '../graph.js';
+import { editRemedy } from '../edit-remedy.js';
+import {
+  type GraphView,
+  isOnnxDomain,
+  nodeLabel,
+  opsets,
+  qualifiedOpType,
+  visitGraphs,
+  visitNodes,
+} from '../graph.js';
+import { NEWEST_LOADED_IR, neededIrVersion } from '../ir-version.js';
 import type { OnnxModel } from '../model.js';
 import { attributeOf } from '../node-types.js';
 import type { ModelProto, NodeProto } from '../onnx_pb.js';
+import { operatorSignature } from '../operators.js';
 import { inferShapes, type ModelShapes } from '../shapes/infer.js';
 import { constantTensor } from '../small-integers.js';
-import { isWrappedEngine, WRAPPED_ENGINE } from '../wrapped-engine.js';
+import { isWrappedEngine, WRAPPED_ENGINE, wrappedEngineRemedy } from '../wrapped-engine.js';
 import type { Findings } from './findings.js';
 import { isIntegerOperator } from './quantization.js';
 
 /** Findings about operator types and opsets. */
 export function lintOperators(
-  proto: ModelProto,
+  model: OnnxModel,
   views: readonly GraphView[],
   inferred: ModelShapes,
   findings: Findings,
 ): void {
-  lintOpsets(proto, views, findings);
+  const { path, proto } = model;
+  lintOpsets(model, views, findings);
   lintProducts(views, findings);
   for (const [type, { count, first, where }] of operatorUses(proto, views, () => inferred)) {
     if (isIntegerOperator(first)) continue;
     const times = count === 1 ? '1 node' : `${count} nodes`;
     if (ownOperators.has(first.opType)) continue;
     if (isWrappedEngine(first)) {
-      findings.add('op-engine', where, `${type} (${times}) ${WRAPPED_ENGINE}.`);
+      findings.add('op-engine', where, `${type} (${times}) ${WRAPPED_ENGINE}.`, wrappedEngineRemedy(path));
       continue;
     }
     if (pluginOperators.has(first.opType)) {
@@ -86,10 +98,20 @@ function lintProducts(views: readonly GraphView[], findings: Findings): void {
       findings.add('onnxruntime-crash', `${view.path}/${nodeLabel(node)}`, `${CRASHES_ONNXRUNTIME}.`);
 }
 
-function lintOpsets(proto: ModelProto, views: readonly GraphView[], findings: Findings): void {
+function lintOpsets(model: OnnxModel, views: readonly GraphView[], findings: Findings): void {
+  const { path, proto } = model;
   const versions = opsets(proto);
   const opset = versions['ai.onnx'];
-  if (opset !== undefined) lintOpset(opset, findings);
+  const recent = opsetRanges.find(({ version }) => version === operatorLists.recentOpset)?.newest ?? 0;
+  if (opset !== undefined) lintOpset(opset, findings, loweringRemedy(model, recent));
+  const needed = neededIrVersion(proto);
+  if (proto.irVersion > NEWEST_LOADED_IR)
+    findings.add(
+      'ir-too-new',
+      'ir_version',
+      `The file states IR version ${proto.irVersion}, and ONNX Runtime loads files up to ${NEWEST_LOADED_IR}; trtforge lowers it where it runs the model.`,
+      needed > NEWEST_LOADED_IR ? undefined : editRemedy(path, ['--ir', `${needed}`]),
+    );
   const missing = new Set<string>();
   for (const view of views) {
     // A function brings its own imports.
@@ -110,19 +132,33 @@ function lintOpsets(proto: ModelProto, views: readonly GraphView[], findings: Fi
   }
 }
 
-function lintOpset(opset: number, findings: Findings): void {
+/** The remedy that gives a model an older opset, where that changes no operator of it; undefined where it might. */
+export function loweringRemedy({ path, proto }: OnnxModel, to: number): string | undefined {
+  const opset = opsets(proto)['ai.onnx'] ?? 0;
+  const isSame = ({ domain, opType }: NodeProto) => {
+    const [now, then] = [opset, to].map((each) => operatorSignature('', opType, each)?.since);
+    return !isOnnxDomain(domain) || (now !== undefined && now === then);
+  };
+  return proto.functions.length === 0 && [...visitNodes(proto)].every(({ node }) => isSame(node))
+    ? editRemedy(path, ['--opset', `${to}`])
+    : undefined;
+}
+
+function lintOpset(opset: number, findings: Findings, remedy: string | undefined): void {
   const needed = opsetRanges.findLast(({ newest }) => newest >= opset);
   if (needed === undefined) {
     findings.add(
       'opset-too-new',
       'opset_import',
       `Opset ${opset} is newer than TensorRT ${operatorLists.newest} knows (up to ${opsetRanges[0]?.newest}).`,
+      remedy,
     );
   } else if (compareVersions(needed.version, operatorLists.recentOpset) > 0) {
     findings.add(
       'opset-too-new',
       'opset_import',
       `TensorRT supports opset ${opset} from ${needed.version} on; TensorRT-RTX imports such a model operator by operator.`,
+      remedy,
     );
   } else if (opset < OLDEST_OPSET) {
     findings.add(

@@ -34,7 +34,7 @@ import { shapeRules } from './shape-rules.js';
 import { isNumber, type MaybeSize, type Size, symbol } from './size.js';
 import { constantValue, storedValue } from './stored-value.js';
 
-/** What was found of one node: a shape for each output, the elements of small outputs that sizes decide, and its FLOPs with those of its bodies; undefined where they are not known. */
+/** The results for one node: a shape for each output, the elements of small outputs that sizes decide, and its FLOPs with those of its bodies; undefined where they are not known. */
 export interface NodeFigures {
   readonly shapes: readonly (Shape | undefined)[];
   readonly elements: readonly ShapedValue['elements'][];

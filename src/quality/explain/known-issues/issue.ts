@@ -15,6 +15,8 @@ export interface KnownIssue {
   readonly majors?: readonly [number, number];
   readonly cause: string;
   readonly remedy: string;
+  /** Steps of `trtforge edit` that cure it, with named groups as above; `{sizes}`: what fixes the open dimensions of the model. */
+  readonly edit?: string;
   /** A line that takes the issue back wherever in the log it stands: what it fears is then known not to be so. */
   readonly unless?: RegExp;
   /** A run passes with it and is wrong nevertheless. Any other error is a warning where the run went well all the same. */

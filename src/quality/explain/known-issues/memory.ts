@@ -50,7 +50,8 @@ export const memoryIssues: readonly KnownIssue[] = [
     cause:
       'The compiler fused the nodes {region} into one and found no kernel for it: the workspace is too small for every candidate, or the fused pattern is not supported (masks of DETR models are the usual case).',
     remedy:
-      'Raise the workspace first (--workspace 32G). If it stays: export again with the dynamo exporter and a batch Dim, simplify the graph, or lower the optimization level to 2.',
+      'Raise the workspace first (--workspace 32G). If it stays: export again with the dynamo exporter and a batch Dim, lower the optimization level to 2, or fold the mask under a fixed size, which makes one engine a batch.',
+    edit: '{sizes} --fold',
     versions: 'all',
     source: tensorrtIssue(2035),
   },

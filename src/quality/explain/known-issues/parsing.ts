@@ -134,6 +134,7 @@ export const parsingIssues: readonly KnownIssue[] = [
     cause: 'The parser rejected node {index}, {operator} {output}.',
     remedy:
       'The lines after it have the reason: a plug-in that is not loaded, or an attribute, a type or a constant that this version does not take. Fold constants, change the opset, or use a newer TensorRT.',
+    edit: '--fold',
     versions: 'all',
     source: tensorrtIssue(2721),
   },
@@ -142,7 +143,8 @@ export const parsingIssues: readonly KnownIssue[] = [
     severity: 'error',
     pattern: /only supports input (?<input>\S+) as an initializer/,
     cause: 'An operator needs its input {input} as a constant, and the graph computes it.',
-    remedy: 'Fold constants (onnxsim does).',
+    remedy: 'Fold constants.',
+    edit: '--fold',
     versions: 'before 8.6',
     source: tensorrtIssue(2721),
   },
@@ -155,6 +157,7 @@ export const parsingIssues: readonly KnownIssue[] = [
     cause:
       'The parser rejected a node ({operator}{node}{type}{code}): an attribute, a type or a constant is not what this version takes.',
     remedy: 'The assertion below names it. Fold constants, change the opset, or use a newer TensorRT.',
+    edit: '--fold',
     versions: 'all',
     source: tensorrtIssue(2570),
   },
@@ -177,6 +180,7 @@ export const parsingIssues: readonly KnownIssue[] = [
     cause: 'The two branches of the If {node} return different numbers of axes.',
     remedy:
       'Let both return the same number of axes, or fix the dimensions the condition depends on so that it folds away.',
+    edit: '{sizes} --fold',
     versions: '10.11 and later',
     source: tensorrtIssue(4603),
   },
@@ -218,6 +222,7 @@ export const parsingIssues: readonly KnownIssue[] = [
     cause: 'The two branches of an If have different shapes.',
     remedy:
       'Fix the dimensions the condition depends on so that it folds away; 10.11 and later allow different shapes of one rank.',
+    edit: '{sizes} --fold',
     versions: 'before 10.11',
     source: tensorrtIssue(1731),
   },
@@ -290,7 +295,8 @@ export const parsingIssues: readonly KnownIssue[] = [
     pattern: /Unsupported model IR version: (?<has>\d+), max supported IR version: (?<max>\d+)/,
     cause: 'The model file states IR version {has}, and this ONNX Runtime reads files up to {max}.',
     remedy:
-      'Take a newer ONNX Runtime, or convert the file (`trtforge convert` writes the version that its content needs); models that use nothing new also load after `model.ir_version = {max}` in Python.',
+      'Take a newer ONNX Runtime, or lower the version: a model that uses nothing new loses nothing. trtforge lowers it by itself where it runs the model.',
+    edit: '--ir {max}',
     versions: 'ONNX Runtime',
     source: tensorrtIssue(4710),
   },
