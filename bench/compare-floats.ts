@@ -28,7 +28,7 @@ interface ComparisonModule {
 const [dist = '', candidatePath = '', referencePath = '', header = '0', ...more] = process.argv.slice(2);
 const [tensors = '1', runs = '1', quantiles = 'none', pass = 'addon'] = more;
 const load = async <T>(path: string): Promise<T> => (await import(pathToFileURL(join(dist, path)).href)) as T;
-const { floatsOf } = await load<FloatReaderModule>('formats/tensor/float-reader.js');
+const { floatsOf } = await load<FloatReaderModule>('formats/tensor/tensor-reader.js');
 const { measureChunk } = await load<PairSumsModule>('formats/tensor/compare/pair-sums.js');
 const { comparePairs, fastestMeasure } = await load<ComparisonModule>('formats/tensor/compare/comparison.js');
 const tolerance = { absolute: 1e-5, relative: 1e-5 };

@@ -135,9 +135,9 @@ export const buildOrLoad = lazy(
  * ```
  */
 export const inspectModel = lazy(
-  async () => (await import('./formats/onnx/inspect.js')).inspectModel,
+  async () => (await import('./formats/onnx/facts-of-model.js')).inspectModel,
   file,
-  async () => (await import('./formats/onnx/inspect.js')).inspectOptions,
+  async () => (await import('./formats/onnx/facts-of-model.js')).inspectOptions,
   context,
 );
 /**
@@ -177,7 +177,7 @@ export const calibrationOf = lazy(
  */
 export const runFile = lazy(
   async () => (await import('./engines/run/run-file.js')).runFile,
-  async () => (await import('./engines/run/run-request.js')).runOptions,
+  async () => (await import('./engines/run/run-result.js')).runOptions,
   async () => (await import('./engines/run/run-file.js')).runContextOptions,
 );
 /**
@@ -263,7 +263,7 @@ export const compareOutputs = lazy(
  * ```
  */
 export const benchWith = lazy(
-  async () => (await import('./quality/bench/bench-with.js')).benchWith,
+  async () => (await import('./quality/bench/bench-engine.js')).benchWith,
   value('tool', 'text'),
   async () => (await import('./quality/bench/request.js')).benchOptions,
   async () => (await import('./quality/bench/request.js')).benchContextOptions,
@@ -414,13 +414,11 @@ export type { Passport } from './engines/identity/passport.js';
 export type { Recipe } from './engines/identity/recipe.js';
 export type { TargetRequest } from './engines/identity/target.js';
 export type { LayersOptions } from './engines/layers/engine-layers.js';
-export type { EngineDiff, LayersResult } from './engines/layers/result-schema.js';
-export type { EngineLayers } from './engines/layers/schema.js';
+export type { EngineDiff, EngineLayers, LayersResult } from './engines/layers/result-schema.js';
 export type { ProfileRequest } from './engines/profiles/profile.js';
 export type { Sizes } from './engines/profiles/sizes.js';
 export type { RunContext } from './engines/run/run-file.js';
-export type { RunRequest, RunSource } from './engines/run/run-request.js';
-export type { RunResult } from './engines/run/run-result.js';
+export type { RunRequest, RunResult, RunSource } from './engines/run/run-result.js';
 export type {
   BackEnd,
   MeasureOptions,
@@ -437,7 +435,7 @@ export type {
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
 export type { CudaGraph, EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
-export type { InspectOptions } from './formats/onnx/inspect.js';
+export type { InspectOptions } from './formats/onnx/facts-of-model.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
 export type { ConversionResult } from './formats/precision/conversion.js';
 export type { ConvertOptions } from './formats/precision/convert.js';
@@ -446,7 +444,7 @@ export type { PluginTypes } from './formats/precision/plugin-types.js';
 export type { NamedTensors, Tensor } from './formats/tensor/tensor.js';
 export { type TypedTensor, tensor } from './formats/tensor/typed-tensor.js';
 export type { ElementArray, ElementArrays } from './formats/tensor/values.js';
-export type { BenchTool } from './quality/bench/bench-with.js';
+export type { BenchTool } from './quality/bench/bench-engine.js';
 export type {
   BenchCompareRequest,
   BenchContext,
@@ -466,12 +464,11 @@ export type { GateResult } from './quality/gate/gate-result.js';
 export type { CheckMode } from './quality/known-answer/at-load.js';
 export type { ModelComparison } from './quality/models/result.js';
 export type { AskedCheck } from './quality/verify/checks.js';
-export type { CompareResult } from './quality/verify/compare-result.js';
 export type {
   CompareRequest,
   SampleData,
 } from './quality/verify/request.js';
-export type { VerifyResult } from './quality/verify/result.js';
+export type { CompareResult, VerifyResult } from './quality/verify/result.js';
 export type { AskedTolerance } from './quality/verify/tolerance.js';
 export type { ForgeResult } from './report/result.js';
 export type { FoundToolchain } from './tensorrt/toolchain/find.js';

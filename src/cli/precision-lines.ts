@@ -1,6 +1,6 @@
 import { plural } from '../base/text/quantity.js';
 import type { LayerPrecisions } from '../engines/identity/passport.js';
-import { floatingNodes, floatingSentence, layerSentences } from '../report/layer-sentences.js';
+import { floatingNodes, floatingSentence, layerSentences } from '../report/sentences.js';
 import type { TextOutput } from './command.js';
 
 /** Groups of nodes that are listed; --json has them all. */

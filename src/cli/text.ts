@@ -1,9 +1,8 @@
 import { shellLine } from '../base/process/shell-quote.js';
 import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
-import { SimilarLines } from '../base/text/similar-lines.js';
+import { SimilarLines } from '../base/text/suggest-name.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
-import { placeSentences } from '../quality/explain/place-text.js';
-import { REASON } from '../quality/explain/reason-line.js';
+import { placeSentences, REASON } from '../quality/explain/place-text.js';
 import type { TextOutput } from './command.js';
 import type { PlanResult } from './plan.js';
 

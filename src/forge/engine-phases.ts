@@ -3,7 +3,7 @@ import { closing } from '../base/files/byte-source.js';
 import { valuesOf } from '../base/options/option.js';
 import { formatBytes, formatMs } from '../base/text/quantity.js';
 import { obtainEngine } from '../engines/builder/obtain-engine.js';
-import { flatExporter } from '../engines/exports/layouts.js';
+import { flatExporter } from '../engines/exports/exporter.js';
 import { passportPath } from '../engines/identity/engine-name.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { whyNotRun } from '../engines/identity/machine.js';

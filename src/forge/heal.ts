@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { FEWEST_SAMPLES, type SamplePart } from '../engines/calibration/sample-part.js';
+import { FEWEST_SAMPLES, type SamplePart } from '../engines/calibration/sample-source.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
 import { nodeLabel } from '../formats/onnx/dtype-inference.js';
 import { editModel } from '../formats/onnx/model.js';

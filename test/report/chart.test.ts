@@ -1,11 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { barChart } from '../../src/report/chart/bars.js';
 import { heatMapChart } from '../../src/report/chart/error-map.js';
-import { type Chart, drawChart } from '../../src/report/chart/frame.js';
+import { barChart, type Chart, drawChart, linearScale, logScale } from '../../src/report/chart/frame.js';
 import { histogramChart } from '../../src/report/chart/histogram.js';
-import { plotChart } from '../../src/report/chart/plot.js';
-import { linearScale, logScale } from '../../src/report/chart/scale.js';
-import { timelineChart } from '../../src/report/chart/timeline.js';
+import { plotChart, timelineChart } from '../../src/report/chart/plot.js';
 import { renderHtml } from '../../src/report/html.js';
 
 const text = { title: 'Title', description: 'What it shows' };

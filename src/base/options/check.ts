@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { TrtforgeError } from '../../errors.js';
 import { isRecord } from '../text/lenient-json.js';
-import { rangeText } from '../text/number-range.js';
+import { rangeText } from '../text/quantity.js';
 import { didYouMean } from '../text/suggest-name.js';
 import type { Group, Kind } from './kinds.js';
 

@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import { isRecord } from '../text/lenient-json.js';
-import { decimalOf, isWithin, type NumberRange, rangeText } from '../text/number-range.js';
+import { decimalOf, isWithin, type NumberRange, rangeText } from '../text/quantity.js';
 import { pattern as parsePattern } from './readers.js';
 
 /** One form of a value. */

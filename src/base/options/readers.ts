@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
-import { decimalOf } from '../text/number-range.js';
+import { decimalOf } from '../text/quantity.js';
 
 /** Reads `1x3x224x224`, `[1,3,224,224]`, `scalar`; undefined when it is none of them. */
 export function parseDims(text: string): number[] | undefined {

@@ -7,7 +7,7 @@ import type {
   GpuState,
   LayerTimes,
 } from '../../quality/bench/result.js';
-import { percentilesOf, type Spread } from '../../quality/bench/spread.js';
+import { percentilesOf, type Spread } from '../../quality/bench/times.js';
 import { modeText } from '../../report/sentences.js';
 import type { TextOutput } from '../command.js';
 

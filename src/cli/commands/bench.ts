@@ -1,4 +1,4 @@
-import { benchTools, benchWith } from '../../quality/bench/bench-with.js';
+import { benchTools, benchWith } from '../../quality/bench/bench-engine.js';
 import type { BenchResult } from '../../quality/bench/result.js';
 import { checkBeforeUse, checkedSessionOptions } from '../../quality/known-answer/at-load.js';
 import { defineCommand } from '../command.js';

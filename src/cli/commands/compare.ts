@@ -4,8 +4,8 @@ import { outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { checkText } from '../../quality/verify/checks.js';
 import { compareOutputs } from '../../quality/verify/compare.js';
-import type { CompareResult } from '../../quality/verify/compare-result.js';
 import { comparingOptions } from '../../quality/verify/request.js';
+import type { CompareResult } from '../../quality/verify/result.js';
 import { renderReport } from '../../report/pages/read.js';
 import { compareReport } from '../../report/pages/verify.js';
 import { formatMeasure } from '../../report/sentences.js';
@@ -34,7 +34,7 @@ export const command = defineCommand({
     report: errorReportOption,
     ...comparing,
   },
-  schema: async () => (await import('../../quality/verify/compare-result.js')).compareResultSchema,
+  schema: async () => (await import('../../quality/verify/result.js')).compareResultSchema,
   run: async ([candidate = '', reference = ''], options, context) => {
     const { report, ...asked } = options;
     const request = { candidate, reference, ...asked, errorMap: report !== undefined };

@@ -144,11 +144,10 @@ export const core: Product = {
   ],
   files: {
     'gate-baseline': async () => (await import('../../quality/gate/baseline.js')).baselineSchema,
-    'known-answer': async () =>
-      (await import('../../engines/identity/known-answer-schema.js')).knownAnswerSchema,
+    'known-answer': async () => (await import('../../engines/identity/passport.js')).knownAnswerSchema,
     passport: async () => (await import('../../engines/identity/passport.js')).passportSchema,
     'run-comparison': async () => (await import('../../report/comparison/result.js')).runComparisonSchema,
-    toolchain: async () => (await import('../../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,
+    toolchain: async () => (await import('../../tensorrt/toolchain/results.js')).toolchainManifestSchema,
   },
   printed: {
     plan: async () => (await import('../printed-schemas.js')).planSchema,
@@ -164,7 +163,7 @@ export const core: Product = {
     (await import('../../report/pages/bench.js')).benchReport,
   ],
   exporters: async () => {
-    const { folderExporter, flatExporter } = await import('../../engines/exports/layouts.js');
+    const { folderExporter, flatExporter } = await import('../../engines/exports/exporter.js');
     const { contextModelExporter } = await import('../../engines/exports/context-model.js');
     return [folderExporter, flatExporter, contextModelExporter];
   },

@@ -1,7 +1,7 @@
 import { formatBytes } from '../../base/text/quantity.js';
 import type { EngineDiff, LayersResult } from '../../engines/layers/result-schema.js';
-import type { EnginesInspected, StrippedPlan } from '../../engines/plan/facts.js';
 import { stripForeignHeader } from '../../engines/plan/header.js';
+import type { EnginesInspected, StrippedPlan } from '../../engines/plan/inspect.js';
 import { openOptions } from '../../engines/runtime/back-end.js';
 import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type CommandContext, defineCommand } from '../command.js';
@@ -19,7 +19,7 @@ export const inspect = defineCommand({
   examples: ['trtforge engine inspect model.engine', 'trtforge engine inspect model.engine encoder.engine'],
   arguments: [{ ...engineArgument, name: 'ENGINES', many: true }],
   options: {},
-  schema: async () => (await import('../../engines/plan/facts.js')).enginesInspectedSchema,
+  schema: async () => (await import('../../engines/plan/inspect.js')).enginesInspectedSchema,
   run: async (files, _options, context): Promise<EnginesInspected> => {
     const { inspectEngine } = await import('../../engines/plan/inspect.js');
     const { findToolchains } = await import('../../tensorrt/toolchain/find.js');
@@ -43,7 +43,7 @@ export const stripHeader = defineCommand({
       required: '-o model.plan',
     }),
   },
-  schema: async () => (await import('../../engines/plan/facts.js')).strippedPlanSchema,
+  schema: async () => (await import('../../engines/plan/inspect.js')).strippedPlanSchema,
   run: async ([file = ''], { output }): Promise<StrippedPlan> => ({
     schema: 'trtforge.engine-strip-header/1',
     file,

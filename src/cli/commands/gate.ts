@@ -1,11 +1,15 @@
 import { appendFileSync } from 'node:fs';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { ExitCode, outcomeExitCodes } from '../../errors.js';
-import { githubAnnotations } from '../../quality/gate/annotations.js';
 import { BASELINE_LEFT, gateOptions, runGate } from '../../quality/gate/gate.js';
 import type { GateResult } from '../../quality/gate/gate-result.js';
-import { junitXml } from '../../quality/gate/junit.js';
-import { countsText, droppedText, renderGateMarkdown } from '../../quality/gate/markdown.js';
+import {
+  countsText,
+  droppedText,
+  githubAnnotations,
+  junitXml,
+  renderGateMarkdown,
+} from '../../quality/gate/renderers.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { flag, text } from '../option.js';
 

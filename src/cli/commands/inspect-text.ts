@@ -2,8 +2,8 @@ import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../
 import type { Passport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { targetText } from '../../engines/identity/target.js';
-import type { PlanFacts } from '../../engines/plan/facts.js';
 import { versionText } from '../../engines/plan/header.js';
+import type { PlanFacts } from '../../engines/plan/inspect.js';
 import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
 import type { TextOutput } from '../command.js';

@@ -1,7 +1,7 @@
 import { parseTarget, type TargetRequest, targetText } from '../../engines/identity/target.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
-import { inspectModel, inspectOptions } from '../../formats/onnx/inspect.js';
+import { inspectModel, inspectOptions } from '../../formats/onnx/facts-of-model.js';
 import { byVersion } from '../../formats/onnx/lint/findings.js';
 import { loweringRemedy } from '../../formats/onnx/lint/operators.js';
 import { viewModel } from '../../formats/onnx/model.js';

@@ -12,14 +12,15 @@ import {
 import { exportFormats, exportsOf, exportText } from '../../tensorrt/toolchain/exports.js';
 import { surveyToolchains, thisMachine, toolchainNamed } from '../../tensorrt/toolchain/find.js';
 import { installToolchain, planInstallation } from '../../tensorrt/toolchain/install.js';
-import { readManifest, removeToolchain } from '../../tensorrt/toolchain/manifest.js';
 import { toolchainsFolder } from '../../tensorrt/toolchain/places.js';
-import { releaseOf, tensorrtRtxLicense } from '../../tensorrt/toolchain/release.js';
-import type {
-  ToolchainEnvResult,
-  ToolchainInstallResult,
-  ToolchainRemoveResult,
+import {
+  readManifest,
+  removeToolchain,
+  type ToolchainEnvResult,
+  type ToolchainInstallResult,
+  type ToolchainRemoveResult,
 } from '../../tensorrt/toolchain/results.js';
+import { releaseOf, tensorrtRtxLicense } from '../../tensorrt/toolchain/toolchain.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { choice, flag, option, text } from '../option.js';
 import { step } from '../plan.js';

@@ -1,7 +1,7 @@
 import * as is from '../../base/options/kinds.js';
 import { valuesOf } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
-import { drawOptions } from '../../engines/run/run-request.js';
+import { drawOptions } from '../../engines/run/run-result.js';
 import { TrtforgeError } from '../../errors.js';
 import {
   type BenchCompareRequest,

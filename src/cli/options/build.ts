@@ -1,6 +1,6 @@
 import { valuesOf } from '../../base/options/option.js';
 import { type BuildOptions, buildOptions as engineBuildOptions } from '../../engines/builder/build.js';
-import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/builder-config.js';
+import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/recipe.js';
 import { TrtforgeError } from '../../errors.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
 import { advanced, inConfig, type OptionTable, type OptionValues, option, text } from '../option.js';

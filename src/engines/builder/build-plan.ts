@@ -1,6 +1,6 @@
 import { openFile } from '../../base/files/byte-source.js';
 import { runSupervised } from '../../base/process/supervise.js';
-import { builderEnvironment } from '../../tensorrt/toolchain/process-environment.js';
+import { builderEnvironment } from '../../tensorrt/toolchain/places.js';
 import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 
 /**

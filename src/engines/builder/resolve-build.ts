@@ -22,7 +22,7 @@ import {
   toolchainNamed,
   unableToBuild,
 } from '../../tensorrt/toolchain/find.js';
-import { releaseOf } from '../../tensorrt/toolchain/release.js';
+import { releaseOf } from '../../tensorrt/toolchain/toolchain.js';
 import { conversionRecipe } from '../identity/conversion.js';
 import { recipeSchema } from '../identity/identity-schema.js';
 import { machineFacts } from '../identity/machine.js';

@@ -15,7 +15,7 @@ import { type IntegerDtype, integerTensor } from '../../formats/tensor/values.js
 import type { Passport } from '../identity/passport.js';
 import { type Profile, type ProfileEnd, profileEnds } from '../profiles/profile.js';
 import type { SizeRange } from '../profiles/sizes.js';
-import { declaredOtherwise } from '../run/declared-sizes.js';
+import { declaredOtherwise } from '../run/guessed-run.js';
 import { planInputs, sampleOf } from '../run/inputs.js';
 import { openSession } from '../runtime/open-session.js';
 import type { Session } from '../runtime/session.js';

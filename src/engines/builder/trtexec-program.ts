@@ -1,7 +1,7 @@
 import { runCommand } from '../../base/process/command.js';
 import { compareVersions, majorOf } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
-import { withLibraries } from '../../tensorrt/toolchain/process-environment.js';
+import { withLibraries } from '../../tensorrt/toolchain/places.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { trtexecVersion } from '../../tensorrt/toolchain/trtexec.js';
 

@@ -20,7 +20,7 @@ import {
   DEFAULT_METHOD,
   methodText,
   parseMethod,
-} from '../../formats/precision/calibrate/method.js';
+} from '../../formats/precision/calibrate/calibrate.js';
 import type { ObservedFile } from '../../formats/precision/calibrate/observed-model.js';
 import {
   CALIBRATION_LOG,
@@ -30,10 +30,9 @@ import {
 import { type Calibration, sampleFiles } from '../../formats/precision/options.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 import { type PlaceOptions, placeOptions } from '../runtime/back-end.js';
-import { isOrtProvider } from '../runtime/onnxruntime/ort-provider.js';
+import { isOrtProvider } from '../runtime/onnxruntime/provider-options.js';
 import { readSamples } from './read-samples.js';
-import { partOf, type SamplePart } from './sample-part.js';
-import type { SampleSource } from './sample-source.js';
+import { partOf, type SamplePart, type SampleSource } from './sample-source.js';
 
 const calibrating = { group: 'Calibration' } as const;
 
@@ -136,7 +135,7 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
       kept();
       // A cache has the ranges of what is quantized only.
       if (data.length === 0) return new Map();
-      const { observeRanges } = await import('../../formats/precision/calibrate/observe-ranges.js');
+      const { observeRanges } = await import('../../formats/precision/calibrate/observed-model.js');
       return samples.over(model, work, (each, open, total) =>
         observeRanges(model, each, open, { ...work, total, pluginTypes }),
       );
@@ -163,7 +162,7 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
           ? ranges
           : withMagnitudes(await run(MAX, withoutWarnings(work.emit)), ranges);
       }
-      const { digestModelFile } = await import('../identity/model-digest.js');
+      const { digestModelFile } = await import('../identity/read-model.js');
       const origins = { dtype: dtype ?? 'weights', model: await digestModelFile(model) };
       if (data.length === 0) {
         assertOrigin(path, found!.identity, { ...origins, method: method && methodText(used) });
@@ -310,7 +309,7 @@ async function samplesOf(
   signal: AbortSignal | undefined,
   began: (origin: string) => void,
 ) {
-  const { preparedSamples } = await import('./prepared-samples.js');
+  const { preparedSamples } = await import('./read-samples.js');
   return ({ inputs }: { readonly inputs: Parameters<typeof preparedSamples>[1] }) =>
     preparedSamples(sources, inputs, signal, began);
 }

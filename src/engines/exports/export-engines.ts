@@ -2,14 +2,13 @@ import { join } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import type { CacheExport } from '../store/cache-result.js';
-import { isCalled, nothingCalled } from '../store/engine-query.js';
 import { ForeignEngines } from '../store/foreign.js';
 import type { LocalStore } from '../store/local.js';
+import { isCalled, nothingCalled } from '../store/lookup.js';
 import { openRemoteStore } from '../store/open-stores.js';
 import { isRemoteAddress } from '../store/remote/address.js';
 import type { StoredEngine } from '../store/store.js';
-import { type Exporter, type ForeignFiles, writeExport } from './exporter.js';
-import { folderExporter } from './layouts.js';
+import { type Exporter, type ForeignFiles, folderExporter, writeExport } from './exporter.js';
 
 interface CacheExportOptions extends WorkContext {
   /** Default: the folder that `cache import` reads. A bucket has its own layout. */

@@ -6,7 +6,8 @@ import { besidePath, moveInto, publishFile, writeFailed } from '../../base/files
 import { assertMayReplace } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ForeignEngines } from '../store/foreign.js';
-import { copyEngine, moveEngine } from '../store/publish-engine.js';
+import { copyEngine, moveEngine } from '../store/pending.js';
+import { longerName, modelFolder } from '../store/readable-links.js';
 import type { StoredEngine } from '../store/store.js';
 import type { Trust } from '../store/trust.js';
 
@@ -83,5 +84,31 @@ function copyWhole(source: string, target: string): void {
     throw writeFailed(target, cause);
   } finally {
     removeIfAllowed(pending);
+  }
+}
+
+/** `MODEL/NAME.engine` with passports and signatures, as `cache import` reads them; foreign engines in `foreign/SHA/NAME`. */
+export const folderExporter: Exporter = {
+  id: 'folder',
+  *files(engines, foreign) {
+    yield* named(engines, (name) => `${modelFolder(name)}/`);
+    for (const { path, record } of foreign)
+      yield { path: `foreign/${record.sha256.slice(0, 12)}/${record.name}`, copyOf: path };
+  },
+};
+
+/** `NAME.engine` side by side, with passports and signatures: the engines of a run root. */
+export const flatExporter: Exporter = { id: 'flat', files: (engines) => named(engines, () => '') };
+
+function* named(
+  engines: readonly StoredEngine[],
+  folderOf: (name: string) => string,
+): Generator<ExportedFile> {
+  const taken = new Set<string>();
+  for (const engine of engines) {
+    const { name, identity } = engine.passport;
+    const unique = taken.has(name) ? longerName(name, identity.digest) : name;
+    taken.add(name);
+    yield { path: `${folderOf(name)}${unique}`, engine };
   }
 }

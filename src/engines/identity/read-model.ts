@@ -1,14 +1,135 @@
+import { createHash } from 'node:crypto';
+import { clearField, toBinary } from '@bufbuild/protobuf';
+import { sha256 } from '../../base/files/digest.js';
 import { type FileStamp, stampOf, unchanged } from '../../base/files/file-memo.js';
+import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import { opsets, visitTensors } from '../../formats/onnx/graph.js';
+import { opsets, visitGraphs, visitNodes, visitTensors } from '../../formats/onnx/graph.js';
 import { parsedOperators } from '../../formats/onnx/lint/operators.js';
 import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
+import {
+  type AttributeProto,
+  AttributeProtoSchema,
+  FunctionProtoSchema,
+  GraphProtoSchema,
+  ModelProtoSchema,
+  NodeProtoSchema,
+  type TensorProto,
+  TensorProtoSchema,
+  type ValueInfoProto,
+  ValueInfoProtoSchema,
+} from '../../formats/onnx/onnx_pb.js';
+import { MARKER_FIELD } from '../../formats/onnx/payload.js';
 import { interfaceOf } from '../../formats/onnx/value-facts.js';
+import type { Weight } from '../../formats/onnx/weight.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import { precisionsOf } from '../../formats/precision/precisions-of-model.js';
-import { digestModel } from './model-digest.js';
+
+const READ_BYTES = 4 << 20;
+
+/**
+ * Digest of what a model computes, as 64 hex digits: SHA-256 over its messages in canonical order, each tensor's values replaced by
+ * their SHA-256 (little-endian, packed). The same wherever weights are stored (raw_data, float_data, external files) and however the
+ * file was encoded; one changed weight, name, attribute or shape changes it.
+ * Left out, because a plan does not depend on it and exporters write dates and source paths there: doc_string, metadata_props,
+ * producer, model_version and domain of the model.
+ *
+ * The model's decoded messages are changed by this (they are the canonical form afterwards), so it takes a model of its own.
+ * Streams every weight once. Throws TF_ONNX_TENSOR_INVALID and TF_ONNX_EXTERNAL_… when weights are not all there, TF_CANCELLED.
+ */
+export async function digestModel(
+  model: OnnxModel,
+  { emit, signal }: WorkContext = {},
+): Promise<{ readonly digest: string; readonly weightBytes: number }> {
+  const weights = [...visitTensors(model.proto)].map(({ tensor }) => ({
+    tensor,
+    weight: model.weight(tensor),
+  }));
+  const weightBytes = weights.reduce((sum, { weight }) => sum + weight.byteLength, 0);
+  let done = 0;
+  for (const { tensor, weight } of weights) {
+    const valueDigest = digestWeight(weight, signal);
+    replaceValues(tensor, valueDigest);
+    done += weight.byteLength;
+    if (weight.byteLength >= READ_BYTES) {
+      emit?.({ type: 'progress', phase: 'identify', done, total: weightBytes, detail: tensor.name });
+      // Lets timers (heartbeats, the live line) and Ctrl-C through between large weights.
+      await new Promise(setImmediate);
+    }
+  }
+  dropRemarks(model);
+  return { digest: sha256(toBinary(ModelProtoSchema, model.proto)), weightBytes };
+}
+
+/** The digest of a model file's content: see `digestModel`. Throws what opening and reading the model throw, TF_CANCELLED. */
+export const digestModelFile = (path: string, work?: WorkContext): Promise<string> =>
+  editModel(path, async (model) => (await digestModel(model, work)).digest);
+
+function digestWeight(weight: Weight, signal: AbortSignal | undefined): Buffer {
+  const hash = createHash('sha256');
+  for (const chunk of weight.chunks(READ_BYTES)) {
+    hash.update(chunk);
+    throwIfCancelled(signal, 'reading the weights of the model');
+  }
+  return hash.digest();
+}
+
+/** Turns a tensor into its canonical form: name, type, dimensions, and the digest of its values as raw_data. */
+function replaceValues(tensor: TensorProto, digest: Uint8Array): void {
+  const { dims, dataType, name } = tensor;
+  const unknown = tensor.$unknown?.filter(({ no }) => no !== MARKER_FIELD);
+  for (const field of TensorProtoSchema.fields) clearField(tensor, field);
+  tensor.dims = dims;
+  tensor.dataType = dataType;
+  tensor.name = name;
+  tensor.rawData = Uint8Array.from(digest);
+  if (unknown !== undefined && unknown.length > 0) tensor.$unknown = unknown;
+  else delete tensor.$unknown;
+}
+
+function dropRemarks({ proto }: OnnxModel): void {
+  const model = ModelProtoSchema.field;
+  for (const field of [
+    model.docString,
+    model.metadataProps,
+    model.producerName,
+    model.producerVersion,
+    model.modelVersion,
+    model.domain,
+  ]) {
+    clearField(proto, field);
+  }
+  for (const view of visitGraphs(proto)) {
+    if (view.graph !== undefined) {
+      clearField(view.graph, GraphProtoSchema.field.docString);
+      clearField(view.graph, GraphProtoSchema.field.metadataProps);
+      for (const info of [...view.graph.input, ...view.graph.output, ...view.graph.valueInfo]) {
+        dropValueRemarks(info);
+      }
+    }
+    if (view.function !== undefined) {
+      clearField(view.function, FunctionProtoSchema.field.docString);
+      clearField(view.function, FunctionProtoSchema.field.metadataProps);
+      view.function.valueInfo.forEach(dropValueRemarks);
+      view.function.attributeProto.forEach(dropAttributeRemarks);
+    }
+  }
+  for (const { node } of visitNodes(proto)) {
+    clearField(node, NodeProtoSchema.field.docString);
+    clearField(node, NodeProtoSchema.field.metadataProps);
+    node.attribute.forEach(dropAttributeRemarks);
+  }
+}
+
+const dropAttributeRemarks = (attribute: AttributeProto) =>
+  clearField(attribute, AttributeProtoSchema.field.docString);
+
+function dropValueRemarks(info: ValueInfoProto): void {
+  clearField(info, ValueInfoProtoSchema.field.docString);
+  clearField(info, ValueInfoProtoSchema.field.metadataProps);
+}
 
 /** The facts of a model that a build needs before it starts. */
 export interface ModelContent {

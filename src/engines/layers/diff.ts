@@ -1,5 +1,4 @@
-import type { EngineDiff, LayersResult } from './result-schema.js';
-import type { EngineLayer, LayerTensor } from './schema.js';
+import type { EngineDiff, EngineLayer, LayersResult, LayerTensor } from './result-schema.js';
 import { computes } from './summary.js';
 
 type Change = EngineDiff['changed'][number]['changes'][number];

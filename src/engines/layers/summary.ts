@@ -1,6 +1,5 @@
 import type { Finding } from '../../formats/onnx/model-facts.js';
-import type { LayersSummary } from './result-schema.js';
-import type { EngineLayer, EngineLayers } from './schema.js';
+import type { EngineLayer, EngineLayers, LayersSummary } from './result-schema.js';
 
 type Group = LayersSummary['byType'][number];
 

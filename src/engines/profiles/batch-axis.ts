@@ -1,4 +1,4 @@
-import type { Named } from '../../formats/contract/state-pairs.js';
+import type { Named } from '../../formats/contract/state.js';
 import { isOtherThanBatch, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import type { Passport } from '../identity/passport.js';
 import type { Profile } from './profile.js';

@@ -6,7 +6,7 @@ import { openNpz } from '../../formats/tensor/npz.js';
 import type { Binding } from '../runtime/session.js';
 import { checkDims, rejectUnknown } from '../runtime/session-inputs.js';
 import { checkConvertible } from './inputs.js';
-import type { RunRequest, RunSource } from './run-request.js';
+import type { RunRequest, RunSource } from './run-result.js';
 
 /** An input as a passport describes it: dimensions are numbers or open. */
 export interface KnownInput extends Binding {

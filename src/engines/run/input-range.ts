@@ -1,4 +1,4 @@
-import { isStateLike } from '../../formats/contract/state-pairs.js';
+import { isStateLike } from '../../formats/contract/state.js';
 import { nodeLabel } from '../../formats/onnx/graph.js';
 import { channelAxis } from '../../formats/onnx/image-layout.js';
 import { isAudio } from '../../formats/onnx/open-dimensions.js';

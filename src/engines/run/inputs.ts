@@ -1,8 +1,7 @@
 import type { OptionsOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ModelLike } from '../../formats/onnx/model.js';
-import { type AxisPlace, openDimensions } from '../../formats/onnx/open-dimensions.js';
-import { requestedSizes } from '../../formats/onnx/requested-sizes.js';
+import { type AxisPlace, openDimensions, requestedSizes } from '../../formats/onnx/open-dimensions.js';
 import type { ValueUses } from '../../formats/onnx/value-uses.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
 import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
@@ -32,8 +31,7 @@ import {
 import type { Binding } from '../runtime/session.js';
 import { blankRow, edgeValue, type Sample } from './edge-samples.js';
 import { chooseRange, type InputRange } from './input-range.js';
-import type { drawOptions } from './run-request.js';
-import type { DescribedInput } from './run-result.js';
+import type { DescribedInput, drawOptions } from './run-result.js';
 
 /** The user's options for inputs; all of them can be omitted. */
 export interface InputOptions extends OptionsOf<typeof drawOptions> {

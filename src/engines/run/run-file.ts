@@ -17,15 +17,13 @@ import { numbersOf } from '../../formats/tensor/values.js';
 import { changedModel } from '../plan/model-beside.js';
 import type { BackEnd, OpenedEngine, OpenedModel, RepeatedRun } from '../runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../runtime/open-session.js';
-import { chooseProfile } from '../runtime/tensorrt/choose-profile.js';
-import { callShapeOf } from '../runtime/tensorrt/engine-inputs.js';
+import { callShapeOf, chooseProfile } from '../runtime/tensorrt/choose-profile.js';
 import { checkSources } from './check-sources.js';
 import { runGuessed } from './guessed-run.js';
 import { describedInput } from './inputs.js';
 import { inputsInPassport, passportHere } from './passport-inputs.js';
 import { type GatheredInput, gatherForModel, gatherInputs, shapesOf, tensorsOf } from './run-inputs.js';
-import type { RunRequest } from './run-request.js';
-import type { RunResult } from './run-result.js';
+import type { RunRequest, RunResult } from './run-result.js';
 
 export const runContextOptions = {
   ...contextOptions,

@@ -14,7 +14,7 @@ import { list, same } from '../runtime/session-inputs.js';
 import type { EngineBinding } from '../runtime/tensorrt/engine-interface.js';
 import { bindingOf, rejectMissing } from './check-sources.js';
 import { inDtype, planInputs } from './inputs.js';
-import type { RunRequest } from './run-request.js';
+import type { RunRequest } from './run-result.js';
 
 export interface GatheredInput {
   readonly name: string;

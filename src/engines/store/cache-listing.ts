@@ -1,8 +1,8 @@
 import { statIfThere } from '../../base/files/files.js';
 import type { CacheEntry, CacheList, ForeignEntry } from './cache-result.js';
-import { isCalled } from './engine-query.js';
 import { ForeignEngines } from './foreign.js';
 import type { LocalStore } from './local.js';
+import { isCalled } from './lookup.js';
 import type { RemoteStore } from './remote/remote-store.js';
 import type { EngineSummary } from './store.js';
 

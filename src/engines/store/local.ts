@@ -7,14 +7,19 @@ import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { passportPath } from '../identity/engine-name.js';
 import type { IdentityDocument } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
-import { LeaseFolder } from './claims/lease.js';
-import { isInUse, lastUsed, markInUse } from './claims/use-marks.js';
+import { isInUse, LeaseFolder, lastUsed, markInUse } from './claims/claims.js';
 import { mayServe, othersMayServe } from './compatibility.js';
 import { brokenSummary, summaryOf } from './engine-summary.js';
 import { chooseVictims, type Evictable, type EvictionPlan } from './eviction.js';
 import { sweepPartials } from './partial.js';
-import { createPending, type PendingFolder, preparePending, sweepPending } from './pending.js';
-import { passportText, publishEngine } from './publish-engine.js';
+import {
+  createPending,
+  type PendingFolder,
+  passportText,
+  preparePending,
+  publishEngine,
+  sweepPending,
+} from './pending.js';
 import { ReadableLinks } from './readable-links.js';
 import { readSignature, writeSignature } from './signature-file.js';
 import type { EngineSignature } from './signature-schema.js';

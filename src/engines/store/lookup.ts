@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ErrorCode } from '../../errors.js';
+import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase } from '../../events.js';
 import { isNamedAfter } from '../identity/engine-name.js';
 import { differencesOf, type IdentityDocument, identityDigest } from '../identity/identity.js';
@@ -103,3 +103,27 @@ function noneOfModel(place: string, engines: readonly EngineSummary[], modelName
   if (namesakes === 0) return none;
   return `${none}; ${namesakes === 1 ? 'the one' : `the ${namesakes}`} named ${modelName} there ${namesakes === 1 ? 'is' : 'are'} of another content`;
 }
+
+/**
+ * Whether an engine is meant by a part of its readable name, in which `*` stands for anything (`resnet*fp16`) and the model's digest may be left out
+ * (`resnet50_fp16`), or by the start (six digits and more) of its identity or digest.
+ */
+export const isCalled = (wanted: string, digest: string, name: string): boolean =>
+  [name, name.replace(/_[\da-f]{8}(?=_)/, '')].some((each) => hasParts(each, wanted.split('*'))) ||
+  (wanted.length >= 6 && digest.startsWith(wanted));
+
+/** Whether a text has the parts, one after the other. */
+function hasParts(text: string, parts: readonly string[]): boolean {
+  let from = 0;
+  return parts.every((part) => {
+    const at = text.indexOf(part, from);
+    from = at + part.length;
+    return at >= 0;
+  });
+}
+
+export const nothingCalled = (place: string, name: string): TrtforgeError =>
+  new TrtforgeError('TF_USAGE', `No engine of ${place} has the name "${name}".`, {
+    remedy:
+      'trtforge cache ls shows names and identities; part of a name or the start of an identity will do.',
+  });

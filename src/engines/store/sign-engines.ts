@@ -9,8 +9,8 @@ import type { Passport } from '../identity/passport.js';
 import { verifyEngineInPieces } from '../plan/verify-engine.js';
 import type { CacheKeys, CacheSigning } from './cache-result.js';
 import { verifyRemote } from './cache-verify.js';
-import { isCalled, nothingCalled } from './engine-query.js';
 import type { LocalStore } from './local.js';
+import { isCalled, nothingCalled } from './lookup.js';
 import type { RemoteStore } from './remote/remote-store.js';
 import { generateKeys, keyIdOf, signDocument } from './signature.js';
 

@@ -10,7 +10,7 @@ import type {
 } from './contract.js';
 import { lengthsAmong, openAxis, signalAmong, withRoles } from './roles.js';
 import { rulesOfSentences, type SentenceSubjects } from './sentences.js';
-import { isLength, pairStates } from './state-pairs.js';
+import { isLength, pairStates } from './state.js';
 
 /** The common part of the forms of contract, before anything is concluded. */
 export interface StatedContract {

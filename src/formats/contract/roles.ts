@@ -1,6 +1,6 @@
 import { dtypes } from '../tensor/dtype.js';
 import type { Contract, ContractBinding, StatePair, UndecidedState } from './contract.js';
-import { isLength, isStateLike, mayFeed, sameStem } from './state-pairs.js';
+import { isLength, isStateLike, mayFeed, sameStem } from './state.js';
 
 type Named = Omit<ContractBinding, 'role'>;
 

@@ -4,7 +4,7 @@ import { inOrder } from './node-order.js';
 import { nodeOutputTypes } from './node-types.js';
 import type { FunctionProto, GraphProto, ModelProto, NodeProto } from './onnx_pb.js';
 import { formalAt, type OperatorSignature, operatorSignature, plainDomain } from './operators.js';
-import { declaredType, tensorType, unwrap, type ValueType, wrap } from './value-type.js';
+import { declaredType, tensorType, unwrap, type ValueType, wrap } from './value-facts.js';
 
 /** A place where the types in a model contradict an operator's definition, a declaration, or each other. */
 export interface TypeViolation {

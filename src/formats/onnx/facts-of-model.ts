@@ -1,14 +1,22 @@
+import * as is from '../../base/options/kinds.js';
+import { type OptionsOf, optional } from '../../base/options/option.js';
+import { parseShapes, shapesByName } from '../../base/options/readers.js';
 import { TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
 import { dtypeFromOnnx } from '../tensor/dtype.js';
 import { externalReference, locationOf } from './external-data.js';
 import { isMain, opsets, qualifiedOpType, type TensorPlace, tensorsOf, visitGraphs } from './graph.js';
 import { lintModel } from './lint/lint.js';
 import { type OnnxModel, viewModel } from './model.js';
 import type { ModelFacts } from './model-facts.js';
+import { listNodes } from './node-list.js';
 import type { TensorProto } from './onnx_pb.js';
+import { requestedSizes } from './open-dimensions.js';
+import { costFacts } from './shapes/cost-facts.js';
 import { inferShapes } from './shapes/infer.js';
-import { factsAsWritten, feedInputs } from './value-facts.js';
+import { factsAsWritten, feedInputs, valueFacts } from './value-facts.js';
 import { tensorFacts } from './weight.js';
+import { listWeights } from './weight-list.js';
 
 /**
  * Returns the facts of an ONNX model of any size, and its suspicious parts, without reading its weights.
@@ -115,4 +123,59 @@ function fileSize(tensor: TensorProto, model: OnnxModel): number | null {
     if (error instanceof TrtforgeError) return null;
     throw error;
   }
+}
+
+export const inspectOptions = {
+  /** Shapes of inputs, by name, that FLOPs, memory and the shapes of nodes are for; default: as declared. */
+  shapes: optional(is.map<readonly number[]>(), {
+    flags: '--shapes <shapes>',
+    group: 'Inputs',
+    describe: 'shapes of inputs that FLOPs and memory are for, as x:1x3x224x224 (default: as declared)',
+    parse: parseShapes,
+    repeat: true,
+    make: shapesByName,
+  }),
+  /** Lists the nodes whose name or operator matches. */
+  nodes: optional(is.pattern, {
+    flags: '--nodes <regex>',
+    describe:
+      'list the nodes whose name or operator matches, with attributes, output shapes and FLOPs; . for all',
+  }),
+  /** Lists the weights whose name matches, with the range of their values. */
+  weights: optional(is.pattern, {
+    flags: '--weights <regex>',
+    describe: 'list the weights whose name matches, with range, zeros and 2:4 sparsity; . for all',
+  }),
+  /** Whether every weight is read; NaN, infinities and values outside FP16 are findings. */
+  checkWeights: optional(is.flag, {
+    flags: '--check-weights',
+    describe: 'read every weight and report NaN, infinities and values outside FP16',
+  }),
+};
+
+export interface InspectOptions extends OptionsOf<typeof inspectOptions> {}
+
+/**
+ * Returns the facts of an ONNX model of any size, one run's cost (FLOPs; bytes of activations), and suspicious parts. Weights are read for `weights`
+ * and `checkWeights` only. Defects are findings. Throws what `openModel` throws, TF_SHAPE_INVALID for shapes that do not fit inputs, TF_CANCELLED.
+ */
+export async function inspectModel(
+  path: string,
+  { shapes = new Map(), nodes, weights, checkWeights = false }: InspectOptions = {},
+  context: WorkContext = {},
+): Promise<ModelFacts> {
+  return viewModel(path, async (model) => {
+    const { graph } = model.proto;
+    const sizes = requestedSizes(feedInputs(graph!).map(valueFacts), shapes);
+    const inferred = inferShapes(model, shapes, sizes);
+    const facts = {
+      ...modelFacts(model, inferred),
+      cost: costFacts(inferred),
+      ...(nodes === undefined ? {} : { nodeList: listNodes(model, nodes, inferred) }),
+      ...(weights === undefined ? {} : { weightList: await listWeights(model, weights, context.signal) }),
+    };
+    if (!checkWeights) return facts;
+    const { lintWeights } = await import('./lint/weights.js');
+    return { ...facts, findings: [...facts.findings, ...(await lintWeights(model, context))] };
+  });
 }

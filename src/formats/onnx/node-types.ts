@@ -1,6 +1,6 @@
 import type { AttributeProto, NodeProto } from './onnx_pb.js';
 import { formalAt, type OperatorSignature, plainDomain } from './operators.js';
-import { declaredType, tensorType, unwrap, type ValueType, wrap } from './value-type.js';
+import { declaredType, tensorType, unwrap, type ValueType, wrap } from './value-facts.js';
 
 type Types = readonly (ValueType | undefined)[];
 

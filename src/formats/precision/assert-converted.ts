@@ -1,10 +1,9 @@
 import { TrtforgeError } from '../../errors.js';
 import { isStored, operatorName } from './flow.js';
 import { type FloatFormatId, floatFormats } from './formats/index.js';
-import type { ResolvedConversion } from './options.js';
+import { type ResolvedConversion, requestedRules } from './options.js';
 import type { Plan } from './plan.js';
 import type { Quantization } from './quantize/quantize.js';
-import { requestedRules } from './requested.js';
 
 /** The decisions of a conversion about a file. */
 interface Decided {

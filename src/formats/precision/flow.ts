@@ -2,7 +2,7 @@ import { type GraphTypes, inferDtypes, nodeLabel, opsetsOf } from '../onnx/dtype
 import { inOrder } from '../onnx/node-order.js';
 import type { GraphProto, ModelProto, NodeProto, TensorProto } from '../onnx/onnx_pb.js';
 import { type OperatorSignature, operatorSignature, plainDomain } from '../onnx/operators.js';
-import type { ValueType } from '../onnx/value-type.js';
+import type { ValueType } from '../onnx/value-facts.js';
 
 /** Where a value comes from. `weight`: an initializer; `constant`: a Constant node; `fixed`: something whose type cannot be changed. */
 type Origin = 'input' | 'weight' | 'constant' | 'operation' | 'fixed';

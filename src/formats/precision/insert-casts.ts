@@ -13,7 +13,7 @@ import {
   type ValueInfoProto,
   ValueInfoProtoSchema,
 } from '../onnx/onnx_pb.js';
-import { onnxNumber, type ValueType } from '../onnx/value-type.js';
+import { onnxNumber, type ValueType } from '../onnx/value-facts.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { Decisions } from './decide.js';
 import {

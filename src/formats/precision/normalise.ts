@@ -9,7 +9,7 @@ import {
   TensorProtoSchema,
 } from '../onnx/onnx_pb.js';
 import { plainDomain } from '../onnx/operators.js';
-import { onnxNumber, type ValueType } from '../onnx/value-type.js';
+import { onnxNumber, type ValueType } from '../onnx/value-facts.js';
 import { type Dtype, dtypes } from '../tensor/dtype.js';
 import { inlineFunctions } from './inline-functions.js';
 import { declarePlugins, type PluginTypes } from './plugin-types.js';

@@ -1,6 +1,5 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { inferDtypes } from '../onnx/dtype-inference.js';
-import { neededIrVersion } from '../onnx/ir-version.js';
 import type { ModelLike } from '../onnx/model.js';
 import { attributeOf } from '../onnx/node-types.js';
 import {
@@ -11,7 +10,7 @@ import {
   type NodeProto,
   NodeProtoSchema,
 } from '../onnx/onnx_pb.js';
-import { firstOpset, plainDomain } from '../onnx/operators.js';
+import { firstOpset, neededIrVersion, plainDomain } from '../onnx/operators.js';
 import type { Shape } from '../onnx/shapes/call.js';
 import { inferShapes } from '../onnx/shapes/infer.js';
 import { type Flow, operatorName } from './flow.js';

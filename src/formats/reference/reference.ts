@@ -1,6 +1,10 @@
+import { beginFile } from '../../base/files/publish.js';
+import { throwIfCancelled } from '../../base/process/cancel.js';
+import { pythonJsonText } from '../../base/text/lenient-json.js';
+import { TrtforgeError } from '../../errors.js';
 import type { Dtype } from '../tensor/dtype.js';
-import type { NamedTensors } from '../tensor/tensor.js';
-import type { ChunkMeta, Provenance } from './meta.js';
+import type { NamedTensors, Tensor } from '../tensor/tensor.js';
+import { type ChunkMeta, OWN_KEY, type Provenance } from './meta.js';
 
 /** A recorded stream: what went into a model and what came out, chunk by chunk. Reading takes memory for one chunk, however long the stream. */
 export interface Reference extends Disposable {
@@ -71,4 +75,78 @@ export interface WrittenReference {
   readonly chunks: number;
   /** Of the file. */
   readonly bytes: number;
+}
+
+/**
+ * Writes a whole reference, chunk by chunk in constant memory: what `openReference` reads, or chunks made on the way. Throws
+ * TF_USAGE, TF_WRITE_FAILED, TF_CANCELLED, and what the chunks throw; nothing half-written stays.
+ */
+export async function writeReference(
+  path: string,
+  chunks: AsyncIterable<WritableChunk | ReferenceChunk> | Iterable<WritableChunk | ReferenceChunk>,
+  options: { readonly provenance?: Provenance | null; readonly signal?: AbortSignal } = {},
+): Promise<WrittenReference> {
+  const writer = beginReference(path, options.provenance ?? null);
+  try {
+    for await (const chunk of chunks) {
+      throwIfCancelled(options.signal, `writing ${path}`);
+      writer.write('meta' in chunk ? { ...chunk, metadata: chunk.meta.recorded } : chunk);
+    }
+    return writer.finish();
+  } catch (error) {
+    writer.discard();
+    throw error;
+  }
+}
+
+/** Multiple of three bytes, so that base64 of the pieces put together is base64 of the whole. */
+const PIECE = 3 << 18;
+
+/** Begins a reference. Throws TF_WRITE_FAILED; TF_USAGE for a path without the ending by which samples are known to be a recorded stream. */
+export function beginReference(path: string, provenance: Provenance | null): ReferenceWriter {
+  if (!/\.jsonl$/i.test(path))
+    throw new TrtforgeError('TF_USAGE', `${path} does not end in .jsonl, as recorded streams do.`, {
+      remedy: 'Name a file: -o ref.jsonl',
+    });
+  const file = beginFile(path);
+  let chunks = 0;
+  const text = (part: string): void => file.write(Buffer.from(part));
+  const tensors = (side: NamedTensors): void => {
+    let separator = '';
+    for (const [name, tensor] of side) {
+      text(`${separator}${JSON.stringify(name)}:`);
+      writeTensor(file.write, tensor);
+      separator = ',';
+    }
+  };
+  return {
+    write: ({ index, inputs, outputs, metadata }) => {
+      text(`{"chunk_idx":${index},"inputs":{`);
+      tensors(inputs);
+      text('},"outputs":{');
+      tensors(outputs);
+      const own =
+        chunks === 0 && provenance !== null
+          ? { [OWN_KEY]: { schema: 'trtforge.reference/1', provenance } }
+          : {};
+      text(`},"metadata":${pythonJsonText({ ...metadata, ...own })}}\n`);
+      chunks++;
+    },
+    finish: () => {
+      const bytes = file.position;
+      if (chunks === 0) throw new TrtforgeError('TF_REFERENCE_INVALID', `${path} would have no chunks.`);
+      file.publish();
+      return { path, chunks, bytes };
+    },
+    discard: file.discard,
+  };
+}
+
+function writeTensor(write: (bytes: Uint8Array) => void, { dtype, shape, bytes }: Tensor): void {
+  write(Buffer.from(`{"dtype":${JSON.stringify(dtype)},"shape":${JSON.stringify(shape)},"data_b64":"`));
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  for (let at = 0; at < buffer.length; at += PIECE) {
+    write(Buffer.from(buffer.toString('base64', at, Math.min(at + PIECE, buffer.length)), 'latin1'));
+  }
+  write(Buffer.from('"}'));
 }

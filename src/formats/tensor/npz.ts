@@ -1,5 +1,10 @@
-import { readZipDirectory, readZipEntry, type ZipEntry } from '../../base/archive/zip.js';
-import { memberStart, storedMember } from '../../base/archive/zip-member.js';
+import {
+  memberStart,
+  readZipDirectory,
+  readZipEntry,
+  storedMember,
+  type ZipEntry,
+} from '../../base/archive/zip.js';
 import { zipWriter } from '../../base/archive/zip-writer.js';
 import { type ByteSource, bytesSource, closing, openFile } from '../../base/files/byte-source.js';
 import { beginFile } from '../../base/files/publish.js';

@@ -1,7 +1,9 @@
 import type { ByteSource } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
-import type { Dtype } from './dtype.js';
+import { type Dtype, dtypes, elementCount } from './dtype.js';
+import { type FloatArray, type FloatFormat, float32Format, float64Format, formatOf } from './float16.js';
 import type { Tensor } from './tensor.js';
+import { numbersOf } from './values.js';
 
 /** A tensor whose elements are read piece by piece, wherever they are: comparing large ones takes no copy of them. */
 export interface TensorReader {
@@ -62,4 +64,128 @@ export function tensorNotFound(path: string, name: string, names: Iterable<strin
   const listed =
     all.length === 0 ? 'it has none' : `it has ${all.slice(0, 12).join(', ')}${all.length > 12 ? ', …' : ''}`;
   return new TrtforgeError('TF_TENSOR_NOT_FOUND', `${path} has no tensor ${name}; ${listed}.`);
+}
+
+/** Numbers as floats, read piece by piece. */
+export interface FloatReader {
+  readonly length: number;
+  /** The format that holds the numbers as they are, or as nearly as a double can. */
+  readonly format: FloatFormat;
+  /** Fills `target` with the values from `start` on, rounded where it is the narrower. */
+  read(start: number, target: FloatArray): void;
+}
+
+/** Candidate and reference, of the same length. */
+export interface FloatPairs {
+  readonly candidate: FloatReader;
+  readonly reference: FloatReader;
+}
+
+/** Values per step of those that read a whole tensor. */
+export const PIECE = 32_768;
+
+/** The format in which both sides are compared: float64 as soon as float32 would round one of them. */
+export const pairFormat = ({ candidate, reference }: FloatPairs): FloatFormat =>
+  widest([candidate, reference]);
+
+const widest = (readers: readonly FloatReader[]): FloatFormat =>
+  readers.some(({ format }) => format === float64Format) ? float64Format : float32Format;
+
+/** Whether a type has values that float32 cannot hold. */
+const isWide = (dtype: Dtype): boolean =>
+  dtype === 'float64' || (dtypes[dtype].bits >= 32 && ['int', 'uint'].includes(dtypes[dtype].kind));
+
+/** The elements of a tensor as floats (see `numbersOf`); floats go from where they lie straight to a target of their type. */
+export function floatReader(tensor: TensorReader, name = 'the tensor'): FloatReader {
+  const { dtype, shape } = tensor;
+  const { bits } = dtypes[dtype];
+  return {
+    length: elementCount(shape),
+    format: isWide(dtype) ? float64Format : float32Format,
+    read: (start, target) => {
+      const { name: wanted, bytes: width } = formatOf(target);
+      if (wanted === dtype) {
+        tensor.readBytes(width * start, new Uint8Array(target.buffer, target.byteOffset, target.byteLength));
+        return;
+      }
+      const firstByte = Math.floor((start * bits) / 8);
+      // Elements of less than a byte may begin within one.
+      const before = start - (firstByte * 8) / Math.max(1, bits);
+      const count = before + target.length;
+      const bytes = new Uint8Array(Math.ceil((count * bits) / 8));
+      tensor.readBytes(firstByte, bytes);
+      target.set(numbersOf({ dtype, shape: [count], bytes }, name).subarray(before));
+    },
+  };
+}
+
+export const floatsOf = (values: FloatArray): FloatReader => ({
+  length: values.length,
+  format: formatOf(values),
+  read: (start, target) => target.set(values.subarray(start, start + target.length)),
+});
+
+/** Each number changed; `change` gets its index too. */
+export const mappedFloats = (
+  { length, format, read }: FloatReader,
+  change: (value: number, index: number) => number,
+): FloatReader => ({
+  length,
+  format,
+  read: (start, target) => {
+    read(start, target);
+    for (let i = 0; i < target.length; i++) target[i] = change(target[i]!, start + i);
+  },
+});
+
+/** Several, one after the other, as one. */
+export function joinedFloats(parts: readonly FloatReader[]): FloatReader {
+  const [only] = parts;
+  if (parts.length === 1 && only !== undefined) return only;
+  const starts: number[] = [];
+  let length = 0;
+  for (const part of parts) {
+    starts.push(length);
+    length += part.length;
+  }
+  return {
+    length,
+    format: widest(parts),
+    read: (start, target) => {
+      for (const [index, part] of parts.entries()) {
+        const first = starts[index] ?? 0;
+        const from = Math.max(start, first);
+        const to = Math.min(start + target.length, first + part.length);
+        if (from < to) part.read(from - first, target.subarray(from - start, to - start));
+      }
+    },
+  };
+}
+
+/** Hands over a few thousand pairs at a time, with the index of the first; the arrays are used again for the next. */
+export function eachPiece(
+  pairs: FloatPairs,
+  take: (candidate: FloatArray, reference: FloatArray, start: number) => void,
+): void {
+  const { candidate, reference } = pairs;
+  const format = pairFormat(pairs);
+  const room = Math.min(PIECE, reference.length);
+  const [ours, theirs] = [format.make(room), format.make(room)];
+  for (let start = 0; start < reference.length; start += PIECE) {
+    const count = Math.min(PIECE, reference.length - start);
+    const [c, r] = [ours.subarray(0, count), theirs.subarray(0, count)];
+    candidate.read(start, c);
+    reference.read(start, r);
+    take(c, r, start);
+  }
+}
+
+/** Reads numbers from front to back, so many at once that memory stays small. The piece is the same array each time. */
+export function eachPieceOf(values: FloatReader, visit: (piece: FloatArray, start: number) => void): void {
+  const room = values.format.make(Math.min(PIECE, values.length));
+  for (let start = 0; start < values.length; start += PIECE) {
+    const piece = room.subarray(0, values.length - start);
+    values.read(start, piece);
+    visit(piece, start);
+  }
 }

@@ -19,6 +19,6 @@ export const forgeBundle = atDoor(
   'profiles profilesFile',
 );
 export const openRecogniser = atDoor(open);
-export type { OpenRecogniser, RecogniserOptions } from '../../quality/tasks/recogniser.js';
+export type { OpenRecogniser, RecogniserOptions } from '../../quality/tasks/task.js';
 export const bundleParts = atDoor(parts);
 export { taskKind as tokenTask } from './token-task.js';

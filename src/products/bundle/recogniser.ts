@@ -15,7 +15,7 @@ import type {
   RecogniserFacts,
   RecogniserOptions,
   Transcript,
-} from '../../quality/tasks/recogniser.js';
+} from '../../quality/tasks/task.js';
 import { encode, encoderStates, FRAME_AXIS, window } from '../../quality/tasks/transducer.js';
 import { GreedyDecoder, type TokenDecoder } from '../../quality/tasks/transducer-decoder.js';
 import { checkBundle, featuresOf, rejectMismatches } from './check-bundle.js';

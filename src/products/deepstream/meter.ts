@@ -1,7 +1,7 @@
 import { publishFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
-import type { Bencher, BenchTool } from '../../quality/bench/bench-with.js';
+import type { Bencher, BenchTool } from '../../quality/bench/bench-engine.js';
 import { type BenchRequest, defaultRequest } from '../../quality/bench/request.js';
 import type { BenchResult, BenchRun } from '../../quality/bench/result.js';
 import { gpuAt } from '../../quality/bench/trtexec/trtexec-gpu.js';

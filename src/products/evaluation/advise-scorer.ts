@@ -5,8 +5,7 @@ import { makeScratch } from '../../base/files/scratch.js';
 import { allBut, defaultsOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import type { Recogniser } from '../../quality/tasks/recogniser.js';
-import type { Scorer, ScorerRequest } from '../../quality/tasks/scorer.js';
+import type { Recogniser, Scorer, ScorerRequest } from '../../quality/tasks/task.js';
 import { type TaskRequest, taskFor } from './compare/task.js';
 import { detectionOptions } from './options.js';
 

@@ -14,8 +14,7 @@ import { scoreTranscripts as transcripts } from './wer/wer.js';
 
 export type { WorkContext } from '../../events.js';
 export type { Preprocessing } from '../../formats/images/preprocess.js';
-export type { Recogniser } from '../../quality/tasks/recogniser.js';
-export type { Sample } from '../../quality/tasks/task.js';
+export type { Recogniser, Sample } from '../../quality/tasks/task.js';
 export type { ClassificationResult } from './classification/classification-result.js';
 export type { ClassifierRequest } from './classification/evaluate-classifier.js';
 export type { CocoRequest } from './coco/coco.js';

@@ -4,7 +4,7 @@ import { engineNameOf, formatEngineName } from '../../engines/identity/engine-na
 import { type IdentityDocument, identityDigest } from '../../engines/identity/identity.js';
 import { parseTarget } from '../../engines/identity/target.js';
 import { plainMiss } from '../../engines/store/lookup.js';
-import { inParallel } from '../../engines/store/remote/in-parallel.js';
+import { inParallel } from '../../engines/store/remote/objects.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
 import { loadPolicy } from '../../quality/gate/policy.js';

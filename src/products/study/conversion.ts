@@ -1,8 +1,7 @@
 import { ignoreEvents } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
-import type { ConversionOptions } from '../../formats/precision/options.js';
-import { exactly } from '../../formats/precision/requested.js';
+import { type ConversionOptions, exactly } from '../../formats/precision/options.js';
 import type { Freedom } from '../../quality/known-answer/candidate-engines.js';
 import { writeMarked } from './marked-model.js';
 

@@ -7,7 +7,7 @@ import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Healer, Healing, HealRequest } from '../../forge/options.js';
 import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
-import type { Scorer } from '../../quality/tasks/scorer.js';
+import type { Scorer } from '../../quality/tasks/task.js';
 import type { VerifyContext } from '../../quality/verify/request.js';
 import { SampleRuns } from '../../quality/verify/sample-runs.js';
 import { questionOf, rememberedRanges } from './advise/advise.js';

@@ -1,4 +1,4 @@
-import { preparedSamples } from '../../engines/calibration/prepared-samples.js';
+import { preparedSamples } from '../../engines/calibration/read-samples.js';
 import type { SampleSource } from '../../engines/calibration/sample-source.js';
 import type { OpenedSession } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';

@@ -1,7 +1,7 @@
 import type { Passport } from '../../engines/identity/passport.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import type { StatePair } from '../../formats/contract/contract.js';
-import { statePair } from '../../formats/contract/state-pairs.js';
+import { statePair } from '../../formats/contract/state.js';
 import { type ConfigTensor, dataTypes } from './model-config.js';
 
 export type EngineTensor = Passport['plan']['inputs'][number];

@@ -1,8 +1,7 @@
 import { valuesOf } from '../../base/options/option.js';
 import { readLayers } from '../../engines/layers/read-layers.js';
-import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { askedBudget, loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
-import { askedBudget } from '../../engines/runtime/tensorrt/weight-budget.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { benchRun } from './bench-run.js';
@@ -17,7 +16,7 @@ import {
   measureInChild,
   type StartMeasurer,
 } from './measurer.js';
-import type { BenchContext, BenchRequest } from './request.js';
+import { type BenchContext, type BenchRequest, benchContext } from './request.js';
 import type { BenchResult, BenchRun, BenchSubject, LayerTimes } from './result.js';
 import { type ShapeCase, shapeCases, withFileShapes } from './shape-cases.js';
 import { samplesPath, writeSamples } from './times.js';
@@ -201,3 +200,23 @@ function warningsOf(
     ]),
   ];
 }
+
+/** A way to measure an engine: the same request, the same result. */
+export type Bencher = (request: BenchRequest, context: BenchContext) => Promise<BenchResult>;
+
+/** Every way there is, by the word `--with` takes; each loads when it is used. */
+export const benchers = {
+  trtforge: (request, context) => benchEngine(request, context),
+  trtexec: async (request, context) =>
+    (await import('./trtexec/trtexec-bench.js')).benchTrtexec(request, context),
+} as const satisfies Record<string, Bencher>;
+
+export type BenchTool = keyof typeof benchers;
+export const benchTools = ['trtforge', 'trtexec'] as const satisfies readonly BenchTool[];
+
+/** Measures an engine with trtforge's own meter (as `benchEngine`) or with the toolchain's trtexec; one result for both, with their errors. */
+export const benchWith = (
+  tool: BenchTool,
+  request: BenchRequest,
+  context?: Partial<BenchContext>,
+): Promise<BenchResult> => benchers[tool](request, benchContext(context));

@@ -5,22 +5,25 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/check-sources.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
 import { gatherForModel, shapesOf, tensorsOf } from '../../engines/run/run-inputs.js';
-import type { OpenedFacts, OpenedModel, OpenOptions, PacedRuns } from '../../engines/runtime/back-end.js';
-import { placeOptions } from '../../engines/runtime/back-end.js';
-import { providerInBackend } from '../../engines/runtime/onnxruntime/ort-provider.js';
+import {
+  type OpenedFacts,
+  type OpenedModel,
+  type OpenOptions,
+  type PacedRuns,
+  placeOptions,
+} from '../../engines/runtime/back-end.js';
+import { providerInBackend } from '../../engines/runtime/onnxruntime/provider-options.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase, type Work } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
-import type { Pace } from '../../tensorrt/trtexec/request.js';
-import { paceOptions } from '../../tensorrt/trtexec/request.js';
+import { type Pace, paceOptions } from '../../tensorrt/trtexec/request.js';
 import { checkPercentiles } from './check-request.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
 import { type ModelBenchRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
-import { spreadOf } from './spread.js';
-import { samplesPath, type Times, writeSamples } from './times.js';
+import { samplesPath, spreadOf, type Times, writeSamples } from './times.js';
 import { distrust, judgeTrust } from './trust.js';
 
 /**

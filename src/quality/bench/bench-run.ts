@@ -5,8 +5,7 @@ import type { Measured } from './measurer.js';
 import type { BenchRequest } from './request.js';
 import type { BenchMode, BenchRun, GpuState } from './result.js';
 import type { ShapeCase } from './shape-cases.js';
-import { spreadOf } from './spread.js';
-import { type Times, timesOf } from './times.js';
+import { spreadOf, type Times, timesOf } from './times.js';
 import { judgeTrust } from './trust.js';
 
 export interface RunFacts {

@@ -3,7 +3,7 @@ import { assertWithin } from '../../base/options/check.js';
 import { readPlanHeader } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/check-sources.js';
 import { inputsInPassport, passportHere } from '../../engines/run/passport-inputs.js';
-import { checkWeightBudget } from '../../engines/runtime/tensorrt/weight-budget.js';
+import { checkWeightBudget } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { modeOptions } from '../../tensorrt/trtexec/request.js';
 import { type BenchRequest, sourcesOf } from './request.js';

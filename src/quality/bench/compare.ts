@@ -11,8 +11,7 @@ import { measureInChild, type StartMeasurer } from './measurer.js';
 import { type BenchCompareRequest, type BenchContext, type BenchRequest, benchContext } from './request.js';
 import type { BenchComparison, BenchRun, ComparedSide } from './result.js';
 import { type ShapeCase, shapeCases, withFileShapes } from './shape-cases.js';
-import { spreadOf } from './spread.js';
-import type { Times } from './times.js';
+import { spreadOf, type Times } from './times.js';
 import { distrust, roundsDiffer } from './trust.js';
 
 interface Side {

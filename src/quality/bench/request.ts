@@ -2,7 +2,7 @@ import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { defaultsOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { parseNamedFile, parseValueRange, splitAtCommas } from '../../base/options/readers.js';
-import type { RunSource } from '../../engines/run/run-request.js';
+import type { RunSource } from '../../engines/run/run-result.js';
 import type { PlaceOptions } from '../../engines/runtime/back-end.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';

@@ -1,8 +1,7 @@
 import { meanOf, medianOf } from '../../base/statistics.js';
 import { holds } from '../../behaviour/facts.js';
 import type { Doubt, GpuState } from './result.js';
-import { spreadOf } from './spread.js';
-import type { Times } from './times.js';
+import { spreadOf, type Times } from './times.js';
 
 /** Everything that can speak against a measurement. */
 export interface Evidence {

@@ -1,6 +1,6 @@
 import { behaviour } from '../../behaviour/facts.js';
 import { describeComputeCapability, serves } from '../../behaviour/gpus.js';
-import { releaseOf } from '../../tensorrt/toolchain/release.js';
+import { releaseOf } from '../../tensorrt/toolchain/toolchain.js';
 import type { DoctorFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
 

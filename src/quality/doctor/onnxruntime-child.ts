@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { loadOnnxRuntime } from '../../addon/onnx-runtime.js';
 import { serve } from '../../base/process/supervised-child.js';
-import { providerLibrary } from '../../engines/runtime/onnxruntime/find-library.js';
-import { missingLibraries } from '../../engines/runtime/onnxruntime/missing-libraries.js';
+import { missingLibraries, providerLibrary } from '../../engines/runtime/onnxruntime/find-library.js';
 import type { OnnxRuntimeAnswer } from './onnxruntime.js';
 
 // In a child because what it loads can fail in ways that take the process along.

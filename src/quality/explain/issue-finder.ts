@@ -6,7 +6,7 @@ import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
 import { knownIssues } from './known-issues/index.js';
 import type { KnownIssue } from './known-issues/issue.js';
 import { type ModelNodes, NO_FILE } from './model-nodes.js';
-import { REASON } from './reason-line.js';
+import { REASON } from './place-text.js';
 import { inOrder } from './severity.js';
 
 /** Number of lines that an issue lists; a tactic can be skipped thousands of times. */

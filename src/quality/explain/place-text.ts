@@ -34,3 +34,6 @@ function whatIsThere({ found, total, nodes, operators }: ModelPlace): string {
 
 const shapeText = (shape: ModelPlace['nodes'][number]['inputs'][number]['shape']): string =>
   shape === null ? 'of unknown shape' : `[${shape.map((dimension) => dimension ?? '?').join(', ')}]`;
+
+/** A line that the parser prints below an error: the code and the reason of each step that failed. */
+export const REASON = /^\[\d{1,3}\] \S/;

@@ -7,7 +7,7 @@ import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import { openSession } from '../../engines/runtime/open-session.js';
-import { trusted } from '../../engines/runtime/tensorrt/toolchain-for-plan.js';
+import { trusted } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
@@ -15,9 +15,8 @@ import { formatNamed, quantizedFormatNamed } from '../../formats/precision/forma
 import type { VerifyPrecision } from '../verify/result.js';
 import type { KnownAnswer } from './answer.js';
 import { judgeCase } from './judge.js';
-import { type CheckOptions, observeEngine } from './observe.js';
 import type { Observed } from './observe-loaded.js';
-import { proofOf } from './proof.js';
+import { type CheckOptions, observeEngine, proofOf } from './proof.js';
 import { type AnswerContext, recordAnswer, withMeasured } from './record.js';
 import { type Checked, runChecks, sessionRunner } from './run-checks.js';
 

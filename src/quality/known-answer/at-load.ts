@@ -12,15 +12,14 @@ import {
   type LoadedEngine,
   loadEngine,
 } from '../../engines/runtime/tensorrt/load-engine.js';
-import { toolchainForPlan } from '../../engines/runtime/tensorrt/toolchain-for-plan.js';
+import { toolchainForPlan } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { isSignatureRequired } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
-import type { CheckOptions } from './observe.js';
 import { observeLoaded } from './observe-loaded.js';
 import { type CheckedPlace, checkAndRemember, recallCheck, rememberCheck } from './past-checks.js';
-import { type Proof, proofOf, proofOfPlan, resultOf } from './proof.js';
+import { type CheckOptions, type Proof, proofOf, proofOfPlan, resultOf } from './proof.js';
 import type { EngineCheck } from './result.js';
 
 /** An engine that does not give its known answer is refused, or used with a warning; with `off` it is not checked. */

@@ -3,10 +3,9 @@ import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js'
 import { shellLine } from '../../base/process/shell-quote.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
-import { builderConfigTexts } from '../../engines/identity/builder-config.js';
 import { conversionOptionsOf } from '../../engines/identity/conversion.js';
 import type { IdentityDocument } from '../../engines/identity/identity.js';
-import type { Recipe } from '../../engines/identity/recipe.js';
+import { builderConfigTexts, type Recipe } from '../../engines/identity/recipe.js';
 import { type Target, targetText } from '../../engines/identity/target.js';
 import { isEngineFile, readPlanHeader } from '../../engines/plan/header.js';
 import { type PlanProgram, readPlanProgram } from '../../engines/plan/program.js';

@@ -9,9 +9,8 @@ import { worst } from '../verify/outcome.js';
 import { outcomeSchema } from '../verify/result.js';
 import { hasAnswerBeside } from './answer.js';
 import { placeFinder } from './at-load.js';
-import type { CheckOptions } from './observe.js';
 import { type CheckedPlace, checkAndRemember, recallCheck } from './past-checks.js';
-import { recordLine } from './proof.js';
+import { type CheckOptions, recordLine } from './proof.js';
 
 export const unansweredSchema = z.object({ name: z.string(), identity: z.string(), record: z.string() });
 export type Unanswered = z.infer<typeof unansweredSchema>;

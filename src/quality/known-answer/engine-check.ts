@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
-import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { readPassport } from '../../engines/identity/passport.js';
+import { digestModelFile } from '../../engines/identity/read-model.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
@@ -15,10 +15,9 @@ import { writeAnswer } from './answer.js';
 import { measured, precisionOf } from './at-build.js';
 import { CandidateEngines } from './candidate-engines.js';
 import { judgeAnswer } from './judge.js';
-import { type CheckOptions, observeEngine } from './observe.js';
 import type { Observed } from './observe-loaded.js';
 import { rememberCheck } from './past-checks.js';
-import { type Proof, proofOf, recordLine, resultOf } from './proof.js';
+import { type CheckOptions, observeEngine, type Proof, proofOf, recordLine, resultOf } from './proof.js';
 import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { madeInputSchema } from '../../engines/identity/known-answer-schema.js';
+import type { madeInputSchema } from '../../engines/identity/passport.js';
 import { drawInput, inDtype } from '../../engines/run/inputs.js';
 import type { Binding } from '../../engines/runtime/session.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../formats/tensor/dtype.js';

@@ -5,8 +5,7 @@ import { readJson } from '../../base/files/files.js';
 import { cacheFolder, isPrivate, makePrivate } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
-import { type CheckOptions, observeEngine } from './observe.js';
-import { proofOf, resultOf } from './proof.js';
+import { type CheckOptions, observeEngine, proofOf, resultOf } from './proof.js';
 import { type EngineCheck, engineCheckSchema } from './result.js';
 
 /** By which a check is found again: another answer, GPU, driver or library may give another verdict. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { sha256 } from '../../base/files/digest.js';
-import type { sketchSchema } from '../../engines/identity/known-answer-schema.js';
+import type { sketchSchema } from '../../engines/identity/passport.js';
 import { positionsOf } from '../../formats/tensor/compare/slices.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';

@@ -1,4 +1,4 @@
-import { canFeed, pairStates } from '../../formats/contract/state-pairs.js';
+import { canFeed, pairStates } from '../../formats/contract/state.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import type { KnownAnswer } from './answer.js';
 import { type MadeInput, madeInputs } from './made-inputs.js';

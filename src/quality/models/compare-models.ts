@@ -1,7 +1,7 @@
 import * as is from '../../base/options/kinds.js';
 import { needed } from '../../base/options/option.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { digestModel } from '../../engines/identity/model-digest.js';
+import { digestModel } from '../../engines/identity/read-model.js';
 import { inPhase, type WorkContext } from '../../events.js';
 import { type GraphView, isMain, opsets, visitGraphs, visitTensors } from '../../formats/onnx/graph.js';
 import { editModel, type OnnxModel } from '../../formats/onnx/model.js';

@@ -2,8 +2,7 @@ import type { Weight } from '../../formats/onnx/weight.js';
 import { comparePairs } from '../../formats/tensor/compare/comparison.js';
 import { compareExactly } from '../../formats/tensor/compare/exact-comparison.js';
 import { dtypes } from '../../formats/tensor/dtype.js';
-import { floatReader } from '../../formats/tensor/float-reader.js';
-import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
+import { floatReader, type TensorReader } from '../../formats/tensor/tensor-reader.js';
 import { measure } from '../verify/result.js';
 import type { WeightDistance } from './result.js';
 

@@ -2,8 +2,10 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { faultText } from '../../base/text/schema-error.js';
+import type { OpenOptions } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
+import type { UtteranceChunks } from '../../formats/contract/model-meta.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { outcomeSchema } from '../verify/result.js';
 
@@ -138,3 +140,95 @@ export class SampleDigest {
     }
   }
 }
+
+export interface RecogniserFacts {
+  /** The parameters of the features, as far as they are stated. */
+  readonly features: {
+    /** Rows of the features: mel bins. */
+    readonly count: number | null;
+    readonly sampleRate: number | null;
+    /** By the names of the exporter: `n_fft`, `hop_length`, `normalize`, … */
+    readonly settings: Readonly<Record<string, unknown>>;
+  };
+  /** A label for each token id; null where there is no list. */
+  readonly vocabulary: readonly string[] | null;
+  readonly blankId: number;
+  /** Frames of encoder output that each duration logit stands for; empty for a plain transducer. */
+  readonly durations: readonly number[];
+  /** null: the encoder takes whole utterances. */
+  readonly streaming: UtteranceChunks | null;
+  /** The files that are open, the encoder first. */
+  readonly files: readonly string[];
+  /** The back end that runs the encoder, for reports. */
+  readonly backend: string;
+}
+
+export interface Transcript {
+  /** Ids without blanks. */
+  readonly tokens: readonly number[];
+  /** null without a vocabulary. */
+  readonly text: string | null;
+  readonly timings: { readonly encodeMs: number; readonly decodeMs: number; readonly chunks: number };
+}
+
+/** Models that are open and turn features into tokens. */
+export interface OpenRecogniser {
+  readonly facts: RecogniserFacts;
+  /** Takes the features of one utterance, [1, rows, frames]. Throws TF_SESSION_INPUT for others, TF_CANCELLED, and what running throws. */
+  transcribe(features: Tensor): Promise<Transcript>;
+  close(): Promise<void>;
+}
+
+export interface RecogniserOptions extends OpenOptions {
+  /** The folder of built engines, `NAME.engine`; default: the models are run. */
+  readonly engines?: string;
+}
+
+/** Something that opens models which turn speech features into tokens; products bring theirs (`Product.recognisers`). */
+export interface Recogniser {
+  readonly id: string;
+  /** Whether a path describes such models, by its name. */
+  accepts(path: string): boolean;
+  open(path: string, options: RecogniserOptions, context: WorkContext): Promise<OpenRecogniser>;
+}
+
+/** The methods that make texts comparable, by name. */
+export const textNormalizers = {
+  none: 'words between spaces, as they are',
+  seed: 'upper case, punctuation removed',
+  'whisper-en': "Whisper's English normaliser",
+};
+export type NormalizerId = keyof typeof textNormalizers;
+
+/** The metric of a task over data of its own. */
+export interface Scorer extends Omit<Metric, 'value'> {
+  /** `coco`, `classify`, `wer`. */
+  readonly task: string;
+  /** SHA-256 over data and settings. */
+  digest(): Promise<string>;
+  /** The metric of a model; null where nothing was scored. Throws what the evaluation throws. */
+  score(model: string): Promise<number | null>;
+}
+
+export interface ScorerRequest {
+  readonly model: string;
+  /** COCO instances, a TSV of images and labels, or a manifest of utterances. */
+  readonly data: string;
+  readonly imagesDir?: string | undefined;
+  /** Default: as the passport of an engine states, else `yolo` for detectors, `imagenet` for classifiers. */
+  readonly preprocess?: string | undefined;
+  readonly imgsz?: number | undefined;
+  readonly maxImages?: number | undefined;
+  readonly labels?: string | undefined;
+  readonly audioDir?: string | undefined;
+  readonly normalizer: string;
+  /** The model_meta.json of the bundle that the model is part of: for words. */
+  readonly bundle?: string | undefined;
+}
+
+/** The metric of the task that the data are for. Throws TF_USAGE for images without a folder, and for words without the bundle or with another one. */
+export type ScorerOf = (
+  request: ScorerRequest,
+  recognisers: readonly Recogniser[],
+  context: WorkContext,
+) => Scorer;

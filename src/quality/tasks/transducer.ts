@@ -2,7 +2,7 @@ import { inDtype } from '../../engines/run/inputs.js';
 import type { Binding, RunOptions, Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import type { LogitFacts } from '../../formats/contract/model-meta.js';
-import { type Named, pairStates } from '../../formats/contract/state-pairs.js';
+import { type Named, pairStates } from '../../formats/contract/state.js';
 import { elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../formats/tensor/values.js';

@@ -4,18 +4,16 @@ import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
-import { floatReader } from '../../formats/tensor/float-reader.js';
 import { isSameShape } from '../../formats/tensor/tensor.js';
-import { type TensorReader, tensorReader } from '../../formats/tensor/tensor-reader.js';
+import { floatReader, type TensorReader, tensorReader } from '../../formats/tensor/tensor-reader.js';
 import { tensorFrom } from '../../formats/tensor/values.js';
-import type { CompareResult } from './compare-result.js';
 import { worstErrorMap } from './error-map.js';
 import { judgeOutput } from './judge-output.js';
 import { checkRules, type JudgedOutput } from './judged.js';
 import { type VerifyOutcome, worst } from './outcome.js';
 import { type OutputRun, type OutputSet, openOutputSet } from './output-set.js';
 import type { CompareRequest } from './request.js';
-import { measure } from './result.js';
+import { type CompareResult, measure } from './result.js';
 
 /**
  * Compares recorded outputs (candidate) with others (reference), output by output, all runs together, with the judge that `verifyModel` uses.

@@ -1,6 +1,6 @@
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { type Comparison, comparePairs } from '../../formats/tensor/compare/comparison.js';
-import { magnitudesOf } from '../../formats/tensor/compare/magnitudes.js';
+import { magnitudesOf } from '../../formats/tensor/compare/pair-sums.js';
 import {
   addSlices,
   positionsOf,
@@ -15,7 +15,7 @@ import {
   type FloatReader,
   floatReader,
   joinedFloats,
-} from '../../formats/tensor/float-reader.js';
+} from '../../formats/tensor/tensor-reader.js';
 import { atMost, type CheckResult, evaluate, nonFiniteCheck, severityOf, USUAL_QUANTILE } from './checks.js';
 import { countDecisions, type Decisions, decisionChecks, sharedAxis } from './decisions.js';
 import { isTypical, type JudgeRequest, located, TELLS_APART } from './judged.js';

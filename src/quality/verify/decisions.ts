@@ -1,6 +1,6 @@
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { positionsOf } from '../../formats/tensor/compare/slices.js';
-import { eachPiece, type FloatPairs } from '../../formats/tensor/float-reader.js';
+import { eachPiece, type FloatPairs } from '../../formats/tensor/tensor-reader.js';
 import { atMost, type CheckResult } from './checks.js';
 import type { VerifiedOutput, VerifyPrecision } from './result.js';
 import { toleranceOf } from './tolerance.js';

@@ -1,6 +1,5 @@
 import { elementCount } from '../../formats/tensor/dtype.js';
-import { eachPiece, floatReader } from '../../formats/tensor/float-reader.js';
-import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
+import { eachPiece, floatReader, type TensorReader } from '../../formats/tensor/tensor-reader.js';
 import { worstFirst } from './checks.js';
 import type { ErrorMap, Measure, VerifiedOutput } from './result.js';
 

@@ -1,5 +1,5 @@
 import { type Comparison, comparePairs } from '../../formats/tensor/compare/comparison.js';
-import type { FloatPairs, FloatReader } from '../../formats/tensor/float-reader.js';
+import type { FloatPairs, FloatReader } from '../../formats/tensor/tensor-reader.js';
 import { measure, type VerifiedOutput } from './result.js';
 
 /** Polygraphy's statistics of an output's errors, and those of its logs, in the order to print them; what was not looked for is left out. */

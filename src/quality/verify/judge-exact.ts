@@ -1,10 +1,14 @@
 import { comparePairs } from '../../formats/tensor/compare/comparison.js';
 import { compareExactly, zerosOutside } from '../../formats/tensor/compare/exact-comparison.js';
-import type { FarPair } from '../../formats/tensor/compare/worst-pairs.js';
+import type { FarPair } from '../../formats/tensor/compare/pair-sums.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
-import { eachPiece, floatReader, joinedFloats } from '../../formats/tensor/float-reader.js';
 import { isSameShape } from '../../formats/tensor/tensor.js';
-import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
+import {
+  eachPiece,
+  floatReader,
+  joinedFloats,
+  type TensorReader,
+} from '../../formats/tensor/tensor-reader.js';
 import { atMost, type CheckResult, checkText, severityOf } from './checks.js';
 import { type Decisions, FEWEST } from './decisions.js';
 import { errorStatistics, sidesOf } from './error-statistics.js';

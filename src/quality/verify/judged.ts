@@ -1,5 +1,5 @@
 import type { FormatId } from '../../formats/precision/formats/index.js';
-import type { FarPair } from '../../formats/tensor/compare/worst-pairs.js';
+import type { FarPair } from '../../formats/tensor/compare/pair-sums.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
 import { type AskedCheck, checkThresholds, sliceText } from './checks.js';

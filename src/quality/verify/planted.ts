@@ -1,5 +1,5 @@
 import { positionsOf, type SliceSums } from '../../formats/tensor/compare/slices.js';
-import { type FloatReader, mappedFloats } from '../../formats/tensor/float-reader.js';
+import { type FloatReader, mappedFloats } from '../../formats/tensor/tensor-reader.js';
 import type { PlantedError } from './result.js';
 
 /** The reference of a sample. */

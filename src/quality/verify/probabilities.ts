@@ -1,5 +1,5 @@
-import type { Magnitudes } from '../../formats/tensor/compare/magnitudes.js';
-import { eachPieceOf, type FloatReader } from '../../formats/tensor/float-reader.js';
+import type { Magnitudes } from '../../formats/tensor/compare/pair-sums.js';
+import { eachPieceOf, type FloatReader } from '../../formats/tensor/tensor-reader.js';
 
 /** An output whose values are all from 0 to 1. */
 export interface Probabilities {

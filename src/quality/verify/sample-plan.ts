@@ -1,10 +1,14 @@
 import { existsSync } from 'node:fs';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { plural } from '../../base/text/quantity.js';
-import { typedSample } from '../../engines/calibration/prepared-samples.js';
-import { readSamples } from '../../engines/calibration/read-samples.js';
-import { FEWEST_SAMPLES, partOf, type SamplePart } from '../../engines/calibration/sample-part.js';
-import type { CalibrationSample, SampleSource } from '../../engines/calibration/sample-source.js';
+import { readSamples, typedSample } from '../../engines/calibration/read-samples.js';
+import {
+  type CalibrationSample,
+  FEWEST_SAMPLES,
+  partOf,
+  type SamplePart,
+  type SampleSource,
+} from '../../engines/calibration/sample-source.js';
 import { passportPath } from '../../engines/identity/engine-name.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { isEngineFile } from '../../engines/plan/header.js';

@@ -1,11 +1,9 @@
 import { closing } from '../../base/files/byte-source.js';
 import { valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import { assertAsDeclared } from '../../engines/run/declared-sizes.js';
-import { runGuessed } from '../../engines/run/guessed-run.js';
+import { assertAsDeclared, runGuessed } from '../../engines/run/guessed-run.js';
 import { inDtype } from '../../engines/run/inputs.js';
-import type { Arithmetic, OpenOptions } from '../../engines/runtime/back-end.js';
-import { placeOptions } from '../../engines/runtime/back-end.js';
+import { type Arithmetic, type OpenOptions, placeOptions } from '../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';

@@ -1,7 +1,6 @@
 import { formatStatistic, plural, powerOfTen } from '../../base/text/quantity.js';
 import { join, type Markup, markup } from '../markup/markup.js';
-import { across, axisTicks, type Chart, type Tone } from './frame.js';
-import { logScale, type Scale } from './scale.js';
+import { across, axisTicks, type Chart, logScale, type Scale, type Tone } from './frame.js';
 
 /** Number of elements that fell in [from, to). */
 interface Bin {

@@ -5,8 +5,7 @@ import { onSamples } from '../../quality/verify/headline.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
 import type { ForgeResult, ResultAt } from '../result.js';
-import { comparedPart, differ, lacks, row } from './part.js';
-import type { ComparedPart, RunComparison } from './result.js';
+import { type ComparedPart, comparedPart, differ, lacks, type RunComparison, row } from './result.js';
 import { speedPart } from './speed.js';
 
 type Run = ResultAt<ForgeResult>;

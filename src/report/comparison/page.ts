@@ -6,7 +6,7 @@ import {
   formatShare,
   formatStatistic,
 } from '../../base/text/quantity.js';
-import { barChart } from '../chart/bars.js';
+import { barChart } from '../chart/frame.js';
 import {
   badge,
   charts,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { measureSchema } from '../../quality/verify/result.js';
+import { type Measure, measureSchema } from '../../quality/verify/result.js';
 import { runOutcomeSchema } from '../result.js';
 
 const differenceSchema = z.object({
@@ -68,3 +68,61 @@ export type RunComparison = z.infer<typeof runComparisonSchema>;
 export type ComparedSide = z.infer<typeof sideSchema>;
 export type ComparedPart = z.infer<typeof partSchema>;
 export type ComparedRow = z.infer<typeof rowSchema>;
+
+/** Figures of both sides, their ratios where they can be compared; null without a figure. */
+export function comparedPart(
+  name: ComparedPart['part'],
+  rows: readonly Omit<ComparedRow, 'ratio'>[],
+  notComparable: readonly (string | null)[] = [],
+  warnings: readonly (string | null)[] = [],
+  doubts: readonly string[] = [],
+): ComparedPart | null {
+  const known = rows.filter((row) => row.a !== null || row.b !== null);
+  if (known.length === 0) return null;
+  const [reasons, remarks] = [notComparable, warnings].map((texts) => texts.filter((text) => text !== null));
+  const isComparable = reasons?.length === 0;
+  return {
+    part: name,
+    of: null,
+    notComparable: reasons ?? [],
+    warnings: remarks ?? [],
+    doubts: [...doubts],
+    rows: known.map((row) => ({ ...row, ratio: isComparable ? ratioOf(row.a, row.b) : null })),
+  };
+}
+
+function ratioOf(a: Measure | null, b: Measure | null): number | null {
+  if (a === null || b === null) return null;
+  const ratio = Number(a) / Number(b);
+  return Number.isFinite(ratio) ? ratio : null;
+}
+
+export const row = (
+  what: string,
+  unit: ComparedRow['unit'],
+  a: Measure | null | undefined,
+  b: Measure | null | undefined,
+) => ({ what, unit, a: a ?? null, b: b ?? null });
+
+/** That two texts differ, with both. */
+export const differ = (what: string, a: string, b: string): string | null =>
+  a === b ? null : `${what}: ${a} and ${b}.`;
+
+/** That one side has what the other has not. */
+export function lacks(what: string, a: unknown, b: unknown): string | null {
+  const [missingA, missingB] = [a ?? null, b ?? null].map((side) => side === null);
+  return missingA === missingB ? null : `${missingA ? 'A' : 'B'} has no ${what}.`;
+}
+
+/** A side that is known by its file, a model or an engine, and by the file of its result; the caller states what else such results have. */
+export const fileSide = (run: string, file: string): Omit<ComparedSide, 'headline'> => ({
+  run,
+  startedAt: null,
+  version: null,
+  model: file.endsWith('.onnx') ? file : null,
+  precision: null,
+  target: null,
+  outcome: null,
+  engine: file.endsWith('.onnx') ? null : file,
+  identity: null,
+});

@@ -1,8 +1,7 @@
 import type { BenchResult, BenchRun } from '../../quality/bench/result.js';
-import { percentilesOf, type Spread } from '../../quality/bench/spread.js';
+import { percentilesOf, type Spread } from '../../quality/bench/times.js';
 import { modeText } from '../sentences.js';
-import { comparedPart, differ, lacks, row } from './part.js';
-import type { ComparedPart } from './result.js';
+import { type ComparedPart, comparedPart, differ, lacks, row } from './result.js';
 
 /** Beginnings of the rows of speed; the first kind that is there is drawn. */
 export const MEDIANS = ['GPU time, median', 'end to end, median'] as const;

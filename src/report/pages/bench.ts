@@ -1,8 +1,7 @@
 import { formatBytes, formatCount, formatMs, formatShare } from '../../base/text/quantity.js';
 import { type BenchResult, benchResultSchema } from '../../quality/bench/result.js';
 import { packageVersion } from '../../version.js';
-import { comparedPart, fileSide, row } from '../comparison/part.js';
-import type { RunComparison } from '../comparison/result.js';
+import { comparedPart, fileSide, type RunComparison, row } from '../comparison/result.js';
 import { speedPart } from '../comparison/speed.js';
 import type { ResultAt } from '../result.js';
 import { speedSection } from '../section/speed.js';

@@ -1,7 +1,11 @@
 import { plural } from '../../base/text/quantity.js';
-import { type CompareResult, compareResultSchema } from '../../quality/verify/compare-result.js';
 import { verifyHeadline } from '../../quality/verify/headline.js';
-import { type VerifyResult, verifyResultSchema } from '../../quality/verify/result.js';
+import {
+  type CompareResult,
+  compareResultSchema,
+  type VerifyResult,
+  verifyResultSchema,
+} from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
 import { errorBlocks, verificationSection } from '../section/accuracy.js';
 import { repeatSection } from '../section/run.js';

@@ -1,8 +1,7 @@
 import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../base/text/quantity.js';
 import { originText } from '../../engines/builder/build-result.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
-import { type Bar, barChart } from '../chart/bars.js';
-import { floatingNodes, layerSentences } from '../layer-sentences.js';
+import { type Bar, barChart } from '../chart/frame.js';
 import type { ForgeResult } from '../result.js';
 import {
   charts,
@@ -18,7 +17,16 @@ import {
   strong,
   table,
 } from '../section.js';
-import { engineSentence, gpusOf, libraryOf, missLines, modelBytes, precisionLabel } from '../sentences.js';
+import {
+  engineSentence,
+  floatingNodes,
+  gpusOf,
+  layerSentences,
+  libraryOf,
+  missLines,
+  modelBytes,
+  precisionLabel,
+} from '../sentences.js';
 
 /** The engine and its passport. */
 export function engineSection({ engine, passport, build, profileFrom }: ForgeResult): Section | null {

@@ -1,7 +1,6 @@
 import { formatBytes, formatCount, plural } from '../../base/text/quantity.js';
 import type { ModelFacts } from '../../formats/onnx/model-facts.js';
-import { barChart } from '../chart/bars.js';
-import type { Chart } from '../chart/frame.js';
+import { barChart, type Chart } from '../chart/frame.js';
 import type { ForgeResult } from '../result.js';
 import { charts, code, facts, list, muted, note, type Section, strong, table } from '../section.js';
 import { modelBytes, nameOfFile } from '../sentences.js';

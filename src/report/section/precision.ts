@@ -1,7 +1,7 @@
 import { formatCount, formatShare, plural } from '../../base/text/quantity.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
 import { betweenRule, rules } from '../../formats/precision/rules.js';
-import { barChart } from '../chart/bars.js';
+import { barChart } from '../chart/frame.js';
 import type { ForgeResult } from '../result.js';
 import {
   charts,

@@ -1,5 +1,5 @@
 import { formatMs, plural } from '../../base/text/quantity.js';
-import { type Span, timelineChart } from '../chart/timeline.js';
+import { type Span, timelineChart } from '../chart/plot.js';
 import type { ForgeResult, ReportPhase } from '../result.js';
 import { badge, charts, code, command, facts, note, numbers, type Section, table } from '../section.js';
 

@@ -1,6 +1,6 @@
 import { formatBytes, formatCount, formatMs } from '../../base/text/quantity.js';
 import type { BenchResult } from '../../quality/bench/result.js';
-import { percentilesOf } from '../../quality/bench/spread.js';
+import { percentilesOf } from '../../quality/bench/times.js';
 import { badge, code, labelled, numbers, type Section, table } from '../section.js';
 import { modeText, speedSentence } from '../sentences.js';
 

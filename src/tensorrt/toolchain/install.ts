@@ -11,10 +11,10 @@ import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { inPhase, type Work, workOf } from '../../events.js';
 import { unknownVersion } from './find.js';
-import { readManifest, removeToolchain, type ToolchainManifest } from './manifest.js';
 import { pipWheels, type WheelSource } from './pip.js';
 import { MANIFEST_NAME, toolchainsFolder } from './places.js';
-import { type Release, releaseOf, tensorrtRtxLicense } from './release.js';
+import { readManifest, removeToolchain, type ToolchainManifest } from './results.js';
+import { type Release, releaseOf, tensorrtRtxLicense } from './toolchain.js';
 import { openWheel, unpackWheel, type Wheel } from './wheel.js';
 
 export const installOptions = {

@@ -1,5 +1,10 @@
+import { renameSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { z } from 'zod';
+import { readJson } from '../../base/files/files.js';
+import { UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
 import { exportFormats } from './exports.js';
+import { MANIFEST_NAME } from './places.js';
 
 /** The result of `trtforge toolchain install`. */
 export const toolchainInstallSchema = z.object({
@@ -40,3 +45,49 @@ export const toolchainEnvSchema = z.object({
   text: z.string(),
 });
 export type ToolchainEnvResult = z.infer<typeof toolchainEnvSchema>;
+
+/** The content of `toolchain.json` in an installed toolchain's folder: its origin. Paths are relative to the folder. */
+export const toolchainManifestSchema = z.object({
+  schema: z.literal('trtforge.toolchain/1'),
+  product: z.literal('tensorrt-rtx'),
+  version: z.string(),
+  wheel: z.object({
+    file: z.string(),
+    sha256: z.string(),
+    bytes: z.number(),
+    /** `pinned`: the whole file has the digest trtforge knows; `record`: every member has the digest the wheel itself lists. */
+    checkedBy: z.enum(['pinned', 'record']),
+  }),
+  /** Path of the licence text in the folder; null where the wheel has none. */
+  license: z.string().nullable(),
+  files: z.array(z.object({ path: z.string(), bytes: z.number() })),
+  installedAt: z.string(),
+});
+export type ToolchainManifest = z.infer<typeof toolchainManifestSchema>;
+
+/** The manifest of a finished installation, or undefined where the folder is not one (or lost a file). */
+export function readManifest(folder: string): ToolchainManifest | undefined {
+  const path = join(folder, MANIFEST_NAME);
+  const parsed = toolchainManifestSchema.safeParse(readJson(path));
+  const isWhole = parsed.data?.files.every((file) => hasSize(join(folder, file.path), file.bytes)) === true;
+  return isWhole ? parsed.data : undefined;
+}
+
+/** Removes an installed toolchain: renamed first, so that nobody finds half of it. Throws TF_WRITE_FAILED. */
+export function removeToolchain(folder: string): void {
+  const doomed = `${folder}.${process.pid}${UNPUBLISHED_SUFFIX}`;
+  try {
+    renameSync(folder, doomed);
+    rmSync(doomed, { recursive: true, force: true });
+  } catch (cause) {
+    throw writeFailed(folder, cause);
+  }
+}
+
+function hasSize(path: string, bytes: number): boolean {
+  try {
+    return statSync(path).size === bytes;
+  } catch {
+    return false;
+  }
+}

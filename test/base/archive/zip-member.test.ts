@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { readZipDirectory, readZipEntry } from '../../../src/base/archive/zip.js';
-import { memberStart, storedMember } from '../../../src/base/archive/zip-member.js';
+import { memberStart, readZipDirectory, readZipEntry, storedMember } from '../../../src/base/archive/zip.js';
 import { bytesSource } from '../../../src/base/files/byte-source.js';
 import { zipBytes } from '../../fakes/wheel.js';
 import { randomNumbers } from '../../support/mutations.js';

@@ -12,8 +12,8 @@ import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
 import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { identityDigest } from '../../../src/engines/identity/identity.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
-import { enginesInspectedSchema } from '../../../src/engines/plan/facts.js';
 import { readPlanHeader } from '../../../src/engines/plan/header.js';
+import { enginesInspectedSchema } from '../../../src/engines/plan/inspect.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import {
   cacheClearSchema,

@@ -9,8 +9,8 @@ import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { float32Values, floatTensor, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { compareOutputs } from '../../../src/quality/verify/compare.js';
-import { type CompareResult, compareResultSchema } from '../../../src/quality/verify/compare-result.js';
 import type { CompareRequest } from '../../../src/quality/verify/request.js';
+import { type CompareResult, compareResultSchema } from '../../../src/quality/verify/result.js';
 import { type Answer, trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-compare-'));

@@ -6,7 +6,7 @@ import type { BuildOptions } from '../../../src/engines/builder/build.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents, type WorkEvent } from '../../../src/events.js';
 import { attribute, buildModel, type Dimension, GraphBuilder } from '../../../src/formats/onnx/builder.js';
-import { inspectModel } from '../../../src/formats/onnx/inspect.js';
+import { inspectModel } from '../../../src/formats/onnx/facts-of-model.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';

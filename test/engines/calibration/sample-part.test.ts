@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
-import { MOST_HELD_OUT, partOf, type SamplePart } from '../../../src/engines/calibration/sample-part.js';
-import type { SampleSource } from '../../../src/engines/calibration/sample-source.js';
+import {
+  MOST_HELD_OUT,
+  partOf,
+  type SamplePart,
+  type SampleSource,
+} from '../../../src/engines/calibration/sample-source.js';
 
 const source = (count: number): SampleSource => ({
   total: undefined,

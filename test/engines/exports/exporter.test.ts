@@ -2,8 +2,12 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { type Exporter, writeExport } from '../../../src/engines/exports/exporter.js';
-import { flatExporter, folderExporter } from '../../../src/engines/exports/layouts.js';
+import {
+  type Exporter,
+  flatExporter,
+  folderExporter,
+  writeExport,
+} from '../../../src/engines/exports/exporter.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import type { StoredEngine } from '../../../src/engines/store/store.js';

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
-import { builderConfigTexts, parseBuilderConfig } from '../../../src/engines/identity/builder-config.js';
-import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
+import {
+  builderConfigTexts,
+  defaultRecipe,
+  parseBuilderConfig,
+} from '../../../src/engines/identity/recipe.js';
 
 test('settings that differ from the defaults are written as they are read', () => {
   expect(builderConfigTexts(defaultRecipe)).toEqual([]);

@@ -3,7 +3,7 @@ import { bytesSource } from '../../../src/base/files/byte-source.js';
 import { layerPrecisionsSchema } from '../../../src/engines/identity/passport.js';
 import { layerPrecisions } from '../../../src/engines/layers/precisions.js';
 import { programIn } from '../../../src/engines/plan/program.js';
-import { floatingNodes, floatingSentence, layerSentences } from '../../../src/report/layer-sentences.js';
+import { floatingNodes, floatingSentence, layerSentences } from '../../../src/report/sentences.js';
 import { convolution, perChannel, QuantizedNet } from '../../formats/onnx/support/quantized.js';
 import { generated, operation, planWithPrograms, programText } from '../plan/program-plan.js';
 

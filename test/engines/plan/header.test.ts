@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
 import { bytesSource } from '../../../src/base/files/byte-source.js';
-import { planFactsSchema } from '../../../src/engines/plan/facts.js';
 import {
   isEngineFile,
   planDigest,
@@ -13,7 +12,7 @@ import {
   readPlanHeader,
   stripForeignHeader,
 } from '../../../src/engines/plan/header.js';
-import { inspectPlan } from '../../../src/engines/plan/inspect.js';
+import { inspectPlan, planFactsSchema } from '../../../src/engines/plan/inspect.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { codeOf, refusal } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';

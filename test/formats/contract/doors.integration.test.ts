@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isBatchAxis } from '../../../src/engines/profiles/batch-axis.js';
-import type { Named } from '../../../src/formats/contract/state-pairs.js';
+import type { Named } from '../../../src/formats/contract/state.js';
 import type { Dtype } from '../../../src/formats/tensor/dtype.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import { contractFromModel } from '../../../src/products/streaming/contract/draft.js';

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { parseContract, readContract, writeContract } from '../../../src/formats/contract/file.js';
 import { undecidedStates } from '../../../src/formats/contract/roles.js';
-import { statePair } from '../../../src/formats/contract/state-pairs.js';
+import { statePair } from '../../../src/formats/contract/state.js';
 import { contractFromModel } from '../../../src/products/streaming/contract/draft.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';

@@ -8,7 +8,7 @@ import { buildModel, type GraphBuilder, type ModelSpec } from '../../../src/form
 import { visitNodes } from '../../../src/formats/onnx/graph.js';
 import { type OnnxModel, openModel } from '../../../src/formats/onnx/model.js';
 import type { NodeProto } from '../../../src/formats/onnx/onnx_pb.js';
-import { declaredType } from '../../../src/formats/onnx/value-type.js';
+import { declaredType } from '../../../src/formats/onnx/value-facts.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import type { ConversionResult } from '../../../src/formats/precision/conversion.js';
 import { type ConvertOptions, convertModel } from '../../../src/formats/precision/convert.js';

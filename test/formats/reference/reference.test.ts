@@ -14,13 +14,13 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { openReference } from '../../../src/formats/reference/jsonl.js';
-import type {
-  DamagedLine,
-  ReadOptions,
-  ReferenceChunk,
-  WritableChunk,
+import {
+  type DamagedLine,
+  type ReadOptions,
+  type ReferenceChunk,
+  type WritableChunk,
+  writeReference,
 } from '../../../src/formats/reference/reference.js';
-import { writeReference } from '../../../src/formats/reference/write.js';
 import { type Dtype, elementCount, packedBytes } from '../../../src/formats/tensor/dtype.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';

@@ -8,16 +8,17 @@ import { bytesSource, openFile } from '../../../src/base/files/byte-source.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { comparePairs } from '../../../src/formats/tensor/compare/comparison.js';
 import { elementCount, packedBytes } from '../../../src/formats/tensor/dtype.js';
+import { npyReader, readNpy, writeNpy } from '../../../src/formats/tensor/npy.js';
+import { openNpz } from '../../../src/formats/tensor/npz.js';
+import { openSafetensors } from '../../../src/formats/tensor/safetensors.js';
 import {
   type FloatReader,
   floatReader,
   floatsOf,
   joinedFloats,
-} from '../../../src/formats/tensor/float-reader.js';
-import { npyReader, readNpy, writeNpy } from '../../../src/formats/tensor/npy.js';
-import { openNpz } from '../../../src/formats/tensor/npz.js';
-import { openSafetensors } from '../../../src/formats/tensor/safetensors.js';
-import { loadedSlot, tensorReader } from '../../../src/formats/tensor/tensor-reader.js';
+  loadedSlot,
+  tensorReader,
+} from '../../../src/formats/tensor/tensor-reader.js';
 import { float32Values, floatTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { mutations, randomNumbers } from '../../support/mutations.js';
 import { fixture, fixtureBytes } from './fixtures.js';

@@ -7,7 +7,7 @@ import { type StreamsEngine, seedMode } from '../../../src/products/deepstream/e
 import { readStreamsLog } from '../../../src/products/deepstream/log.js';
 import { streamsMeter } from '../../../src/products/deepstream/meter.js';
 import { figuresOf } from '../../../src/products/deepstream/record.js';
-import type { BenchTool } from '../../../src/quality/bench/bench-with.js';
+import type { BenchTool } from '../../../src/quality/bench/bench-engine.js';
 import type { BenchContext, BenchRequest } from '../../../src/quality/bench/request.js';
 import type { BenchRun } from '../../../src/quality/bench/result.js';
 import { benchResult } from '../../fakes/deepstream.js';

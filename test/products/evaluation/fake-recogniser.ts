@@ -1,4 +1,4 @@
-import type { Recogniser } from '../../../src/quality/tasks/recogniser.js';
+import type { Recogniser } from '../../../src/quality/tasks/task.js';
 
 /** A recogniser of the words "one" and "two" that understands what `hear` returns; `hear` may throw, and states which file it is of. */
 export const fakeRecogniser = (

@@ -4,7 +4,7 @@ import { gunzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { quantile } from '../../../src/base/statistics.js';
-import { spreadOf, trtexecPercentile } from '../../../src/quality/bench/spread.js';
+import { spreadOf, trtexecPercentile } from '../../../src/quality/bench/times.js';
 import { recordedRuns } from '../../fakes/trtexec.js';
 
 const columns = fc.array(fc.double({ min: 0, max: 1e6, noNaN: true }), { minLength: 1, maxLength: 300 });

@@ -1,8 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { githubAnnotations } from '../../../src/quality/gate/annotations.js';
 import { gateResultSchema } from '../../../src/quality/gate/gate-result.js';
-import { junitXml } from '../../../src/quality/gate/junit.js';
-import { renderGateMarkdown } from '../../../src/quality/gate/markdown.js';
+import { githubAnnotations, junitXml, renderGateMarkdown } from '../../../src/quality/gate/renderers.js';
 import { gate, policyOf } from './gate-case.js';
 
 const field = 'v';

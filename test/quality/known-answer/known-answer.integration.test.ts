@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { knownAnswerSchema } from '../../../src/engines/identity/known-answer-schema.js';
+import { knownAnswerSchema } from '../../../src/engines/identity/passport.js';
 import { readPlanHeader } from '../../../src/engines/plan/header.js';
 import { loadEngine } from '../../../src/engines/runtime/tensorrt/load-engine.js';
 import type { WorkEvent } from '../../../src/events.js';

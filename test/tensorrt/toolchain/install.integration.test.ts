@@ -23,8 +23,8 @@ import {
   type InstallRequest,
   installToolchain,
 } from '../../../src/tensorrt/toolchain/install.js';
-import { readManifest, removeToolchain } from '../../../src/tensorrt/toolchain/manifest.js';
 import type { WheelSource } from '../../../src/tensorrt/toolchain/pip.js';
+import { readManifest, removeToolchain } from '../../../src/tensorrt/toolchain/results.js';
 import { openWheel } from '../../../src/tensorrt/toolchain/wheel.js';
 import { fakeMachine } from '../../fakes/machine.js';
 import { type FakeWheel, writeWheel } from '../../fakes/wheel.js';

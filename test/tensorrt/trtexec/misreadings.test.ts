@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { benchMisreadings } from '../../../src/tensorrt/trtexec/bench-misreadings.js';
-import { buildMisreadings } from '../../../src/tensorrt/trtexec/build-misreadings.js';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
+import { benchMisreadings, buildMisreadings } from '../../../src/tensorrt/trtexec/misreadings.js';
 import type { TrtexecBenchRequest, TrtexecBuildRequest } from '../../../src/tensorrt/trtexec/request.js';
 import { measured, noPlugins, plain } from '../../support/trtexec-requests.js';
 

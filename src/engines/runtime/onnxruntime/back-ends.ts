@@ -1,8 +1,8 @@
 import { gpuBytesInUse } from '../../../addon/chosen-gpu.js';
 import type { BackEnd, OpenedModel, OpenOptions } from '../back-end.js';
 import { placementWarnings } from './ort-placement.js';
-import type { OrtProvider } from './ort-provider.js';
 import { openOrtSession } from './ort-session.js';
+import type { OrtProvider } from './provider-options.js';
 
 const everywhere = ['provider', 'providerOptions', 'onnxRuntime', 'threads'] as const;
 const onGpus = [...everywhere, 'device', 'allowFallback'] as const;

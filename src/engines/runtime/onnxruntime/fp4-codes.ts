@@ -8,7 +8,7 @@ import {
   type TensorProto,
   TensorProtoSchema,
 } from '../../../formats/onnx/onnx_pb.js';
-import { onnxNumber } from '../../../formats/onnx/value-type.js';
+import { onnxNumber } from '../../../formats/onnx/value-facts.js';
 import type { WeightStream } from '../../../formats/onnx/weight.js';
 import { floatTensor } from '../../../formats/tensor/values.js';
 

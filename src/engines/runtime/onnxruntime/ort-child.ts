@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { serveSession } from '../../../base/process/supervised-child.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Extremes } from '../../../formats/precision/calibrate/histogram.js';
-import { OutputObserver } from '../../../formats/precision/calibrate/output-observer.js';
+import { OutputObserver } from '../../../formats/precision/calibrate/observed-model.js';
 import type { PacedRuns } from '../back-end.js';
 import type { OrtBinding, OrtCall, OrtModel } from './ort-model.js';
 import type { OrtAnswer, OrtInputs, OrtOpen, OrtOpened, OrtRequest } from './ort-protocol.js';

@@ -2,7 +2,7 @@ import type { PlacedNode } from '../../../addon/onnx-runtime.js';
 import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Placement } from './ort-facts.js';
-import { executionProvider, type OrtProvider } from './ort-provider.js';
+import { executionProvider, type OrtProvider } from './provider-options.js';
 
 /** Copies between providers that ONNX Runtime adds; no node of the model. */
 const COPIES: ReadonlySet<string> = new Set(['MemcpyToHost', 'MemcpyFromHost']);

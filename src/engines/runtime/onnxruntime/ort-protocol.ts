@@ -1,9 +1,9 @@
 import type { NativeOrtRequest } from '../../../addon/onnx-runtime.js';
-import type { Observing } from '../../../formats/precision/calibrate/output-observer.js';
+import type { Observing } from '../../../formats/precision/calibrate/observed-model.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import type { Pace } from '../../../tensorrt/trtexec/request.js';
 import type { Placement } from './ort-facts.js';
-import type { OrtProvider } from './ort-provider.js';
+import type { OrtProvider } from './provider-options.js';
 
 /** Requests of `ort-session.ts` to its child process, and the answers. Plain data: it crosses between processes. */
 export type OrtRequest =

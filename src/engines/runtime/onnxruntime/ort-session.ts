@@ -21,9 +21,8 @@ import { chooseOrtLibrary, neighbourFolders, type OrtLibrary } from './find-libr
 import { type OrtChild, ortChild } from './ort-children.js';
 import type { OrtFacts } from './ort-facts.js';
 import type { OrtAnswer, OrtInputs, OrtOpened, OrtPlacement, OrtRequest, OrtState } from './ort-protocol.js';
-import { type OrtPlace, ortBackend } from './ort-provider.js';
 import { type PreparedModel, prepareModel } from './prepared-model.js';
-import { isOn, ortEnvironment, resolveProvider } from './provider-options.js';
+import { isOn, type OrtPlace, ortBackend, ortEnvironment, resolveProvider } from './provider-options.js';
 import type { Rounding } from './rounded-model.js';
 
 /** The provider names the engines of its cache by the graph alone: those of two models, or of other options, would serve each other. */

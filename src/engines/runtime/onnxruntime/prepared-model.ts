@@ -8,11 +8,11 @@ import type { WorkContext } from '../../../events.js';
 import { assertWellTyped, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../../formats/onnx/external-data.js';
 import { visitNodes, visitTensors } from '../../../formats/onnx/graph.js';
-import { lowerIrVersion, NEWEST_LOADED_IR } from '../../../formats/onnx/ir-version.js';
 import { editModel, type OnnxModel } from '../../../formats/onnx/model.js';
 import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import type { ModelProto } from '../../../formats/onnx/onnx_pb.js';
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
+import { lowerIrVersion, NEWEST_LOADED_IR } from '../../../formats/onnx/operators.js';
 import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { wrapsEngine } from '../../../formats/onnx/wrapped-engine.js';
 import { writeModel } from '../../../formats/onnx/write.js';
@@ -22,8 +22,7 @@ import { isArrayDtype } from '../../../formats/tensor/values.js';
 import type { Arithmetic } from '../back-end.js';
 import type { Binding } from '../session.js';
 import { fp4AsInt8 } from './fp4-codes.js';
-import type { OrtPlace } from './ort-provider.js';
-import { precisionFlags } from './provider-options.js';
+import { type OrtPlace, precisionFlags } from './provider-options.js';
 import { isWide, type Rounding, roundInFloat32 } from './rounded-model.js';
 
 /** ONNX Runtime rejects larger files, as protobuf does; it takes the same model with its weights in a file of their own. */

@@ -11,7 +11,7 @@ import {
   type ValueInfoProto,
 } from '../../../formats/onnx/onnx_pb.js';
 import { plainDomain } from '../../../formats/onnx/operators.js';
-import { onnxNumber } from '../../../formats/onnx/value-type.js';
+import { onnxNumber } from '../../../formats/onnx/value-facts.js';
 import { inlineFunctions } from '../../../formats/precision/inline-functions.js';
 import { movers } from '../../../formats/precision/operator-traits.js';
 

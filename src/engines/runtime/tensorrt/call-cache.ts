@@ -1,5 +1,5 @@
+import type { CallShape } from './choose-profile.js';
 import type { EngineCall } from './engine-call.js';
-import type { CallShape } from './engine-inputs.js';
 
 /** An entry of a cache; `busy` entries are never removed. */
 export interface CacheEntry {

@@ -1,6 +1,6 @@
 import type { NativeBinding, NativeDeviceMemory, NativeEngine } from '../../../addon/native-engine.js';
 import { TrtforgeError } from '../../../errors.js';
-import { canFeed } from '../../../formats/contract/state-pairs.js';
+import { canFeed } from '../../../formats/contract/state.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import { checkDims, checkTensor, list, same } from '../session-inputs.js';

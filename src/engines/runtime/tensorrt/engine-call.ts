@@ -5,8 +5,8 @@ import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { type ElementArray, elementsOf, isArrayDtype } from '../../../formats/tensor/values.js';
 import { assertTensor, list, same } from '../session-inputs.js';
+import type { CallShape } from './choose-profile.js';
 import type { EngineBindings } from './engine-bindings.js';
-import type { CallShape } from './engine-inputs.js';
 import type { EngineBinding } from './engine-interface.js';
 
 /** `outputs` of EngineRunOptions, by name. */

@@ -5,10 +5,9 @@ import { TrtforgeError } from '../../../errors.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { list, mapOf, same } from '../session-inputs.js';
 import { type CacheBounds, CachedCall, CallCache } from './call-cache.js';
-import { chooseProfile } from './choose-profile.js';
+import { type CallShape, callShapeFrom, callShapeOf, chooseProfile, fits } from './choose-profile.js';
 import { DeviceState } from './device-state.js';
 import { EngineCall } from './engine-call.js';
-import { type CallShape, callShapeFrom, callShapeOf, fits } from './engine-inputs.js';
 import type {
   CallShapes,
   EngineContext,

@@ -10,13 +10,11 @@ import { describeComputeCapability, isAmperePlus } from '../../../behaviour/gpus
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents, logSeverities, type WorkContext } from '../../../events.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
-import { markWhileOpen } from '../../store/claims/use-marks.js';
+import { markWhileOpen } from '../../store/claims/claims.js';
 import { openTrust, type TrustOptions } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
-import type { loadOptions } from './engine-options.js';
-import { type PlanFacts, readPlanOnDisk } from './plan-on-disk.js';
-import { HOST_CODE_REMEDY, toolchainForPlan } from './toolchain-for-plan.js';
-import { checkWeightBudget } from './weight-budget.js';
+import { checkWeightBudget, type loadOptions } from './engine-options.js';
+import { HOST_CODE_REMEDY, type PlanFacts, readPlanOnDisk, toolchainForPlan } from './plan-on-disk.js';
 
 /** The parts of the addon that loading needs. */
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;

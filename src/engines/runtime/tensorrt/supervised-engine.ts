@@ -1,15 +1,15 @@
 import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
 import type { WorkContext } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { withLibraries } from '../../../tensorrt/toolchain/process-environment.js';
+import { withLibraries } from '../../../tensorrt/toolchain/places.js';
 import { readPlanHeader } from '../../plan/header.js';
 import type { RepeatedRun } from '../back-end.js';
 import type { RunOptions, Session } from '../session.js';
 import { mapOf } from '../session-inputs.js';
 import type { EngineBinding, SessionFacts } from './engine-interface.js';
 import type { EngineChildOptions, EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
+import { toolchainForPlan, trusted } from './plan-on-disk.js';
 import { type Exchange, filesOf, openExchange, TensorReceiver, TensorSender } from './tensor-exchange.js';
-import { toolchainForPlan, trusted } from './toolchain-for-plan.js';
 
 const CHILD = new URL('../../../../dist/engines/runtime/tensorrt/engine-child.js', import.meta.url);
 

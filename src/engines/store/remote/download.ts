@@ -7,8 +7,7 @@ import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { forget, ledgerPath, readLedger } from '../partial.js';
 import { isPassing, remoteFailure } from './failure.js';
-import { inParallel } from './in-parallel.js';
-import type { ByteRange, ObjectFacts, Objects } from './objects.js';
+import { type ByteRange, inParallel, type ObjectFacts, type Objects } from './objects.js';
 import { PARTS_AT_ONCE, partsOf, TransferProgress } from './transfer.js';
 
 const ATTEMPTS = 5;

@@ -15,8 +15,7 @@ import type { EngineSignature } from '../signature-schema.js';
 import type { EngineSource, EngineSummary, NotFound, StoreHit } from '../store.js';
 import { checkTrust, noTrust, type Trust } from '../trust.js';
 import { downloadFile } from './download.js';
-import { inParallel } from './in-parallel.js';
-import { LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './objects.js';
+import { inParallel, LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './objects.js';
 import { RemoteLeases, type RemoteLeaseTiming } from './remote-lease.js';
 import { uploadFile } from './upload.js';
 

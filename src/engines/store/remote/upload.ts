@@ -2,8 +2,7 @@ import { openFile } from '../../../base/files/byte-source.js';
 import { stampOf, unchanged } from '../../../base/files/file-memo.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
-import { inParallel } from './in-parallel.js';
-import type { ByteRange, Objects } from './objects.js';
+import { type ByteRange, inParallel, type Objects } from './objects.js';
 import { PARTS_AT_ONCE, partsOf, TransferProgress } from './transfer.js';
 
 /**

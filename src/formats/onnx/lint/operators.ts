@@ -21,11 +21,10 @@ import {
   visitGraphs,
   visitNodes,
 } from '../graph.js';
-import { NEWEST_LOADED_IR, neededIrVersion } from '../ir-version.js';
 import type { OnnxModel } from '../model.js';
 import { attributeOf } from '../node-types.js';
 import type { ModelProto, NodeProto } from '../onnx_pb.js';
-import { operatorSignature } from '../operators.js';
+import { NEWEST_LOADED_IR, neededIrVersion, operatorSignature } from '../operators.js';
 import { inferShapes, type ModelShapes } from '../shapes/infer.js';
 import { constantTensor } from '../small-integers.js';
 import { isWrappedEngine, WRAPPED_ENGINE, wrappedEngineRemedy } from '../wrapped-engine.js';

@@ -1,7 +1,7 @@
 import { type Dtype, dtypes } from '../../tensor/dtype.js';
 import { attributeOf, textAttribute } from '../node-types.js';
 import type { NodeProto, TensorProto } from '../onnx_pb.js';
-import type { ValueType } from '../value-type.js';
+import type { ValueType } from '../value-facts.js';
 import { isNumber, type MaybeSize, multiply } from './size.js';
 
 export type Shape = readonly MaybeSize[];

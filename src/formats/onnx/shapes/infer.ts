@@ -14,8 +14,7 @@ import {
 } from '../onnx_pb.js';
 import { isPlaceholder } from '../open-dimensions.js';
 import { operatorSignature, plainDomain } from '../operators.js';
-import { feedInputs, valueFacts } from '../value-facts.js';
-import { declaredType, type ValueType } from '../value-type.js';
+import { declaredType, feedInputs, type ValueType, valueFacts } from '../value-facts.js';
 import {
   bytesIn,
   Call,

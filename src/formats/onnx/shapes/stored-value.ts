@@ -2,7 +2,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { numbersOf } from '../../tensor/values.js';
 import type { ModelLike } from '../model.js';
 import type { NodeProto, TensorProto } from '../onnx_pb.js';
-import { tensorType, type ValueType } from '../value-type.js';
+import { tensorType, type ValueType } from '../value-facts.js';
 import { isSmall, type ShapedValue } from './call.js';
 
 /** A weight: its shape stands in the model; of small ones the elements are read when a rule asks for them. */

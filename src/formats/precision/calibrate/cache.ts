@@ -4,7 +4,7 @@ import { parseJson } from '../../../base/files/json.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { faultText } from '../../../base/text/schema-error.js';
 import { TrtforgeError } from '../../../errors.js';
-import { CALIBRATION_REVISION } from './method.js';
+import { CALIBRATION_REVISION } from './calibrate.js';
 import type { CalibratedRanges, TensorRange } from './ranges.js';
 
 /** The origin of ranges: they are used again only where all of it is the same. */

@@ -1,10 +1,12 @@
 import { realpathSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { create } from '@bufbuild/protobuf';
+import { closing } from '../../../base/files/byte-source.js';
 import { removeIfAllowed } from '../../../base/files/files.js';
 import { leaves } from '../../../base/files/folders.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
 import { editModel, type OnnxModel } from '../../onnx/model.js';
 import {
   AttributeProto_AttributeType,
@@ -16,9 +18,14 @@ import {
 } from '../../onnx/onnx_pb.js';
 import { EXTERNAL_THRESHOLD, writeModel } from '../../onnx/write.js';
 import { dtypes } from '../../tensor/dtype.js';
+import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
+import { float32Values } from '../../tensor/values.js';
 import { isFloat32, isStored, readFlow, type Value } from '../flow.js';
 import { normalise } from '../normalise.js';
+import type { ValueRange } from '../options.js';
 import type { PluginTypes } from '../plugin-types.js';
+import { type ChannelMoments, ChannelSums } from './channels.js';
+import { type Extremes, extremesOf, type Histogram, MagnitudeHistogram } from './histogram.js';
 
 /** The output of a copy that reduces inside: smallest and largest value of each activation in turn, zero included. */
 export const EXTREMES = 'trtforge/extremes';
@@ -175,3 +182,100 @@ const flatShape = () =>
 
 const zero = () =>
   create(TensorProtoSchema, { name: 'trtforge/zero', dims: [1n], dataType: 1, rawData: new Uint8Array(4) });
+
+/** The data kept of the outputs of a run besides their extremes. */
+export interface Observing {
+  readonly histograms: boolean;
+  /** The outputs whose channels are summed up, with the axis of the channels. */
+  readonly channels: ReadonlyMap<string, number>;
+}
+
+/** Of the outputs by name, over all samples. */
+export interface Observed {
+  readonly histograms: ReadonlyMap<string, Histogram>;
+  readonly channels: ReadonlyMap<string, ChannelMoments>;
+}
+
+/** Keeps what the outputs of runs were, in the process that has them. */
+export class OutputObserver {
+  readonly #histograms = new Map<string, MagnitudeHistogram>();
+  readonly #channels = new Map<string, ChannelSums>();
+
+  add(name: string, tensor: Tensor, { histograms, channels }: Observing): Extremes {
+    const values = float32Values(tensor, name);
+    const axis = channels.get(name);
+    if (axis !== undefined)
+      kept(this.#channels, name, () => new ChannelSums()).add(values, tensor.shape, axis);
+    return histograms
+      ? kept(this.#histograms, name, () => new MagnitudeHistogram()).add(values)
+      : extremesOf(values);
+  }
+
+  result(): Observed {
+    return { histograms: results(this.#histograms), channels: results(this.#channels) };
+  }
+}
+
+function kept<T>(map: Map<string, T>, name: string, make: () => T): T {
+  const known = map.get(name) ?? make();
+  map.set(name, known);
+  return known;
+}
+
+const results = <R>(map: ReadonlyMap<string, { result(): R }>): ReadonlyMap<string, R> =>
+  new Map([...map].map(([name, each]) => [name, each.result()]));
+
+/** Runs a model file; the runtime's sessions fit. */
+interface RunningSession {
+  run(inputs: NamedTensors, options?: { readonly signal?: AbortSignal }): Promise<NamedTensors>;
+  close(): Promise<void>;
+}
+
+/** Samples of a model's inputs, for a session that runs it. */
+export type SamplesFor<S> = (session: S) => AsyncIterable<NamedTensors> | Iterable<NamedTensors>;
+
+export interface ObserveContext extends WorkContext {
+  /** What is declared of the plug-ins of the model: what reads them has types by it. */
+  readonly pluginTypes?: PluginTypes | undefined;
+  /** Number of samples, where it is known, for progress. */
+  readonly total?: number;
+}
+
+/**
+ * Runs the FP32 model on every sample and gives the range of each activation of its graph (not of the bodies of If, Loop and Scan), zero included.
+ * The ranges are computed inside the model, so nothing but a small vector comes out of it. Throws what opening, writing and running a model throw.
+ */
+export function observeRanges<S extends RunningSession>(
+  modelPath: string,
+  samples: SamplesFor<S>,
+  openSession: (model: ObservedFile) => Promise<S>,
+  { emit, total, ...context }: ObserveContext = {},
+): Promise<ReadonlyMap<string, ValueRange>> {
+  return withObservedModel(
+    modelPath,
+    'extremes',
+    async ({ names, ...file }) => {
+      if (names.length === 0) return new Map();
+      return closing(await openSession(file), async (session) => {
+        const ranges = names.map(() => ({ min: 0, max: 0 }));
+        let done = 0;
+        for await (const sample of samples(session)) {
+          const outputs = await session.run(sample, { signal: context.signal });
+          widen(ranges, outputs.get(EXTREMES));
+          emit?.({ type: 'progress', phase: 'calibrate', done: ++done, total });
+        }
+        return new Map(names.map((name, index) => [name, ranges[index] ?? { min: 0, max: 0 }]));
+      });
+    },
+    context,
+  );
+}
+
+/** NaN sticks, so that a rule sees it. */
+function widen(ranges: { min: number; max: number }[], extremes: Tensor | undefined): void {
+  const values = extremes === undefined ? [] : float32Values(extremes);
+  for (const [index, range] of ranges.entries()) {
+    range.min = Math.min(range.min, values[2 * index] ?? Number.NaN);
+    range.max = Math.max(range.max, values[2 * index + 1] ?? Number.NaN);
+  }
+}

@@ -9,7 +9,7 @@ import {
   type TensorProto,
   TensorProtoSchema,
 } from '../../onnx/onnx_pb.js';
-import { onnxNumber } from '../../onnx/value-type.js';
+import { onnxNumber } from '../../onnx/value-facts.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import type { Flow, Operation, Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';

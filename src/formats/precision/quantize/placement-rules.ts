@@ -3,8 +3,7 @@ import { nodeName } from '../../onnx/graph.js';
 import { attributeOf } from '../../onnx/node-types.js';
 import { isFloat32, type Operation, operatorName, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
-import type { ResolvedConversion } from '../options.js';
-import { requestedRules } from '../requested.js';
+import { type ResolvedConversion, requestedRules } from '../options.js';
 import { isConstant, isTransposed, original, weightOperand } from './operands.js';
 
 /** The facts that a rule may use besides the node itself. */

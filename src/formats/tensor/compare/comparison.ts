@@ -1,6 +1,6 @@
 import { optionalExport } from '../../../addon/load.js';
-import { type FloatArray, type FloatFormat, float64Format } from '../float-format.js';
-import { type FloatPairs, type FloatReader, pairFormat } from '../float-reader.js';
+import { type FloatArray, type FloatFormat, float64Format } from '../float16.js';
+import { type FloatPairs, type FloatReader, pairFormat } from '../tensor-reader.js';
 import {
   type Comparison,
   comparisonOf,

@@ -1,6 +1,6 @@
-import { type FloatArray, type FloatFormat, float32Format, formatOf } from '../float-format.js';
+import { type FloatArray, type FloatFormat, float32Format, formatOf } from '../float16.js';
 import { wordsOf } from './error-keys.js';
-import { WorstPairs } from './worst-pairs.js';
+import { WorstPairs } from './pair-sums.js';
 
 /** Number of elements by absolute error, one bin for each power of two. */
 export interface Histogram {

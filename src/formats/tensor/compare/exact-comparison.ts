@@ -1,10 +1,8 @@
 import { dtypes, elementCount } from '../dtype.js';
-import { PIECE } from '../float-reader.js';
 import type { Tensor } from '../tensor.js';
-import type { TensorReader } from '../tensor-reader.js';
+import { PIECE, type TensorReader } from '../tensor-reader.js';
 import { elementsOf, numbersOf } from '../values.js';
-import type { Tolerance } from './pair-sums.js';
-import { type FarPair, WorstPairs } from './worst-pairs.js';
+import { type FarPair, type Tolerance, WorstPairs } from './pair-sums.js';
 
 export interface ExactComparison {
   readonly elements: number;

@@ -1,4 +1,5 @@
-import { type FloatArray, formatOf } from '../float-format.js';
+import { type FloatArray, formatOf } from '../float16.js';
+import { eachPieceOf, type FloatReader } from '../tensor-reader.js';
 import { countKeys } from './error-keys.js';
 
 /** The sums over the pairs of a chunk, in the order in which `measureChunk` writes them; native/src/compare.cpp uses the same order. */
@@ -165,3 +166,81 @@ export const measureChunk: MeasureChunk = (
   }
   return true;
 };
+
+/** A pair of elements that are far apart. */
+export interface FarPair {
+  /** Into the flattened tensor. */
+  readonly index: number;
+  readonly candidate: number;
+  readonly reference: number;
+  /** |candidate - reference|; Infinity where only one of them is a number, or they are different infinities. */
+  readonly error: number;
+}
+
+/** Keeps the worst few of all pairs it is shown; of equally bad ones the first. */
+export class WorstPairs {
+  readonly #most: number;
+  readonly #pairs: FarPair[] = [];
+  /** The error that a pair must exceed to be among them. */
+  threshold = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+    if (most === 0) this.threshold = Number.POSITIVE_INFINITY;
+  }
+
+  /** Takes in a pair of numbers that are not the same. */
+  show(index: number, candidate: number, reference: number): void {
+    const error = Math.abs(candidate - reference);
+    // NaN is what numbers and things that are no numbers leave between them.
+    this.add({ index, candidate, reference, error: Number.isNaN(error) ? Number.POSITIVE_INFINITY : error });
+  }
+
+  add(pair: FarPair): void {
+    if (!(pair.error > this.threshold)) return;
+    const place = this.#pairs.findIndex(({ error }) => error < pair.error);
+    this.#pairs.splice(place < 0 ? this.#pairs.length : place, 0, pair);
+    if (this.#pairs.length > this.#most) this.#pairs.pop();
+    if (this.#pairs.length === this.#most) this.threshold = this.#pairs.at(-1)?.error ?? 0;
+  }
+
+  list(): readonly FarPair[] {
+    return this.#pairs;
+  }
+}
+
+/** The magnitudes of numbers; those that are not finite are left out. */
+export interface Magnitudes {
+  /** Root mean square; 0 of nothing. */
+  readonly rms: number;
+  /** The largest size. */
+  readonly peak: number;
+  /** The smallest number. */
+  readonly least: number;
+}
+
+/** Numbers times this have squares that a double holds. */
+const SHRUNK = 2 ** -600;
+
+/** Looks at every number once, in constant memory. */
+export function magnitudesOf(numbers: FloatReader): Magnitudes {
+  let [squares, shrunkSquares, peak, count, least] = [0, 0, 0, 0, Number.POSITIVE_INFINITY];
+  eachPieceOf(numbers, (values) => {
+    // By index: an iterator over a typed array takes five times as long.
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i]!;
+      if (value - value !== 0) continue;
+      const size = Math.abs(value);
+      squares += value * value;
+      shrunkSquares += (value * SHRUNK) ** 2;
+      if (size > peak) peak = size;
+      if (value < least) least = value;
+      count++;
+    }
+  });
+  const rms =
+    squares === Number.POSITIVE_INFINITY
+      ? Math.sqrt(shrunkSquares / count) / SHRUNK
+      : Math.sqrt(squares / Math.max(1, count));
+  return { rms, peak, least };
+}

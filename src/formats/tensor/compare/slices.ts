@@ -1,5 +1,5 @@
 import { elementCount } from '../dtype.js';
-import { eachPiece, type FloatPairs, type FloatReader } from '../float-reader.js';
+import { eachPiece, type FloatPairs, type FloatReader } from '../tensor-reader.js';
 
 /** Sums over the pairs at each position of an axis. */
 interface Sums {

@@ -1,5 +1,5 @@
 import { formatCount, formatMs, formatShare, formatStatistic } from '../../../base/text/quantity.js';
-import { barChart } from '../../../report/chart/bars.js';
+import { barChart } from '../../../report/chart/frame.js';
 import {
   badge,
   charts,

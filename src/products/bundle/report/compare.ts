@@ -3,8 +3,14 @@ import {
   identityDifferences,
   modelParts,
 } from '../../../report/comparison/compare.js';
-import { comparedPart, differ, lacks, row } from '../../../report/comparison/part.js';
-import type { ComparedPart, RunComparison } from '../../../report/comparison/result.js';
+import {
+  type ComparedPart,
+  comparedPart,
+  differ,
+  lacks,
+  type RunComparison,
+  row,
+} from '../../../report/comparison/result.js';
 import type { ResultAt } from '../../../report/result.js';
 import { packageVersion } from '../../../version.js';
 import type { ChainCheck } from '../chain-schema.js';

@@ -7,7 +7,7 @@ import { timeoutOption } from '../../../cli/options/timeout.js';
 import { integer, number } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
 import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
-import { benchTools } from '../../../quality/bench/bench-with.js';
+import { benchTools } from '../../../quality/bench/bench-engine.js';
 import { modeOptions } from '../../../tensorrt/trtexec/request.js';
 import type { StreamsLimits } from '../decision.js';
 import { seedMode } from '../effects.js';

@@ -12,7 +12,7 @@ import type { Shape } from '../../../formats/onnx/shapes/call.js';
 import { inferShapes } from '../../../formats/onnx/shapes/infer.js';
 import { equals, isNumber, type MaybeSize } from '../../../formats/onnx/shapes/size.js';
 import { storedValue } from '../../../formats/onnx/shapes/stored-value.js';
-import type { ValueType } from '../../../formats/onnx/value-type.js';
+import type { ValueType } from '../../../formats/onnx/value-facts.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import { integerTensor } from '../../../formats/tensor/values.js';

@@ -11,8 +11,7 @@ import {
   option,
   text,
 } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
-import { imagesFolder, speechOptions } from '../../../cli/options/scoring.js';
+import { imagesFolder, placeOptions, speechOptions } from '../../../cli/options/comparison.js';
 import { messageLines } from '../../../cli/text.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { storeOptions as stores } from '../../../engines/store/open-stores.js';

@@ -1,6 +1,5 @@
 import { choice, type OptionValues, text } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
-import { imagesFolder } from '../../../cli/options/scoring.js';
+import { imagesFolder, placeOptions } from '../../../cli/options/comparison.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import { imageRunOptions } from '../options.js';

@@ -1,6 +1,6 @@
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
-import { normalizerOption } from '../../../cli/options/scoring.js';
+import { normalizerOption } from '../../../cli/options/comparison.js';
 import { allowMissing } from '../options.js';
 import { scoreTranscripts } from '../wer/wer.js';
 import type { WerResult } from '../wer/wer-result.js';

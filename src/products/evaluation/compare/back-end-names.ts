@@ -1,6 +1,5 @@
 import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
-import { isOrtProvider } from '../../../engines/runtime/onnxruntime/ort-provider.js';
-import { optionsFor } from '../../../engines/runtime/onnxruntime/provider-options.js';
+import { isOrtProvider, optionsFor } from '../../../engines/runtime/onnxruntime/provider-options.js';
 import { backEnds } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
 

@@ -11,9 +11,7 @@ import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { assertImageHeader, readImageFile } from '../../../formats/images/image.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
-import type { Recogniser } from '../../../quality/tasks/recogniser.js';
-import type { ScorerRequest } from '../../../quality/tasks/scorer.js';
-import type { Metric } from '../../../quality/tasks/task.js';
+import type { Metric, Recogniser, ScorerRequest } from '../../../quality/tasks/task.js';
 import {
   type ClassifierRequest,
   decideClassifier,

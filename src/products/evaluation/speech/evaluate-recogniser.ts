@@ -15,7 +15,7 @@ import type {
   Recogniser,
   RecogniserFacts,
   RecogniserOptions,
-} from '../../../quality/tasks/recogniser.js';
+} from '../../../quality/tasks/task.js';
 import { latencyOf } from '../run/evaluate.js';
 import type { Variant } from '../run/variant.js';
 import { readManifest, type Spoken, type Utterance } from '../wer/transcripts.js';

@@ -6,7 +6,7 @@ import { type NamedGpu, parseGpu } from '../../../engines/identity/target.js';
 import { wrappedPlanIn } from '../../../engines/plan/context-model.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { inspectEngine } from '../../../engines/plan/inspect.js';
-import { isCalled, nothingCalled } from '../../../engines/store/engine-query.js';
+import { isCalled, nothingCalled } from '../../../engines/store/lookup.js';
 import { type EngineStores, openStores, type StoreOptions } from '../../../engines/store/open-stores.js';
 import type { EngineSource, EngineSummary } from '../../../engines/store/store.js';
 import { type Trust, verifyTrusted } from '../../../engines/store/trust.js';

@@ -2,9 +2,9 @@ import type { Contract, StatePair } from '../../../formats/contract/contract.js'
 import { openAxis } from '../../../formats/contract/roles.js';
 import { lastInUse } from '../../../formats/contract/state.js';
 import { elementCount } from '../../../formats/tensor/dtype.js';
-import { type FloatArray, formatOf } from '../../../formats/tensor/float-format.js';
-import { type FloatReader, floatsOf } from '../../../formats/tensor/float-reader.js';
+import { type FloatArray, formatOf } from '../../../formats/tensor/float16.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import { type FloatReader, floatsOf } from '../../../formats/tensor/tensor-reader.js';
 import { elementsOf, float32Values, numbersOf } from '../../../formats/tensor/values.js';
 
 /** Positions `from` (included) to `to` (excluded) along one axis. */

@@ -2,10 +2,13 @@ import { type Comparison, comparePairs } from '../../../formats/tensor/compare/c
 import { compareExactly } from '../../../formats/tensor/compare/exact-comparison.js';
 import type { Tolerance } from '../../../formats/tensor/compare/pair-sums.js';
 import { dtypes, elementCount } from '../../../formats/tensor/dtype.js';
-import type { FloatPairs, FloatReader } from '../../../formats/tensor/float-reader.js';
-import { eachPiece } from '../../../formats/tensor/float-reader.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
-import { tensorReader } from '../../../formats/tensor/tensor-reader.js';
+import {
+  eachPiece,
+  type FloatPairs,
+  type FloatReader,
+  tensorReader,
+} from '../../../formats/tensor/tensor-reader.js';
 import type { JustifiedTolerance } from '../../../quality/verify/tolerance.js';
 import { placeInTensor, type Region, regionElements, regionFloats } from './region.js';
 

@@ -6,8 +6,11 @@ import type { Contract, Violation } from '../../../formats/contract/contract.js'
 import { openAxis, signalAmong } from '../../../formats/contract/roles.js';
 import { nextState } from '../../../formats/contract/state.js';
 import { type Provenance, recordedAs } from '../../../formats/reference/meta.js';
-import type { WritableChunk, WrittenReference } from '../../../formats/reference/reference.js';
-import { beginReference } from '../../../formats/reference/write.js';
+import {
+  beginReference,
+  type WritableChunk,
+  type WrittenReference,
+} from '../../../formats/reference/reference.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { float32Values, numbersOf } from '../../../formats/tensor/values.js';

@@ -1,7 +1,14 @@
 import { basename } from 'node:path';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import { comparedPart, differ, fileSide, lacks, row } from '../../../report/comparison/part.js';
-import type { ComparedPart, RunComparison } from '../../../report/comparison/result.js';
+import {
+  type ComparedPart,
+  comparedPart,
+  differ,
+  fileSide,
+  lacks,
+  type RunComparison,
+  row,
+} from '../../../report/comparison/result.js';
 import { defineReport } from '../../../report/pages/kind.js';
 import type { ResultAt } from '../../../report/result.js';
 import { repeatSection } from '../../../report/section/run.js';

@@ -6,7 +6,7 @@ import type {
 } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { StatePair } from '../../../formats/contract/contract.js';
-import { canFeed } from '../../../formats/contract/state-pairs.js';
+import { canFeed } from '../../../formats/contract/state.js';
 import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import type { ChunkRunner, Stepped } from './candidate.js';
 

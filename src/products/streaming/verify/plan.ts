@@ -2,7 +2,7 @@ import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Contract, StatePair } from '../../../formats/contract/contract.js';
-import { magnitudesOf } from '../../../formats/tensor/compare/magnitudes.js';
+import { magnitudesOf } from '../../../formats/tensor/compare/pair-sums.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import { probabilitiesOf } from '../../../quality/verify/probabilities.js';
 import type { VerifyPrecision } from '../../../quality/verify/result.js';

@@ -2,7 +2,7 @@ import { readText } from '../../../base/files/files.js';
 import { parseJson } from '../../../base/files/json.js';
 import { formatStatistic as short } from '../../../base/text/quantity.js';
 import { faultText } from '../../../base/text/schema-error.js';
-import { providerInBackend } from '../../../engines/runtime/onnxruntime/ort-provider.js';
+import { providerInBackend } from '../../../engines/runtime/onnxruntime/provider-options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type Explanation, type ParityResult, parityResultSchema } from './result.js';
 

@@ -1,4 +1,7 @@
-import { executionProviders, providerInBackend } from '../../../engines/runtime/onnxruntime/ort-provider.js';
+import {
+  executionProviders,
+  providerInBackend,
+} from '../../../engines/runtime/onnxruntime/provider-options.js';
 import { python } from '../compare/tensor-parity.js';
 import type { ParityResult } from './result.js';
 

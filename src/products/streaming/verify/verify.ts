@@ -1,8 +1,7 @@
 import { assertWithin } from '../../../base/options/check.js';
 import { runSupervised } from '../../../base/process/supervise.js';
-import { digestModelFile } from '../../../engines/identity/model-digest.js';
-import type { Arithmetic } from '../../../engines/runtime/back-end.js';
-import { openOptions } from '../../../engines/runtime/back-end.js';
+import { digestModelFile } from '../../../engines/identity/read-model.js';
+import { type Arithmetic, openOptions } from '../../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
 import { openReference } from '../../../formats/reference/jsonl.js';

@@ -10,9 +10,9 @@ import {
   MOST_HELD_OUT,
   PART_RULE,
   partOf,
-} from '../../../engines/calibration/sample-part.js';
+} from '../../../engines/calibration/sample-source.js';
 import { conversionRecipe } from '../../../engines/identity/conversion.js';
-import { digestModelFile } from '../../../engines/identity/model-digest.js';
+import { digestModelFile } from '../../../engines/identity/read-model.js';
 import { createPending, sweepPending } from '../../../engines/store/pending.js';
 import { TrtforgeError } from '../../../errors.js';
 import {

@@ -1,7 +1,6 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import type { Chart } from '../../../report/chart/frame.js';
+import { type Chart, linearScale } from '../../../report/chart/frame.js';
 import { plotChart } from '../../../report/chart/plot.js';
-import { linearScale } from '../../../report/chart/scale.js';
 import { defineReport } from '../../../report/pages/kind.js';
 import {
   badge,

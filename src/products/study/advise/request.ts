@@ -4,7 +4,7 @@ import type { FormatId } from '../../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../../formats/precision/options.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { LayerTimes } from '../../../quality/bench/result.js';
-import type { Scorer } from '../../../quality/tasks/scorer.js';
+import type { Scorer } from '../../../quality/tasks/task.js';
 
 /** The largest allowed cost of a choice. */
 export type Budget =

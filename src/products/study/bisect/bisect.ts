@@ -5,7 +5,7 @@ import { sha256OfFile } from '../../../base/files/digest.js';
 import { assertNotInput, protectingInputs } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
 import { conversionRecipe } from '../../../engines/identity/conversion.js';
-import { digestModelFile } from '../../../engines/identity/model-digest.js';
+import { digestModelFile } from '../../../engines/identity/read-model.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { createPending, sweepPending } from '../../../engines/store/pending.js';
 import { TrtforgeError } from '../../../errors.js';

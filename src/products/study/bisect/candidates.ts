@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { meanOf } from '../../../base/statistics.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
-import { digestModelFile } from '../../../engines/identity/model-digest.js';
+import { digestModelFile } from '../../../engines/identity/read-model.js';
 import type { PlanProgram } from '../../../engines/plan/program.js';
 import { catalogue, type ErrorCode, ExitCode, TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { openOrtSession } from '../../../engines/runtime/onnxruntime/ort-session.js';
-import { observeRanges } from '../../../formats/precision/calibrate/observe-ranges.js';
-import type { ObservedFile } from '../../../formats/precision/calibrate/observed-model.js';
+import { type ObservedFile, observeRanges } from '../../../formats/precision/calibrate/observed-model.js';
 import { isFloat32, isStored, type Operation, operatorName } from '../../../formats/precision/flow.js';
 import { type FormatId, floatFormatNamed } from '../../../formats/precision/formats/index.js';
 import { movers, sources } from '../../../formats/precision/operator-traits.js';

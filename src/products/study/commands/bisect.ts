@@ -11,7 +11,7 @@ import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
 import { step } from '../../../cli/plan.js';
 import { messageLines } from '../../../cli/text.js';
 import { integer } from '../../../cli/values.js';
-import { parseBuilderConfig } from '../../../engines/identity/builder-config.js';
+import { parseBuilderConfig } from '../../../engines/identity/recipe.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';

@@ -3,7 +3,7 @@ import { removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
-import { digestModelFile } from '../../../engines/identity/model-digest.js';
+import { digestModelFile } from '../../../engines/identity/read-model.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { describedInput } from '../../../engines/run/inputs.js';
 import { TrtforgeError } from '../../../errors.js';

@@ -1,7 +1,7 @@
 import { plural } from '../../../base/text/quantity.js';
 import { errorMapChart } from '../../../report/chart/error-map.js';
+import { linearScale, logScale } from '../../../report/chart/frame.js';
 import { plotChart } from '../../../report/chart/plot.js';
-import { linearScale, logScale } from '../../../report/chart/scale.js';
 import { defineReport } from '../../../report/pages/kind.js';
 import {
   badge,

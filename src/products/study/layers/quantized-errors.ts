@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { assertNotInput } from '../../../base/files/user-files.js';
 import { meanOf } from '../../../base/statistics.js';
-import { executionProvider, isOrtProvider } from '../../../engines/runtime/onnxruntime/ort-provider.js';
+import { executionProvider, isOrtProvider } from '../../../engines/runtime/onnxruntime/provider-options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { writeNpy } from '../../../formats/tensor/npy.js';
 import { isSameShape, type NamedTensors } from '../../../formats/tensor/tensor.js';

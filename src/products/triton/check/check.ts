@@ -8,7 +8,7 @@ import { isEngineFile } from '../../../engines/plan/header.js';
 import { changedModel } from '../../../engines/plan/model-beside.js';
 import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import type { WorkContext } from '../../../events.js';
-import { pairStates } from '../../../formats/contract/state-pairs.js';
+import { pairStates } from '../../../formats/contract/state.js';
 import { knownStates, profilesOf } from '../engine.js';
 import { backendOf, platforms } from '../model-config.js';
 import { checkCoreRules } from './core-rules.js';

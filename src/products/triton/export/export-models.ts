@@ -22,7 +22,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { type WorkContext, workOf } from '../../../events.js';
 import { readContract } from '../../../formats/contract/file.js';
 import { type BundleMeta, logitsOf, readMeta } from '../../../formats/contract/model-meta.js';
-import { pairStates } from '../../../formats/contract/state-pairs.js';
+import { pairStates } from '../../../formats/contract/state.js';
 import { readLabels } from '../../../formats/images/labels.js';
 import { knownStates } from '../engine.js';
 import { engineFamily, plainName, tritonExporter } from './exporter.js';

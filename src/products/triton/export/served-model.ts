@@ -6,7 +6,7 @@ import type { Profile } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Contract } from '../../../formats/contract/contract.js';
-import { canFeed, pairStates } from '../../../formats/contract/state-pairs.js';
+import { canFeed, pairStates } from '../../../formats/contract/state.js';
 import { elementCount } from '../../../formats/tensor/dtype.js';
 import {
   batchesOf,

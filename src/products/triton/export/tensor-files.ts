@@ -1,4 +1,4 @@
-import { areDrawable } from '../../../engines/identity/known-answer-schema.js';
+import { areDrawable } from '../../../engines/identity/passport.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { filledTensor } from '../../../formats/contract/state.js';

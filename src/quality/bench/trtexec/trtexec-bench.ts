@@ -11,17 +11,19 @@ import { readLayers } from '../../../engines/layers/read-layers.js';
 import { inDtype } from '../../../engines/run/inputs.js';
 import { gatherInputs } from '../../../engines/run/run-inputs.js';
 import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
-import { type PlanOnDisk, readPlanOnDisk } from '../../../engines/runtime/tensorrt/plan-on-disk.js';
-import { toolchainForPlan } from '../../../engines/runtime/tensorrt/toolchain-for-plan.js';
-import { assertStreamed } from '../../../engines/runtime/tensorrt/weight-budget.js';
+import { assertStreamed } from '../../../engines/runtime/tensorrt/engine-options.js';
+import {
+  type PlanOnDisk,
+  readPlanOnDisk,
+  toolchainForPlan,
+} from '../../../engines/runtime/tensorrt/plan-on-disk.js';
 import { openTrust } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
-import { withLibraries } from '../../../tensorrt/toolchain/process-environment.js';
+import { withLibraries } from '../../../tensorrt/toolchain/places.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
-import { benchArguments } from '../../../tensorrt/trtexec/bench-flags.js';
-import { benchMisreadings } from '../../../tensorrt/trtexec/bench-misreadings.js';
 import { readExportedProfile, readExportedTimes } from '../../../tensorrt/trtexec/exports.js';
-import { requireUnderstood } from '../../../tensorrt/trtexec/misreading.js';
+import { benchArguments } from '../../../tensorrt/trtexec/flags.js';
+import { benchMisreadings, requireUnderstood } from '../../../tensorrt/trtexec/misreadings.js';
 import { onlyLoadOptions, type TrtexecBenchRequest } from '../../../tensorrt/trtexec/request.js';
 import { runTrtexec, type TrtexecRun } from '../../../tensorrt/trtexec/run.js';
 import { requireSuccess } from '../../../tensorrt/trtexec/verdict.js';
@@ -31,7 +33,7 @@ import { joinLayers } from '../layer-times.js';
 import { type BenchContext, type BenchRequest, sourcesOf } from '../request.js';
 import type { BenchResult, BenchRun, GpuState, LayerTimes } from '../result.js';
 import { withFileShapes } from '../shape-cases.js';
-import { spreadOf } from '../spread.js';
+import { spreadOf } from '../times.js';
 import { judgeTrust } from '../trust.js';
 import {
   assertStreamedByLog,

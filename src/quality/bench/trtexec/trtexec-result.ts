@@ -3,8 +3,7 @@ import { GRAPH_REFUSED } from '../../../tensorrt/trtexec/log/facts.js';
 import type { PrintedTimes, TrtexecLog } from '../../../tensorrt/trtexec/log/result.js';
 import type { ModeRequest } from '../../../tensorrt/trtexec/request.js';
 import type { BenchMode } from '../result.js';
-import { type Spread, spreadOf } from '../spread.js';
-import type { Times } from '../times.js';
+import { type Spread, spreadOf, type Times } from '../times.js';
 
 /** trtexec computes in single precision and prints six digits; a rounding of the last one, twice. */
 const TOLERANCE = 2e-5;

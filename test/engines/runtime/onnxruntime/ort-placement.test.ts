@@ -9,7 +9,7 @@ import {
   executionProviders,
   ortBackend,
   providerInBackend,
-} from '../../../../src/engines/runtime/onnxruntime/ort-provider.js';
+} from '../../../../src/engines/runtime/onnxruntime/provider-options.js';
 
 const event = (name: string, op_name: string, provider: string, node_index = '0') => ({
   cat: 'Node',

@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { OrtProvider } from '../../../../src/engines/runtime/onnxruntime/ort-provider.js';
-import { optionsFor, resolveProvider } from '../../../../src/engines/runtime/onnxruntime/provider-options.js';
+import {
+  type OrtProvider,
+  optionsFor,
+  resolveProvider,
+} from '../../../../src/engines/runtime/onnxruntime/provider-options.js';
 
 describe('options of a provider', () => {
   it.each([

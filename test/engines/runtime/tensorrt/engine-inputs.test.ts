@@ -2,8 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { checkInputs, checkTensor, mapOf } from '../../../../src/engines/runtime/session-inputs.js';
 import { type CacheEntry, CallCache } from '../../../../src/engines/runtime/tensorrt/call-cache.js';
-import { chooseProfile } from '../../../../src/engines/runtime/tensorrt/choose-profile.js';
-import { callShapeFrom, callShapeOf, fits } from '../../../../src/engines/runtime/tensorrt/engine-inputs.js';
+import {
+  callShapeFrom,
+  callShapeOf,
+  chooseProfile,
+  fits,
+} from '../../../../src/engines/runtime/tensorrt/choose-profile.js';
 import type { EngineBinding } from '../../../../src/engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../../../src/formats/tensor/dtype.js';

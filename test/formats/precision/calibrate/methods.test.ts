@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { methodText, parseMethod } from '../../../../src/formats/precision/calibrate/calibrate.js';
 import type { Histogram } from '../../../../src/formats/precision/calibrate/histogram.js';
-import { methodText, parseMethod } from '../../../../src/formats/precision/calibrate/method.js';
 import {
   entropyAmax,
   mseAmax,

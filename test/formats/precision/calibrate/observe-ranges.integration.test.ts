@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { attribute as a, GraphBuilder } from '../../../../src/formats/onnx/builder.js';
-import { observeRanges } from '../../../../src/formats/precision/calibrate/observe-ranges.js';
+import { observeRanges } from '../../../../src/formats/precision/calibrate/observed-model.js';
 import type { NamedTensors, Tensor } from '../../../../src/formats/tensor/tensor.js';
 import { floats, run, written } from '../judge.js';
 

@@ -9,16 +9,15 @@ import {
 } from '../../../../src/formats/tensor/compare/comparison.js';
 import { ErrorHistogram, type Histogram } from '../../../../src/formats/tensor/compare/error-histogram.js';
 import { keyCount, quantilesOf } from '../../../../src/formats/tensor/compare/error-keys.js';
-import { measureChunk, SUM_SLOTS } from '../../../../src/formats/tensor/compare/pair-sums.js';
-import { WorstPairs } from '../../../../src/formats/tensor/compare/worst-pairs.js';
+import { measureChunk, SUM_SLOTS, WorstPairs } from '../../../../src/formats/tensor/compare/pair-sums.js';
 import {
   type FloatArray,
   type FloatFormat,
   float32Format,
   float64Format,
-} from '../../../../src/formats/tensor/float-format.js';
-import { floatsOf } from '../../../../src/formats/tensor/float-reader.js';
+} from '../../../../src/formats/tensor/float16.js';
 import { openNpz } from '../../../../src/formats/tensor/npz.js';
+import { floatsOf } from '../../../../src/formats/tensor/tensor-reader.js';
 import { float32Values } from '../../../../src/formats/tensor/values.js';
 import { randomNumbers } from '../../../support/mutations.js';
 import { fixture } from '../fixtures.js';

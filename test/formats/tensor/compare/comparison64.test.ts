@@ -3,15 +3,14 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Comparison, comparePairs } from '../../../../src/formats/tensor/compare/comparison.js';
 import { ErrorHistogram } from '../../../../src/formats/tensor/compare/error-histogram.js';
-import { magnitudesOf } from '../../../../src/formats/tensor/compare/magnitudes.js';
-import { WorstPairs } from '../../../../src/formats/tensor/compare/worst-pairs.js';
+import { magnitudesOf, WorstPairs } from '../../../../src/formats/tensor/compare/pair-sums.js';
 import {
   floatReader,
   floatsOf,
   joinedFloats,
   pairFormat,
-} from '../../../../src/formats/tensor/float-reader.js';
-import { tensorReader } from '../../../../src/formats/tensor/tensor-reader.js';
+  tensorReader,
+} from '../../../../src/formats/tensor/tensor-reader.js';
 import { integerTensor, tensorFrom } from '../../../../src/formats/tensor/values.js';
 import { fixture } from '../fixtures.js';
 import { compareFloats, isQuantile, sortedQuantile } from './expected-comparison.js';

@@ -12,8 +12,8 @@ import {
   type MeasureChunk,
   type Tolerance,
 } from '../../../../src/formats/tensor/compare/pair-sums.js';
-import { type FloatArray, formatOf } from '../../../../src/formats/tensor/float-format.js';
-import { floatsOf } from '../../../../src/formats/tensor/float-reader.js';
+import { type FloatArray, formatOf } from '../../../../src/formats/tensor/float16.js';
+import { floatsOf } from '../../../../src/formats/tensor/tensor-reader.js';
 
 export const compareFloats = (
   candidate: FloatArray,

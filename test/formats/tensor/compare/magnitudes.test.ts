@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { magnitudesOf } from '../../../../src/formats/tensor/compare/magnitudes.js';
-import { floatsOf } from '../../../../src/formats/tensor/float-reader.js';
+import { magnitudesOf } from '../../../../src/formats/tensor/compare/pair-sums.js';
+import { floatsOf } from '../../../../src/formats/tensor/tensor-reader.js';
 import { randomNumbers } from '../../../support/mutations.js';
 
 describe('how large numbers are', () => {

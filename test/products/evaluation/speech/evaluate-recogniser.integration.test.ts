@@ -10,7 +10,7 @@ import {
 } from '../../../../src/products/evaluation/speech/evaluate-recogniser.js';
 import { recogniserResultSchema } from '../../../../src/products/evaluation/speech/recogniser-result.js';
 import { scoreTranscripts } from '../../../../src/products/evaluation/wer/wer.js';
-import type { Recogniser, RecogniserFacts } from '../../../../src/quality/tasks/recogniser.js';
+import type { Recogniser, RecogniserFacts } from '../../../../src/quality/tasks/task.js';
 import { changeMeta, writeBundle } from '../../../support/bundle.js';
 import { describeWith } from '../../../support/needs.js';
 import { codeOfWork } from '../../../support/refusal.js';

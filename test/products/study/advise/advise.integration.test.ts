@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { digestModelFile } from '../../../../src/engines/identity/model-digest.js';
+import { digestModelFile } from '../../../../src/engines/identity/read-model.js';
 import { openSession } from '../../../../src/engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { attribute as a, GraphBuilder } from '../../../../src/formats/onnx/builder.js';
@@ -13,7 +13,7 @@ import { advise } from '../../../../src/products/study/advise/advise.js';
 import { adviseReport } from '../../../../src/products/study/advise/page.js';
 import type { AdviseContext, AdviseRequest } from '../../../../src/products/study/advise/request.js';
 import { type Advice, adviceSchema } from '../../../../src/products/study/advise/result.js';
-import type { Scorer } from '../../../../src/quality/tasks/scorer.js';
+import type { Scorer } from '../../../../src/quality/tasks/task.js';
 import type { VerifyResult } from '../../../../src/quality/verify/result.js';
 import { renderReport } from '../../../../src/report/pages/read.js';
 import { floats, freshPath, noise, written } from '../../../formats/precision/judge.js';

@@ -1,9 +1,143 @@
+import { TrtforgeError } from '../../errors.js';
 import { enumerator } from '../toolchain/abi.js';
-import { isPassed } from './flags.js';
+import { budgetText, isPassed, PERCENTILES, RUNS_AVERAGED } from './flags.js';
 import { enabled } from './log/options.js';
 import type { TrtexecLog } from './log/result.js';
-import { differing, type Misreading, PRINTED_PRECISION, processMisreadings } from './misreading.js';
-import type { TrtexecBuildRequest, TrtexecSwitch } from './request.js';
+import type { TrtexecBenchRequest, TrtexecBuildRequest, TrtexecSwitch } from './request.js';
+import type { TrtexecRun } from './run.js';
+
+/** trtexec prints six significant digits. */
+export const PRINTED_PRECISION = 1e-5;
+
+/** An option as trtexec reports that it understood it, and as it was passed. */
+export interface Misreading {
+  readonly option: string;
+  readonly asked: string;
+  readonly echoed: string;
+}
+
+/** A setting and its echo; null and undefined where nothing was asked, or where the log is silent about it. */
+export type Compared = readonly [
+  option: string,
+  asked: string | number | boolean | null,
+  echoed: string | number | boolean | null | undefined,
+];
+
+/** Throws TF_TRTEXEC_MISREAD when trtexec echoes something else than it was passed. */
+export function requireUnderstood(misreadings: readonly Misreading[], run: TrtexecRun): void {
+  if (misreadings.length === 0) return;
+  const [first] = misreadings;
+  const more = misreadings.length > 1 ? ` (and ${misreadings.length - 1} more)` : '';
+  throw new TrtforgeError(
+    'TF_TRTEXEC_MISREAD',
+    `trtexec was passed ${first?.option} ${first?.asked} and echoes ${first?.echoed}${more}.`,
+    { details: { misreadings, log: run.logPath, arguments: run.arguments } },
+  );
+}
+
+/** Those that differ; an option that was not passed, or that the log is silent about, is none. */
+export const differing = (compared: readonly Compared[]): readonly Misreading[] =>
+  compared.flatMap(([option, asked, echoed]) =>
+    asked === null || echoed === null || echoed === undefined || isSame(asked, echoed)
+      ? []
+      : [{ option, asked: text(asked), echoed: text(echoed) }],
+  );
+
+/** Numbers are echoed with six digits; a number in a text counts as one. */
+function isSame(asked: string | number | boolean, echoed: string | number | boolean): boolean {
+  if (typeof asked !== 'number') return asked === echoed;
+  const printed = typeof echoed === 'string' && echoed.trim() === '' ? Number.NaN : Number(echoed);
+  return Math.abs(asked - printed) <= Math.abs(asked) * PRINTED_PRECISION;
+}
+
+const text = (value: string | number | boolean): string => (value === '' ? 'nothing' : String(value));
+
+/** Misreadings of builds and measurements: the GPU and the plug-ins (`Plugins`, from 10.16 on `Loaded static plugins`), echoed in trtexec's order. */
+export function processMisreadings(
+  { device, plugins }: TrtexecBuildRequest | TrtexecBenchRequest,
+  { options: { system } }: TrtexecLog,
+): readonly Misreading[] {
+  const sorted = (paths: string | undefined) => paths?.trim().split(' ').sort().join(' ');
+  return differing([
+    ['--device', device, system.Device],
+    [
+      '--staticPlugins',
+      sorted(plugins.static.join(' ')) ?? '',
+      sorted(system.Plugins ?? system['Loaded static plugins']),
+    ],
+  ]);
+}
+
+/** Differences between a measurement's options and their echo in its log. 10 and 11 echo nothing of how an engine is loaded, 8.6 and 9 all of it. */
+export function benchMisreadings(request: TrtexecBenchRequest, log: TrtexecLog): readonly Misreading[] {
+  const { measurement: echo, options } = log;
+  const { build, inference, reporting } = options;
+  const { exports, runtime } = request;
+  return [
+    ...differing([
+      ['data transfers', request.transfers, echo.transfers],
+      ['spin wait', request.spinWait, echo.spinWait],
+      ['CUDA graph', request.graph, echo.cudaGraph],
+      ['--iterations', request.iterations, echo.iterations],
+      ['--infStreams', request.streams, echo.streams],
+      ['--idleTime', request.idleMs, echo.idleMs],
+      ['--duration', request.durationMs / 1000, echo.durationSeconds],
+      ['--warmUp', request.warmUpMs, echo.warmUpMs],
+      ['--useProfile', request.profile, inference['Optimization Profile Index']],
+      ['--separateProfileRun', exports.profile !== undefined, echo.separateProfileRun],
+      ['--avgRuns', RUNS_AVERAGED, echo.averageRuns],
+      ['--percentile', PERCENTILES, reporting.Percentiles],
+      ['--exportTimes', exports.times ?? '', reporting['Export timing to JSON file']],
+      ['--exportOutput', exports.output ?? '', reporting['Export output to JSON file']],
+      ['--exportProfile', exports.profile ?? '', reporting['Export profile to JSON file']],
+      ['--loadEngine', request.loadEngine, build['Load engine']],
+      ['--useRuntime', runtime, build['TensorRT runtime']],
+      [
+        '--versionCompatible',
+        request.allowHostCode || runtime !== 'full',
+        enabled(build['Version Compatible']),
+      ],
+    ]),
+    ...shapeMisreadings(request, log),
+    ...budgetMisreadings(request, log),
+    ...processMisreadings(request, log),
+  ];
+}
+
+function shapeMisreadings(
+  { shapes }: TrtexecBenchRequest,
+  { measurement: echo, options: { inference } }: TrtexecLog,
+): readonly Misreading[] {
+  // A log that does not mention shapes at all is one that does not echo them.
+  if (Object.keys(echo.shapes).length === 0 && inference['Input inference shapes'] === undefined) return [];
+  return Object.entries(shapes).flatMap(([input, dims]) => {
+    const echoed = echo.shapes[input];
+    if (echoed?.join('x') === dims.join('x')) return [];
+    return [
+      { option: `--shapes of "${input}"`, asked: dims.join('x'), echoed: echoed?.join('x') ?? 'nothing' },
+    ];
+  });
+}
+
+/** The echo, and what was then set: only the log knows what the library chose by itself, or what the least is that 10.0 takes. */
+function budgetMisreadings(
+  { weightBudget }: TrtexecBenchRequest,
+  { version, options, engine }: TrtexecLog,
+): Misreading[] {
+  if (weightBudget === undefined || version === null) return [];
+  const asked = budgetText(weightBudget, version);
+  const isBytes = /^\d+$/.test(asked);
+  const expected = isBytes ? `${asked} bytes` : asked === '-1' ? 'Automatic' : '100.000000%';
+  const budget = { option: '--weightStreamingBudget', asked };
+  const echoed = options.inference['Weight Streaming Budget'];
+  const set = engine.weightBudget;
+  return [
+    ...(echoed === undefined || echoed === expected ? [] : [{ ...budget, echoed }]),
+    ...(set === null || !isBytes || String(set) === asked
+      ? []
+      : [{ ...budget, echoed: `a limit of ${set}` }]),
+  ];
+}
 
 /** Switches by the words of their echo; what a version does not know it does not echo. */
 const SWITCHES: readonly (readonly [option: string, key: string, name: TrtexecSwitch])[] = [
