@@ -15,7 +15,7 @@ export const ExitCode = {
 } as const;
 export type ExitCode = (typeof ExitCode)[keyof typeof ExitCode];
 
-/** What a command that judges ends with. */
+/** The exit codes of a command that judges. */
 export const outcomeExitCodes = {
   pass: ExitCode.pass,
   fail: ExitCode.failed,
@@ -26,9 +26,9 @@ export const outcomeExitCodes = {
 
 interface CatalogueEntry {
   readonly exitCode: ExitCode;
-  /** What the code stands for, for the documentation; the message names the file, tensor or node. */
+  /** The meaning of the code, for the documentation; the message names the file, tensor or node. */
   readonly meaning: string;
-  /** What to do about it where the code that throws has no better remedy. */
+  /** The remedy where the code that throws has no better one. */
   readonly remedy: string;
 }
 

@@ -1,4 +1,4 @@
-/** What long work tells while it runs. Events are plain data, so they cross processes and become `--events` JSON lines as they are. */
+/** The events of long work while it runs. They are plain data, so they cross processes and become `--events` JSON lines as they are. */
 export type WorkEvent =
   | { readonly type: 'phase-start'; readonly phase: string; readonly detail?: string }
   | { readonly type: 'phase-end'; readonly phase: string; readonly ms: number; readonly detail?: string }

@@ -42,7 +42,7 @@ type Passed<T> = T extends object
     : Plain<T>
   : T;
 
-/** What an argument P may be, loaded with the first call: one value, or all options by their names. */
+/** The accepted forms of an argument P, loaded with the first call: one value, or all options by their names. */
 type Taken<P> = () => Promise<
   PlainArgument | ([P] extends [object] ? Readonly<Record<Exclude<keyof P, 'addon'>, Group[string]>> : never)
 >;
@@ -127,9 +127,8 @@ export const buildOrLoad = lazy(
   async () => (await import('./engines/builder/build.js')).buildContextOptions,
 );
 /**
- * What is in an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
- *
- * ```ts
+ * The content of an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
+ *  * ```ts
  * const facts = await inspectModel('resnet50.onnx', { shapes: { images: [1, 3, 224, 224] } });
  * use(facts.findings);
  * ```
@@ -229,9 +228,8 @@ export const verifyModel = lazy(
   async () => (await import('./quality/verify/request.js')).verifyContextOptions,
 );
 /**
- * What differs between two ONNX models: interface, weights, nodes.
- *
- * ```ts
+ * The differences between two ONNX models: interface, weights, nodes.
+ *  * ```ts
  * const difference = await compareModels({ a: 'monday.onnx', b: 'friday.onnx' });
  * use(difference.outcome);
  * ```
@@ -320,9 +318,8 @@ export const draftPolicy = lazy(
   value('results', 'list'),
 );
 /**
- * What the log of a build or a run means, by the known issues.
- *
- * ```ts
+ * Explains the log of a build or a run, by the known issues.
+ *  * ```ts
  * const explained = await explainLog('build.log');
  * use(explained.issues);
  * ```

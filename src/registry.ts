@@ -12,5 +12,5 @@ import { triton } from './products/triton/product.js';
 /** The core and every product: the one place that imports products. */
 export const products = [core, edit, study, bundle, streaming, deepstream, evaluation, triton, fleet];
 
-/** What goes on after a failed comparison, for the library. */
+/** The search after a failed comparison, for the library. */
 export const afterFailure = afterFailureOfProducts(products);

@@ -53,7 +53,7 @@ export interface Gpu {
 
 /** One call on the builder's configuration, in order: `{ option: 'builder flag refit', call: 'setFlag', arguments: [4] }`. */
 export interface NativeSetting {
-  /** What the user asked for, for the error when the library rejects it. */
+  /** The setting that the user requested, for the error when the library rejects it. */
   readonly option: string;
   readonly call: string;
   readonly arguments: readonly number[];
@@ -117,7 +117,7 @@ export interface NativeBuildResult {
 /** `none`: not asked for; `new`: there was none yet; `hit`: the one passed was taken; `rejected`: the library would not take it and started anew. */
 type TimingCacheUse = 'none' | 'new' | 'hit' | 'rejected';
 
-/** What the compiled module exports: as `Addon`, but failures are plain Errors that carry `code` and `details`. */
+/** The exports of the compiled module: as `Addon`, but failures are plain Errors that carry `code` and `details`. */
 type CompiledAddon = Addon & CompiledRuntime;
 
 let loaded: (Addon & NativeRuntime) | undefined;

@@ -37,7 +37,7 @@ export interface CompiledCallRequest {
   readonly smallTensors: SmallTensors | 'measured';
 }
 
-/** What the compiled module exports for engines: functions over handles. Failures are plain Errors that carry `code` and `details`. */
+/** The exports of the compiled module for engines: functions over handles. Failures are plain Errors that carry `code` and `details`. */
 export interface CompiledRuntime {
   openEngine(
     request: NativeOpenRequest,

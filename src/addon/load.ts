@@ -27,13 +27,13 @@ function prebuiltPath(): string | undefined {
 /** The command that compiles it, from any folder: in a clone as where the package is installed. */
 const compileAddon = `node ${shellQuote(fileURLToPath(new URL('../../scripts/build-native.mjs', import.meta.url)))}`;
 
-/** What brings the addon to this platform. */
+/** The command that installs the addon on this platform. */
 export const addonRemedy = (): string =>
   prebuiltPackage === null
     ? `Compile it (it needs g++): ${compileAddon}`
     : `Install it beside trtforge: npm install ${prebuiltPackage}@${packageVersion()}; or compile it (it needs g++): ${compileAddon}`;
 
-/** What the addon exports. Errors: TF_NATIVE_UNSUPPORTED off Linux, TF_NATIVE_NOT_BUILT where the file is missing or does not load. */
+/** Returns the addon's exports. Errors: TF_NATIVE_UNSUPPORTED off Linux, TF_NATIVE_NOT_BUILT where the file is missing or does not load. */
 export function requireAddon(path: string = addonPath): unknown {
   if (process.platform !== 'linux') {
     throw new TrtforgeError(
@@ -58,7 +58,7 @@ export function requireAddon(path: string = addonPath): unknown {
   }
 }
 
-/** What the addon exports by a name; undefined where there is no addon, or one without it. Nothing is compiled for it. */
+/** The addon's export of this name; undefined where there is no addon, or one without it. Nothing is compiled for it. */
 export function optionalExport<T>(name: string): T | undefined {
   try {
     return (requireAddon() as Readonly<Record<string, T>>)[name];

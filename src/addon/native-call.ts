@@ -90,7 +90,7 @@ export class CompiledCall implements NativeCall {
     return this.#owner;
   }
 
-  /** What must be copied: views that are the pinned memory itself are left out. */
+  /** The views to copy; views of the pinned memory itself are left out. */
   #views(passed: readonly NativeHostData[], slots: ReadonlyMap<string, number>): SlotViews {
     if (passed.length === 0) return nothing;
     const views: SlotViews = [];

@@ -65,7 +65,7 @@ export interface NativeEngine {
   readonly facts: NativeEngineFacts;
   /** Activation memory is allocated here. Errors: TF_GPU_MEMORY, TF_CONTEXT_FAILED. */
   createContext(request: NativeContextRequest): NativeJob<NativeContext>;
-  /** What `IEngineInspector` reports of the whole engine, as JSON text. Detail depends on the verbosity the plan was built with. */
+  /** The report of `IEngineInspector` on the whole engine, as JSON text. Detail depends on the verbosity the plan was built with. */
   layers(): NativeJob<string>;
   /** Device memory that outlives calls, zero-filled. Throws TF_GPU_MEMORY. */
   allocate(bytes: number): NativeDeviceMemory;
@@ -123,7 +123,7 @@ export interface NativeCallRequest {
   readonly bindings: readonly NativeBinding[];
   /** Copies, launch and copies back as one CUDA graph. */
   readonly graph: boolean;
-  /** How tensors of `host` bindings of at most 4 KiB reach the GPU; default `measured`: as a few runs of both ways show to be faster, with a graph only. */
+  /** Transfer of tensors of `host` bindings up to 4 KiB to the GPU; default `measured`: the faster of both ways in a few runs, with a graph only. */
   readonly smallTensors?: SmallTensors | 'measured';
 }
 

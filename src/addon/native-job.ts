@@ -9,8 +9,8 @@ export interface NativeJob<T> {
 }
 
 /**
- * What the library reports while it works. `severity` is the library's: 0 internal error to 4 verbose. Phases are the outer ones; what goes on `inside` them is
- * reported ten times a second: an inner phase at its start (step -1) or after one of its steps.
+ * Events of the library while it works. `severity` is the library's: 0 internal error to 4 verbose. Phases are the outer ones; phases `inside` them
+ * are reported ten times a second: an inner phase at its start (step -1) or after one of its steps.
  */
 export type NativeEvent =
   | { readonly type: 'log'; readonly severity: number; readonly message: string }
@@ -62,7 +62,7 @@ export async function finished<T>(
   throw cancelled({ doing, signal });
 }
 
-/** What the compiled module throws: a plain Error that carries `code` and `details`. */
+/** The error of the compiled module: a plain Error that carries `code` and `details`. */
 interface NativeFailure extends Error {
   readonly code: string;
   readonly details?: Readonly<Record<string, unknown>>;

@@ -14,7 +14,7 @@ export interface NativeOnnxRuntime {
 export interface OnnxRuntimeBuild {
   /** `1.30.0` */
   readonly version: string;
-  /** What the library states of its own build: branch, commit, flags. */
+  /** The library's own build: branch, commit, flags. */
   readonly buildInfo: string;
 }
 

@@ -20,7 +20,7 @@ export function quantile(sorted: Numbers, q: number): number {
 /** NaN for none. */
 export const medianOf = (values: Numbers): number => quantile(Float64Array.from(values).sort(), 0.5);
 
-/** What is reported of many numbers; NaN for none. Percentiles as numpy has them. */
+/** Statistics of many numbers; NaN where there are none. Percentiles as numpy computes them. */
 export interface Figures {
   readonly min: number;
   readonly mean: number;

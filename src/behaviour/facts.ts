@@ -5,11 +5,11 @@ type Product = keyof typeof products;
 
 /** Something that holds in some versions only. Where it was measured in one version, its range begins there. */
 export interface Fact extends Readonly<Partial<Record<Product, Range>>> {
-  /** What holds, as the sentences of those who read the row need it. */
+  /** The fact, in the form that sentences for readers of the row need. */
   readonly holds: string;
   /** A public document, or how it was measured. */
   readonly source: string;
-  /** What code computes with. */
+  /** The value that code computes with. */
   readonly value?: unknown;
 }
 
@@ -215,6 +215,6 @@ export function holds(
 export const seenOn = <P extends Product>(id: FactOf<P>, product: P): string =>
   `${products[product]} ${rangeOf(id, product)?.since}`;
 
-/** What a release no longer has: `TensorRT 11 removed calibrators`. */
+/** The removal of a feature from a release: `TensorRT 11 removed calibrators`. */
 export const removal = (id: FactOf<'tensorrt'>): string =>
   `TensorRT ${majorOf(rangeOf(id, 'tensorrt')?.until ?? '')} removed ${behaviour[id].holds}`;

@@ -2,13 +2,13 @@ import { behaviour } from './facts.js';
 import { always, before, isWithin, type Range, rangeText, since } from './versions.js';
 
 /**
- * What TensorRT's ONNX parser knows, from the public operator lists (docs/operators.md of onnx/onnx-tensorrt) for TensorRT 8.6, 10.0, 10.1 and 10.15, its changelog
- * for the versions between, and the release notes of TensorRT 11.0 to 11.4.
+ * Operators that TensorRT's ONNX parser knows, from the public operator lists (docs/operators.md of onnx/onnx-tensorrt) for TensorRT 8.6, 10.0, 10.1
+ * and 10.15, its changelog for the versions between, and the release notes of TensorRT 11.0 to 11.4.
  * The lists name operator types only; each may have restrictions of its own, which the parser checks.
  */
 export const operatorLists = {
   newest: '11.4',
-  /** What came since is recent; operators of older lists are in every TensorRT that is in use. */
+  /** Operators added since are recent; those of older lists are in every TensorRT that is in use. */
   recent: '10.1',
   /** Opsets of a newer version than this one are recent too. */
   recentOpset: '10.15',
@@ -54,7 +54,7 @@ const additions: readonly (readonly [version: string, types: string])[] = [
 /** GridSample of volumes, whose input has five axes. */
 export const GRID_SAMPLE_3D = 'GridSample 3D';
 
-/** What the parser imports under any domain besides: layers as TensorRT writes them, and quantization as ModelOpt exports it. */
+/** Further operators, imported under any domain: layers as TensorRT writes them, and quantization as ModelOpt exports it. */
 export const ownOperators: ReadonlySet<string> = new Set(
   (
     'TRT_Attention TRT_KVCacheUpdate TRT_FP8QuantizeLinear TRT_FP8DequantizeLinear TRT_INT4QuantizeLinear TRT_INT4DequantizeLinear TRT_MXFP8QuantizeLinear ' +

@@ -14,7 +14,7 @@ import type { ForeignFlag } from './foreign-flag.js';
 import type { OptionTable, OptionValues } from './option.js';
 import { dryRunOption, type Plan } from './plan.js';
 
-/** What a command's `run` is passed besides its own options. Its signal is aborted by Ctrl-C: work that sees it ends its children, removes half-written files and throws TF_CANCELLED. */
+/** The context of a command's `run`. Ctrl-C aborts its signal: work then ends its children, removes half-written files and throws TF_CANCELLED. */
 export interface CommandContext extends Work {
   /** The program's name and its arguments as one shell line without secrets: what repeats this run. */
   readonly commandLine: string;
@@ -30,7 +30,7 @@ export interface CommandContext extends Work {
   readonly ask?: (question: string) => Promise<string>;
 }
 
-/** What every result of a command has; the fields that follow are the command's own (`schema` names them). */
+/** The fields that every command's result has; the fields that follow are the command's own (`schema` names them). */
 export interface CommandResult {
   /** `trtforge.<what>/<version>`. */
   readonly schema: string;
@@ -78,9 +78,9 @@ export interface Command<O extends OptionTable = OptionTable, R extends CommandR
   /** The schema of the result, for documentation and tests: loaded only where they ask for it. */
   schema(): Promise<z.ZodType>;
   run(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<R>;
-  /** What --print-config shows beside the options: a file of the user's as it was understood. */
+  /** A user's file as it was understood, which --print-config shows beside the options. */
   file?(inputs: readonly string[]): Readonly<Record<string, unknown>>;
-  /** What `run` would do: with it the command has --dry-run. For commands that build for minutes, download or remove. */
+  /** The plan of `run`: with it the command has --dry-run. For commands that build for minutes, download or remove. */
   plan?(inputs: readonly string[], options: OptionValues<O>, context: CommandContext): Promise<Plan>;
   render(result: R, output: TextOutput): void;
 }
@@ -93,7 +93,7 @@ export function defineCommand<O extends OptionTable, R extends CommandResult>(
   return { ...command, options } as unknown as Command;
 }
 
-/** What is known of a command before its module is loaded; one verb has one result. */
+/** The facts of a command that are known before its module is loaded; one verb has one result. */
 export interface Verb {
   /** As typed: `verify`, `engine layers`. */
   readonly path: string;
@@ -118,7 +118,7 @@ export const verbOf =
     },
   });
 
-/** What one folder adds to the program. Values only: everything heavy stands behind a function. */
+/** The parts that one folder adds to the program. Values only: everything heavy stands behind a function. */
 export interface Product {
   readonly name: string;
   readonly verbs: readonly Verb[];
@@ -136,19 +136,19 @@ export interface Product {
   readonly knownIssues?: () => Promise<readonly KnownIssue[]>;
   /** Results of its own that `report` renders. */
   readonly reports?: () => Promise<readonly ReportKind[]>;
-  /** What it shows of its results in the run root of another command. */
+  /** Sections on its results for the run root of another command. */
   readonly runRootSections?: () => Promise<RunRootSections>;
   /** Tasks that outputs are scored by. */
   readonly tasks?: () => Promise<readonly TaskKind[]>;
-  /** What opens models that turn speech features into tokens. */
+  /** Recognisers, which open models that turn speech features into tokens. */
   readonly recognisers?: () => Promise<readonly Recogniser[]>;
-  /** What scores a model by the task that data are for. */
+  /** The scorer of a model by the task that data are for. */
   readonly scorer?: () => Promise<ScorerOf>;
-  /** What searches after a failed comparison. */
+  /** The search after a failed comparison. */
   readonly afterFailure?: () => Promise<AfterFailure>;
   /** Files of its own that `--profile-from` reads. */
   readonly profileSources?: () => Promise<readonly ProfileSource[]>;
-  /** What reads a file that describes several models as the builds of each. */
+  /** The reader of a file that describes several models, as the builds of each. */
   readonly bundleParts?: () => Promise<BundleParts>;
   /** Layouts that `cache export --as` writes. */
   readonly exporters?: () => Promise<readonly Exporter[]>;
@@ -161,17 +161,17 @@ type Part = Exclude<
 type Brought<P extends Part> = Awaited<ReturnType<NonNullable<Product[P]>>>;
 type Each<T> = T extends readonly (infer E)[] ? E : T;
 
-/** What products bring for one part of the descriptor, in their order. */
+/** The values of products for one part of the descriptor, in the products' order. */
 export const broughtBy = async <P extends Part>(products: readonly Pick<Product, P>[], part: P) =>
   (await Promise.all(products.map((product) => product[part]?.() ?? []))).flat() as Each<Brought<P>>[];
 
-/** What products show of their results in the run roots of others. */
+/** The sections of products on their results in the run roots of others. */
 export async function sectionsOfProducts(products: readonly Product[]): Promise<RunRootSections> {
   const all = await broughtBy(products, 'runRootSections');
   return (runs) => all.flatMap((sections) => sections(runs));
 }
 
-/** What searches after a failed comparison: it is loaded when one failed. */
+/** The search after a failed comparison: it is loaded when one failed. */
 export const afterFailureOfProducts =
   (products: readonly Product[]): AfterFailure =>
   async (...failed) =>

@@ -1,7 +1,7 @@
 import type { Product, Verb } from './command.js';
 import { globalOptions } from './option.js';
 
-/** What a shell completes of one verb. */
+/** The parts of one verb that a shell completes. */
 export interface CompletedVerb {
   /** As typed: `cache ls`. */
   readonly path: string;

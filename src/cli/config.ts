@@ -6,7 +6,7 @@ import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
 import { longName, type OptionSpec, takesValue } from './option.js';
 
-/** What a config file reports: option name (kebab-case) to value or list of values. */
+/** The content of a config file: option name (kebab-case) to value or list of values. */
 export interface Config {
   readonly path: string;
   readonly values: Readonly<Record<string, unknown>>;

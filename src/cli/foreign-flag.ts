@@ -82,7 +82,7 @@ type Facts = Pick<
 > &
   Partial<Pick<ForeignFlag, 'why'>>;
 
-/** How one tool's rows are written. */
+/** Returns the writer of one tool's rows. */
 export function rowsOf(of: Tool) {
   const row =
     (takesValue?: ForeignFlag['takesValue']) =>

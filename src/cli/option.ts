@@ -79,7 +79,7 @@ export const advanced = <O extends OptionTable>(table: O): O =>
     Object.entries(table).map(([key, spec]) => [key, { ...spec, advanced: true }]),
   ) as unknown as O;
 
-/** What every command takes: flags as commander reads them, and what they do. */
+/** The options of every command: flags as commander reads them, and their descriptions. */
 export const globalOptions = [
   ['--json', 'print exactly one JSON object on stdout'],
   ['--events', 'print progress and logs on stderr as JSON lines'],
@@ -91,6 +91,6 @@ export const globalOptions = [
   ['--force', 'let results replace files of another kind, and edited ones'],
 ] as const;
 
-/** What an option does to a file that it names: undefined where the file is read. */
+/** The kind of write to a file that an option names: undefined where the file is read. */
 export const writesTo = (spec: Pick<OptionSpec<never>, 'writes'> | undefined, path: string) =>
   spec?.writes === 'missing' ? statIfThere(path) === undefined || undefined : spec?.writes;

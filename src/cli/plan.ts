@@ -3,12 +3,12 @@ import { TrtforgeError } from '../errors.js';
 import { flag } from './option.js';
 import type { planSchema } from './printed-schemas.js';
 
-/** What --dry-run prints. */
+/** The output of --dry-run. */
 export type PlanResult = z.infer<typeof planSchema>;
 
 export type PlanStep = PlanResult['steps'][number];
 
-/** What a command would do, with what it decided for it. Making it reads, and writes nothing that a user keeps. */
+/** The work that a command would do, with its decisions. Making the plan reads, and writes nothing that a user keeps. */
 export interface Plan {
   readonly steps: readonly PlanStep[];
   readonly resolved: Readonly<PlanResult['resolved']>;

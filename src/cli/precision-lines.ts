@@ -6,7 +6,7 @@ import type { TextOutput } from './command.js';
 /** Groups of nodes that are listed; --json has them all. */
 const LISTED_GROUPS = 5;
 
-/** What a quantized model's layers compute in, and which nodes it quantizes in vain. */
+/** Lines on the types that a quantized model's layers compute in, and on nodes quantized in vain. */
 export function precisionLines(precisions: LayerPrecisions, { dim, yellow }: TextOutput['colors']): string[] {
   const groups = floatingNodes(precisions);
   const more = groups.length - LISTED_GROUPS;

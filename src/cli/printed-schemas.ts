@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What every failing command prints with --json. */
+/** The output of every failing command with --json. */
 export const errorSchema = z.object({
   schema: z.literal('trtforge.error/1'),
   error: z.object({
@@ -13,7 +13,7 @@ export const errorSchema = z.object({
   }),
 });
 
-/** What --print-config prints with --json. */
+/** The output of --print-config with --json. */
 export const configSchema = z.object({
   schema: z.literal('trtforge.config/1'),
   /** The configuration file that was read; null without one. */
@@ -22,10 +22,10 @@ export const configSchema = z.object({
   options: z.looseObject({}),
 });
 
-/** What --version prints with --json. */
+/** The output of --version with --json. */
 export const versionSchema = z.object({ schema: z.literal('trtforge.version/1'), version: z.string() });
 
-/** What a command would do: printed by --dry-run instead of its result. */
+/** The work that a command would do: printed by --dry-run instead of its result. */
 export const planSchema = z.object({
   schema: z.literal('trtforge.plan/1'),
   /** In order. */
@@ -38,15 +38,15 @@ export const planSchema = z.object({
       detail: z.string().nullable(),
       /** Of what is written, copied or removed; null where that is not known before. */
       bytes: z.number().nullable(),
-      /** How long it takes, milliseconds, where that is requested or was measured before; null where it is not known. */
+      /** Its duration in milliseconds, where that is requested or was measured before; null where it is not known. */
       ms: z.number().nullable(),
       /** Why it would be left out; null: it would be done. */
       skipped: z.string().nullable(),
     }),
   ),
-  /** What was decided for it, by the command: identity, target, recipe of a build; limits of a collection. */
+  /** The command's decisions for it: identity, target, recipe of a build; limits of a collection. */
   resolved: z.looseObject({
-    /** What is left out, and why. */
+    /** Parts that are left out, and the reasons. */
     warnings: z.array(z.string()).optional(),
   }),
 });

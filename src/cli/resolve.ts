@@ -132,7 +132,7 @@ function booleanOf(where: string, value: unknown): boolean {
   throw new TrtforgeError('TF_USAGE', `${where} is on or off: "${String(value)}" is neither true nor false.`);
 }
 
-/** What a text is as the value of an option. Throws TF_USAGE and what the reader of the value throws, with `where` in front. */
+/** Returns an option's value from its text. Throws TF_USAGE and the errors of the value's reader, with `where` in front. */
 export function parseValue(spec: OptionSpec<unknown>, where: string, value: unknown): unknown {
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'boolean') {
     const pairs = Object.entries(value ?? {}).map(([name, each]) => `${name}=${each}`);

@@ -34,7 +34,7 @@ export function environmentPart(
   versions: {
     readonly trtforge: string;
     readonly toolchain: Toolchain | null;
-    /** What ran the comparison: `ONNX Runtime 1.30.0 (CPU)`. */
+    /** The back end of the comparison: `ONNX Runtime 1.30.0 (CPU)`. */
     readonly backend: string | null;
   },
 ): ForgeResult['environment'] {

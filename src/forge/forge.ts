@@ -109,7 +109,7 @@ function describesTheRoot({ root }: Run, { error, found, hasBegun }: PhaseRun<Fo
   return (hasBegun || error.exitCode !== ExitCode.badInput) && !hasFinishedReport(root);
 }
 
-/** What each step found, by the name of its file. */
+/** The results of the steps, by the names of their files. */
 const stepResults = (found: Partial<Forged>): readonly (readonly [string, object])[] =>
   Object.entries({
     inspect: found.inspection,
@@ -169,7 +169,7 @@ function targetOf({ target }: ForgeOptions, { prepared }: Partial<Forged>): stri
   return request === undefined || typeof request === 'string' ? (request ?? null) : targetText(request);
 }
 
-/** What the run root has. */
+/** The files of the run root. */
 function filesOf(root: RunRoot, found: Partial<Forged>): ForgeResult['files'] {
   const { conversion, obtained } = found;
   const all: readonly (readonly [string | null | undefined, string])[] = [

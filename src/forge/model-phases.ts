@@ -108,7 +108,7 @@ export function whyNotVerified({ skip }: Pick<ForgeOptions, 'skip'>, isConverted
 export const judgingData = ({ verify, conversion }: ForgeOptions): SampleData | undefined =>
   verify?.data ?? conversion?.calibration?.judging;
 
-/** What the engine is built for: the first profile's optimum, and scalars where the model declares no shape. Inputs that are shape tensors keep the values drawn for them. */
+/** Shapes the engine is built for: the first profile's optimum, scalars where the model has none. Shape tensors keep the values drawn for them. */
 export function builtShapes(prepared: ResolvedBuild | undefined): ReadonlyMap<string, readonly number[]> {
   const [optimum] = profileEnds([prepared?.identity.recipe.profiles[0] ?? {}], prepared?.content.inputs);
   return optimum?.shapes ?? new Map();

@@ -17,7 +17,7 @@ export type ComparisonOptions = OptionsOf<typeof judgingOptions>;
 
 const { output: _, ...engineBuildOptions } = buildOptions;
 
-/** What a user wants forged; all but the model has a default. */
+/** The options of forge; all but the model has a default. */
 export const forgeOptions = {
   ...engineBuildOptions,
   ...onlyLoadOptions,
@@ -28,7 +28,7 @@ export const forgeOptions = {
     writes: true,
   }),
   skip: optional(is.list<SkippablePhase>()),
-  /** How the typed model is compared with the original. */
+  /** The comparison of the typed model with the original. */
   verify: optional(is.object<ComparisonOptions>(judgingOptions)),
 };
 
@@ -51,8 +51,8 @@ export interface ForgeSeams extends ForgeContext {
   readonly build?: PlanBuilder;
   /** Default: the machine this runs on. */
   readonly machine?: Machine;
-  /** What the report shows of other results in the run root; default nothing. */
+  /** The report's sections on other results in the run root; default none. */
   readonly sections?: RunRootSections;
-  /** What searches after a failed comparison; default nothing. */
+  /** The search after a failed comparison; default none. */
   readonly afterFailure?: AfterFailure;
 }

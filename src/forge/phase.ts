@@ -6,7 +6,7 @@ import { explaining, issuesOf } from '../quality/explain/failure.js';
 import type { SilentlyBuilt } from '../quality/explain/silent-issues.js';
 import type { ForgeResult, ReportPhase } from '../report/result.js';
 
-/** What a phase gets besides what earlier phases found. */
+/** The context of a phase besides the findings of earlier phases. */
 export interface PhaseContext {
   readonly emit: EventListener;
   readonly signal?: AbortSignal;
@@ -14,7 +14,7 @@ export interface PhaseContext {
   readonly model?: string;
 }
 
-/** What came of a phase: facts for the phases after it, and one line for people. */
+/** The outcome of a phase: facts for the phases after it, and one line for people. */
 export interface PhaseOutcome<S> {
   readonly found: Partial<S>;
   readonly detail: string;
@@ -27,10 +27,10 @@ export interface Phase<S> {
   readonly decides?: true;
   /** Why it cannot or need not run, or null. */
   skip(soFar: Partial<S>): string | null;
-  /** What is known beforehand, shown while it runs: `last built in 4.2 s`. */
+  /** The facts known beforehand, shown while it runs: `last built in 4.2 s`. */
   expect?(soFar: Partial<S>): Promise<string | undefined>;
   run(soFar: Partial<S>, context: PhaseContext): Promise<PhaseOutcome<S>>;
-  /** What made the engine that a phase has found, where it finds one: issues that no line shows are found too. */
+  /** The library that built the engine that a phase has found, where it finds one: issues that no line shows are found too. */
   built?(found: Partial<S>): SilentlyBuilt | null;
 }
 
@@ -44,7 +44,7 @@ export type Clock = () => number;
 export class PhaseRun<S> {
   found: Partial<S> = {};
   readonly phases: ReportPhase[] = [];
-  /** What stopped the run; null while every phase ended or was skipped. */
+  /** The error that stopped the run; null while every phase ended or was skipped. */
   error: ForgeResult['error'] = null;
   /** Known issues that the lines of phases show which ended well. */
   readonly issues: ExplainedIssue[] = [];

@@ -8,7 +8,7 @@ import { convertPhase, resolvePhase, whyNotVerified } from './model-phases.js';
 import type { ForgeOptions, ForgeSeams } from './options.js';
 import type { Run } from './run-state.js';
 
-/** How the phases over one model would get its engine. */
+/** The plan by which the phases over one model get its engine. */
 export interface EnginePlan {
   readonly decided: DecidedBuild;
   /** The engine that stays in its place; null: it is taken from a store or built. */
@@ -17,7 +17,7 @@ export interface EnginePlan {
   readonly isConverted: boolean;
 }
 
-/** What a run of forge would do. */
+/** The work that a run of forge would do. */
 export interface ForgePlan {
   /** The folder it would write. */
   readonly runRoot: string;

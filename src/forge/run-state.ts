@@ -10,7 +10,7 @@ import type { ForgeOptions, ForgeSeams } from './options.js';
 import type { Phase } from './phase.js';
 import type { RunRoot } from './run-root.js';
 
-/** What the phases find, each its own part. */
+/** The findings of the phases, each its own part. */
 export interface Forged {
   readonly inspection: ModelFacts;
   /** Everything the engine depends on, decided. */
@@ -22,7 +22,7 @@ export interface Forged {
   readonly bench: BenchResult;
 }
 
-/** What every phase may look at; the same for the whole run. */
+/** The values that every phase may read; the same for the whole run. */
 export interface Run {
   readonly options: ForgeOptions;
   readonly root: RunRoot;

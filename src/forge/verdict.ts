@@ -93,7 +93,7 @@ function notPassed(result: VerifyResult, what: string): Judgement {
   };
 }
 
-/** What a pass does not cover: steps with the same reason together. */
+/** The parts that a pass does not cover: steps with the same reason together. */
 function skippedReasons(phases: readonly ReportPhase[]): string[] {
   const byReason = new Map<string, string[]>();
   for (const { name, status, detail } of phases) {

@@ -11,7 +11,7 @@ interface FloatingNodes {
   readonly isProblem: boolean;
 }
 
-/** What the layers of a quantized model compute in: a sentence for each operator, for attentions and for kernels that only convert. */
+/** The types that the layers of a quantized model compute in: a sentence for each operator, for attentions and for kernels that only convert. */
 export function layerSentences({ operators, attentions, conversions }: LayerPrecisions): string[] {
   const { quantize, dequantize, move } = conversions;
   return [

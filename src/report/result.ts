@@ -9,7 +9,7 @@ import { verifyResultSchema } from '../quality/verify/result.js';
 
 const exitCodeSchema = z.literal(Object.values(ExitCode));
 
-/** What a run that builds engines came to. */
+/** The outcome of a run that builds engines. */
 export const runOutcomeSchema = z.enum(['pass', 'fail', 'inconclusive', 'built', 'error']);
 
 const forgedEngineSchema = obtainedEngineSchema.extend({
@@ -23,7 +23,7 @@ const phaseSchema = z.object({
   /** From the start of the run; null for a phase that never started. */
   startMs: z.number().nullable(),
   ms: z.number().nullable(),
-  /** What came of it, or why it was skipped. */
+  /** Its result, or the reason why it was skipped. */
   detail: z.string(),
   steps: z.array(z.object({ name: z.string(), startMs: z.number(), ms: z.number() })),
 });
@@ -67,7 +67,7 @@ export const forgeResultSchema = z.object({
   /** Known issues that the phases' lines show although the phases ended well. */
   issues: z.array(explainedIssueSchema).optional(),
   phases: z.array(phaseSchema),
-  /** What `inspect` and `convert` found, as they print it. */
+  /** The results of `inspect` and `convert`, as they print them. */
   model: modelFactsSchema.nullable(),
   conversion: conversionSchema.nullable(),
   /** The engine with its passport. */
@@ -84,7 +84,7 @@ export const forgeResultSchema = z.object({
   files: z.array(z.object({ path: z.string(), what: z.string() })),
 });
 
-/** What `trtforge report` did: the file it wrote, or the content itself when it went to stdout. */
+/** The result of `trtforge report`: the file it wrote, or the content itself when it went to stdout. */
 export const renderedReportSchema = z.object({
   schema: z.literal('trtforge.report/1'),
   format: z.enum(['html', 'markdown', 'json', 'svg']),
@@ -94,7 +94,7 @@ export const renderedReportSchema = z.object({
 
 export type RenderedReport = z.infer<typeof renderedReportSchema>;
 export interface ForgeResult extends z.infer<typeof forgeResultSchema> {}
-/** What the build phase obtained. */
+/** The engine that the build phase obtained. */
 export type ForgedEngine = NonNullable<ForgeResult['build']>;
 export type ReportPhase = ForgeResult['phases'][number];
 export type Outcome = z.infer<typeof runOutcomeSchema>;

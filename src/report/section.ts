@@ -1,7 +1,7 @@
 import type { Chart, Tone } from './chart/frame.js';
 import type { Outcome } from './result.js';
 
-/** What a report is made of, as data: html.ts and markdown.ts render it. Text is escaped there; nothing here is HTML or Markdown. */
+/** The parts of a report, as data: html.ts and markdown.ts render them. Text is escaped there; nothing here is HTML or Markdown. */
 
 /** The report of one result. */
 export interface Page {
@@ -27,7 +27,7 @@ export interface PageVerdict {
   readonly word: string;
   readonly headline: string;
   readonly reasons: readonly string[];
-  /** What to do, and known issues. */
+  /** Remedies, and known issues. */
   readonly remedies: readonly Text[];
   /** Command lines that go on from here; none by default. */
   readonly next?: readonly string[];

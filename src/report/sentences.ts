@@ -55,7 +55,7 @@ export const shortStatistics = ({ statistics }: VerifiedOutput): string =>
     .flatMap(({ name, amount }) => (IN_SHORT.has(name) ? [`${name} ${formatMeasure(amount)}`] : []))
     .join(', ');
 
-/** What quantization is about: the rest of a network takes little of its time. */
+/** The operators that quantization is about: the rest of a network takes little of its time. */
 const products: Readonly<Record<string, string>> = {
   Conv: 'convolution',
   ConvTranspose: 'convolution',
@@ -64,7 +64,7 @@ const products: Readonly<Record<string, string>> = {
 };
 
 /**
- * What computes in the lowest precision: of convolutions and matrix products where pairs were inserted, else of all floating-point nodes.
+ * The nodes that compute in the lowest precision: of convolutions and matrix products where pairs were inserted, else of all floating-point nodes.
  * `others` are the rest of these, `stay` nodes of other kinds in FP32, each by the rule that decided it.
  */
 export function computedNodes(conversion: ConversionResult) {

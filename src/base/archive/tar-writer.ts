@@ -13,7 +13,7 @@ export interface TarEntry {
 
 const BLOCK = 512;
 const COPY_BYTES = 1 << 20;
-/** What eleven octal digits count. */
+/** The largest number of eleven octal digits. */
 const LARGEST = 8 ** 11 - 1;
 
 /**

@@ -67,8 +67,8 @@ export class FileMemo<T> {
   }
 
   /**
-   * What was remembered about `subject` (a path), provided that none of the files has changed since, and that they are `only` where those are known;
-   * `onFile` gets the paths that were read for it.
+   * Returns the remembered value of `subject` (a path), provided that none of the files has changed since, and that they are `only` where those are
+   * known; `onFile` gets the paths that were read for it.
    */
   recall(
     subject: string,

@@ -81,7 +81,7 @@ export function isPrivate(path: string, top?: string): boolean {
   try {
     return standing(resolve(path), user, top && resolve(top)) !== 'open';
   } catch {
-    // What cannot be looked at, a link that leads nowhere or in a circle.
+    // A path that cannot be examined: a link that leads nowhere or in a circle.
     return false;
   }
 }

@@ -103,7 +103,7 @@ export function publishFile(path: string, content: Uint8Array | string): void {
   file.publish();
 }
 
-/** What network file systems (sshfs, SMB) answer that do not rename over a file that is there, or is open somewhere. */
+/** Errors of network file systems (sshfs, SMB) that do not rename over a file that exists or is open somewhere. */
 const REFUSALS = ['EEXIST', 'EPERM', 'EACCES', 'EBUSY'];
 
 /**

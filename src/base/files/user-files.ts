@@ -5,7 +5,7 @@ import { TrtforgeError } from '../../errors.js';
 import { closing, openFile } from './byte-source.js';
 import { statIfThere } from './files.js';
 
-/** What one command or library call reads, and where its user wants results; publishing looks here before it replaces a file. */
+/** The inputs of one command or library call, and the outputs that its user named; publishing checks them before it replaces a file. */
 interface ProtectedScope {
   /** Path by device and inode, so that links and other spellings of a path are the same file. */
   readonly inputs: Map<string, string>;
@@ -101,7 +101,7 @@ export function assertUnedited(path: string, content: string): void {
   throw new TrtforgeError('TF_OUTPUT_OF_OTHER_KIND', `${path} has other content, perhaps edited by hand.`);
 }
 
-/** What is in a file by its first bytes, as a sentence calls it. */
+/** The kind of a file by its first bytes, as sentences name it. */
 export type FileKind =
   | 'a TensorRT plan'
   | 'an ONNX model'
@@ -116,7 +116,7 @@ export type FileKind =
 
 const HEAD_BYTES = 512;
 
-/** What a file of that kind begins with; its text is taken as Latin-1, a character a byte. */
+/** The first bytes of each kind of file; their text is taken as Latin-1, one character per byte. */
 const heads: readonly (readonly [begins: (head: string) => boolean, kind: FileKind])[] = [
   [(head) => ['ftrt', 'ptrt', 'vtrt'].includes(head.slice(0, 4)), 'a TensorRT plan'],
   // The length of a JSON header that an exporter put in front.
@@ -172,7 +172,7 @@ function keyOf(path: string): string | undefined {
   return stats === undefined ? undefined : `${stats.dev}:${stats.ino}`;
 }
 
-/** What no file can be called (too long, with a null character) is none; reading or writing it fails with its own error. */
+/** Undefined also for a path that no file can have (too long, with a null character); reading or writing it fails with its own error. */
 function statOf(path: string): Stats | undefined {
   try {
     return statIfThere(path);

@@ -5,7 +5,7 @@ import { rangeText } from '../text/number-range.js';
 import { didYouMean } from '../text/suggest-name.js';
 import type { Group, Kind } from './kinds.js';
 
-/** What a function takes as one argument: a group of options, or a plain value. */
+/** One argument of a function: a group of options, or a plain value. */
 export type Argument = Group | PlainArgument;
 
 export interface PlainArgument {

@@ -8,13 +8,13 @@ export interface Form {
   /** For errors: `a text`, `a whole number from 1 to 256`. */
   readonly is: string;
   test(value: unknown): boolean;
-  /** What a function gets of one that is written otherwise: a Map of an object. */
+  /** Converts a value that functions take in another form: an object to a Map. */
   make?(value: never): unknown;
   /** The options that an object of options has. */
   readonly options?: Group;
 }
 
-/** What an option may be, and how the command line reads one: `W` is what it reads. */
+/** The values that an option may have, and their parser for the command line: `W` is its result. */
 export interface Kind<T, W = T> {
   readonly forms: readonly Form[];
   /** Absent: text as it is. */
@@ -30,7 +30,7 @@ export type Group = Readonly<
   Record<string, { readonly kind: Kind<unknown, unknown>; readonly needed?: true }>
 >;
 
-/** What a test knows, in the words of errors. */
+/** A kind with one form, which `is` describes in errors. */
 const like = <T>(is: string, test: Form['test'], make?: Form['make']): Kind<T> => ({
   forms: [make === undefined ? { is, test } : { is, test, make }],
 });

@@ -1,7 +1,7 @@
 import type { FileKind } from '../files/user-files.js';
 import type { Kind } from './kinds.js';
 
-/** How one option looks to the user and what it means. Every value is parsed and checked before any work starts. */
+/** One option: its appearance to the user and its meaning. Every value is parsed and checked before any work starts. */
 export interface OptionSpec<T> {
   /** `--cache-dir <folder>`; kebab-case; a boolean option has no `<value>`. */
   readonly flags: string;
@@ -19,8 +19,8 @@ export interface OptionSpec<T> {
   /** An environment variable that is used when neither the command line nor the config file sets the option. */
   readonly env?: string | undefined;
   /**
-   * What it names is written (true: a file, or files in a folder; missing: a file that is read where it is there; kinds: one file, of one of them). It must
-   * not be what another option or argument names, and what it replaces must be of that kind. Without this mark a file that an option names is only read.
+   * The named path is written (true: a file, or files in a folder; missing: a file that is read if it exists; kinds: one file, of one of them). It must
+   * not be named by another option or argument, and what it replaces must be of that kind. Without this mark a file that an option names is only read.
    */
   readonly writes?: true | 'missing' | readonly FileKind[] | undefined;
   /** The heading that --help lists it under (default: Options). */
@@ -106,7 +106,7 @@ export const valuesOf = <G extends DeclaredGroup, V extends Partial<Record<keyof
 
 export const takesValue = (spec: Pick<OptionSpec<unknown>, 'flags'>): boolean => spec.flags.includes('<');
 
-/** What an option is where nobody passed it, as --print-config shows it. */
+/** The value of an option where nobody passed it, as --print-config shows it. */
 export const defaultOf = (spec: OptionSpec<unknown>): unknown =>
   spec.default ?? (spec.repeat ? [] : takesValue(spec) ? undefined : false);
 

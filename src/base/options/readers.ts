@@ -32,7 +32,7 @@ export function parseShapes(text: string): readonly NamedShape[] {
   });
 }
 
-/** What several of them come to. */
+/** The shapes of all lists, by name. */
 export const shapesByName = (
   read: readonly (readonly NamedShape[])[],
 ): ReadonlyMap<string, readonly number[]> => new Map(read.flat().map(({ name, dims }) => [name, dims]));

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve as resolvePath } from 'node:path';
 import { noMoreFiles, systemErrorCode } from '../../errors.js';
 
-/** What a short command did. A command that is absent or hangs is an outcome, not an error: the caller has another way or reports it. */
+/** The outcome of a short command. A command that is absent or hangs is an outcome, not an error: the caller has another way or reports it. */
 export interface CommandOutcome {
   readonly outcome: 'ended' | 'absent' | 'timed-out' | 'failed';
   /** Null unless it ended by itself. */
@@ -19,7 +19,7 @@ export type CommandRunner = (
     readonly environment?: NodeJS.ProcessEnv;
     /** Ends it (SIGKILL), as `failed`. */
     readonly signal?: AbortSignal | undefined;
-    /** What it reads; default: nothing. */
+    /** Its standard input; default: nothing. */
     readonly input?: string;
   },
 ) => Promise<CommandOutcome>;

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { throwIfCancelled } from './cancel.js';
 import { type CommandOutcome, collectText, withStreams } from './command.js';
 
-/** How long a program may take to end after it was asked to, before its whole process group is killed. */
+/** Time that a program has to end after it was asked to, before its whole process group is killed. */
 const GRACE_MS = 5000;
 
 /**
@@ -82,7 +82,7 @@ export async function runShellLine(
   const exitCode = await new Promise<number | null>((resolve) => {
     child.on('error', () => resolve(null));
     child.on('close', resolve);
-    // What left the group may hold the pipes open.
+    // A process that left the group may hold the pipes open.
     child.on('exit', () => {
       if (!isLate && signal?.aborted !== true) return;
       child.stdout?.destroy();

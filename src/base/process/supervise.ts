@@ -5,7 +5,7 @@ import { assertUnbundled } from '../files/own-files.js';
 import { cancelled } from './cancel.js';
 import { withLoaderPath, withStreams } from './command.js';
 
-/** How many of a dead child's last lines its error carries. */
+/** Number of a dead child's last lines that its error contains. */
 const LAST_LINES = 20;
 
 /** The messages between a supervised child and its parent. Values cross by structured clone, so typed arrays stay typed arrays. */
@@ -26,7 +26,7 @@ export interface SuperviseOptions {
   readonly signal?: AbortSignal;
   readonly graceMs?: number;
   readonly env?: NodeJS.ProcessEnv;
-  /** What the child does, for the error's sentence: "building resnet50.onnx". */
+  /** The child's work, for the error's sentence: "building resnet50.onnx". */
   readonly doing: string;
 }
 
@@ -111,7 +111,7 @@ export function deathOf(
   });
 }
 
-/** What helps where a process was killed by a signal, or died, with these last lines. */
+/** The remedy where a process was killed by a signal, or died, with these last lines. */
 export function remedyForDeath(signal: NodeJS.Signals | null, lastLines: readonly string[]): string {
   if (signal === 'SIGKILL')
     return "SIGKILL comes from outside: usually the kernel's out-of-memory killer (see dmesg), or a user who ended the process. Free memory, or use smaller shapes and fewer profiles.";

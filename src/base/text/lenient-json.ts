@@ -70,7 +70,7 @@ export function pythonJsonText(value: unknown): string {
   return JSON.stringify(value) ?? 'null';
 }
 
-/** What C++ streams print for numbers that JSON lacks. */
+/** Text that C++ streams print for numbers that JSON lacks. */
 const NO_NUMBER = /-?\b(?:nan|inf|infinity)\b/gi;
 
 /**

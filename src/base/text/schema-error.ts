@@ -10,7 +10,7 @@ export interface SchemaFault {
   readonly why: string;
 }
 
-/** What to correct first of all that a schema found. */
+/** The problem to correct first of all that a schema found. */
 export function schemaFault(error: z.ZodError): SchemaFault {
   const issues = error.issues.map(deepest);
   // A misspelt key is also a missing one; the misspelling is what to correct.
@@ -31,7 +31,7 @@ export function faultText(error: z.ZodError): string {
 
 const LONGEST = 400;
 
-/** What zod reports of a value, as a clause about a document. */
+/** zod's message about a value, as a clause about a document. */
 function complaint(issue: z.core.$ZodIssue | undefined): string {
   const { message = 'it is not valid' } = issue ?? {};
   const [, expected, received] =
@@ -45,7 +45,7 @@ function complaint(issue: z.core.$ZodIssue | undefined): string {
     : `${wanted} is expected here, not ${plain(received)}`;
 }
 
-/** What zod calls the parts of a document, as its author sees them. */
+/** The parts of a document by zod's names, as the document's author knows them. */
 const TYPES: Readonly<Record<string, string>> = {
   record: '`name: value` entries',
   object: '`name: value` entries',

@@ -1,4 +1,4 @@
-/** What a library calls a layer without a name: more than one word for one. */
+/** A library's name for an unnamed layer: more than one word for one. */
 const UNNAMED = /\(Unnamed Layer\* \d+\)(?: \[[^\]]*\])?/g;
 
 /** A name, of a layer, node or tensor: not a number, which states an amount. */

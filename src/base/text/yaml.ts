@@ -23,7 +23,7 @@ const DEEPEST = 100;
 export const readYaml = (path: string, code: ErrorCode): YamlFile =>
   parseYaml(readText(path, LARGEST_BYTES, code), path, code);
 
-/** What to correct first where a schema rejects a file's content, with its line; `keysAt` has the keys that an object may have, by where it stands. */
+/** The problem to correct first where a schema rejects a file's content, with its line; `keysAt` has the keys that an object at a place may have. */
 export function firstProblem(
   error: z.ZodError,
   { path, code, lineOf }: Pick<YamlFile, 'lineOf'> & { readonly path: string; readonly code: ErrorCode },

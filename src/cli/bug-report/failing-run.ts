@@ -17,7 +17,7 @@ export interface Line {
   readonly args: readonly string[];
 }
 
-/** What a run of a line left. */
+/** The results of one run of a line. */
 export interface FailingRun {
   readonly exitCode: number;
   readonly error: { readonly code: string; readonly message: string } | null;
@@ -28,7 +28,7 @@ export interface FailingRun {
   readonly inputs: readonly string[];
 }
 
-/** How long a line may take to end after a fault. */
+/** Time that a line has to end after a fault. */
 const GRACE_MS = 2000;
 
 /** The verb of a line, with or without the program's name. Throws TF_USAGE. */
@@ -99,7 +99,7 @@ export async function runLine(
   };
 }
 
-/** What is thrown where nothing catches it, from now on until `stop`; it aborts `signal`. */
+/** Collects an error that nothing catches, from now on until `stop`; it aborts `signal`. */
 function uncaughtFault() {
   const ending = new AbortController();
   let take = (_error: unknown) => {};

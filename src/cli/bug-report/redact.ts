@@ -34,7 +34,7 @@ const secretForms: readonly RegExp[] = [
   /((?<![\w-])(?:gh[pousr]_|github_pat_|hf_|glpat-|sk-|xox[a-z]-|AKIA|ASIA|eyJ))[\w.-]{12,}/g,
 ];
 
-/** What stands for the folders of a report, and removes secrets from its texts. */
+/** Replaces the folders of a report by placeholders, and removes secrets from its texts. */
 export type Redact = (text: string) => string;
 
 /**

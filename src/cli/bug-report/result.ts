@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What `report-bug` packed. `report.json` in the archive is the same without `archive` and `bytes`. */
+/** The result of `report-bug`. `report.json` in the archive is the same without `archive` and `bytes`. */
 export const bugReportSchema = z.object({
   schema: z.literal('trtforge.report-bug/1'),
   version: z.string(),
@@ -13,7 +13,7 @@ export const bugReportSchema = z.object({
   weights: z.enum(['seeded', 'original', 'none']),
   /** Whether the packed files fail as the user's do; null where that was not tried: the weights are the user's own, or no model was read. */
   isReproduced: z.boolean().nullable(),
-  /** What the command did with seeded weights; null where it was not run with them. */
+  /** The command's result with seeded weights; null where it was not run with them. */
   seeded: z.object({ exitCode: z.int(), code: z.string().nullable() }).nullable(),
   files: z.array(z.object({ path: z.string(), bytes: z.int() })),
   /** Files that the command read and the archive does not have. */

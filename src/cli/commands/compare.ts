@@ -100,7 +100,7 @@ const columns = [
   ['outside', 'outside tolerance'],
 ] as const;
 
-/** What decided, and for a failed output where it is worst. */
+/** The checks that decided, and the worst places of a failed output. */
 function detailsOf(judged: CompareResult['outputs'][number] | undefined): readonly string[] {
   if (judged === undefined) return [];
   const worst = judged.outcome === 'fail' ? (judged.worst ?? []) : [];

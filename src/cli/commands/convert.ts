@@ -104,7 +104,7 @@ function render(result: ConversionResult, output: TextOutput): void {
   }
 }
 
-/** What has pairs, and which rule kept what out. */
+/** Prints nodes with pairs, and the rules that exclude others. */
 function renderQuantization({ precision, quantization }: ConversionResult, output: TextOutput): void {
   if (quantization === null) return;
   const { bold, dim, green, yellow, cyan } = output.colors;

@@ -116,7 +116,7 @@ function multipleOf(amount: Amount): readonly [factor: number, of: string] {
   return [Number(factor), of];
 }
 
-/** What to pass for numbers in the place of expressions. */
+/** Options to pass for numbers in the place of expressions. */
 function remedyRows({ inputs, openSizes, otherSizes }: CostFacts): string[][] {
   const missing = new Set(openSizes);
   const shapes = Object.entries(inputs).flatMap(([name, shape]) => {

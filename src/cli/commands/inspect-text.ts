@@ -156,7 +156,7 @@ const programRows = ({
   ),
 ];
 
-/** What an engine is and how it was built: bindings with their profiles, types, target, machine. */
+/** Prints an engine's facts and those of its build: bindings with their profiles, types, target, machine. */
 function renderPassport({ identity, plan, built }: Passport, output: TextOutput): void {
   const { recipe, target } = identity.document;
   const ranges = (name: string) =>
@@ -257,7 +257,7 @@ function section(output: TextOutput, title: string, rows: readonly (readonly str
 /** So many places of findings that are alike are named; --json has all. */
 const MOST_PLACES = 3;
 
-/** What looks wrong, or that nothing does. */
+/** Prints the findings, or that nothing looks wrong. */
 export function renderFindings(findings: readonly Finding[], output: TextOutput): void {
   const { red, yellow, dim, green } = output.colors;
   output.line();

@@ -47,7 +47,7 @@ export const command = defineCommand({
   render: renderModel,
 });
 
-/** What the chosen TensorRT cannot build of the model, or is not known to. */
+/** Findings on what the chosen TensorRT cannot build of the model, or is not known to. */
 async function targetFindings(
   file: string,
   requested: TargetRequest,

@@ -5,10 +5,10 @@ import type { TextOutput } from '../command.js';
 import { table } from '../text.js';
 import { renderFindings } from './inspect-text.js';
 
-/** How wide a column may get before its text is cut in the middle. */
+/** The largest width of a column before its text is cut in the middle. */
 const WIDEST = { name: 52, tactic: 44 } as const;
 
-/** How many changed layers the text view lists; the JSON has all. */
+/** Number of changed layers that the text view lists; the JSON has all. */
 const LISTED = 40;
 
 /** The text view of an engine's layers: what it is, a line a layer, sums, what could be better. */

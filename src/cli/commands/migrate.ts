@@ -13,7 +13,7 @@ export const migrationSchema = z.object({
   tool: z.enum(tools),
   /** In the order in which they are run: together they do what the line does. */
   lines: z.array(lineSchema),
-  /** What may stand in their place. */
+  /** Lines that may be used instead. */
   alternatives: z.array(lineSchema),
   /** Every flag of the line; `ours` is null without an equivalent, and empty where it is the default here. */
   flags: z.array(z.object({ flag: z.string(), ours: z.string().nullable(), why: z.string() })),

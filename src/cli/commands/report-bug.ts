@@ -19,7 +19,7 @@ import type { BugReport } from '../bug-report/result.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { flag, text } from '../option.js';
 
-/** What it passes with is a failure that it found. */
+/** The verb that passes when it has found a failure. */
 const SEARCH = 'bisect';
 
 type Report = BugReport & { readonly exitCode: ExitCode };
@@ -131,7 +131,7 @@ async function reportOf(
   return { ...report, archive: output, bytes, exitCode };
 }
 
-/** What is known before the archive is written. */
+/** The facts that are known before the archive is written. */
 type Described = Omit<BugReport, 'schema' | 'archive' | 'bytes' | 'files'>;
 
 const entry = (name: string, text: string): TarEntry => ({ name, content: Buffer.from(text) });
@@ -148,7 +148,7 @@ const withFiles = (line: Line, { places }: PackedInputs, shown: (place: string) 
   args: line.args.map((arg) => withPlaces(arg, places, shown)),
 });
 
-/** What a run wrote before it failed: texts always, the rest where weights may be packed; never engines, which can be built again. */
+/** The files that a run wrote before it failed: texts always, others where weights may be packed; never engines, which can be built again. */
 function outputsOf(run: string, folder: string, withWeights: boolean, redact: Redact): readonly TarEntry[] {
   return filesIn(join(run, 'outputs')).flatMap(({ name, path }): readonly TarEntry[] => {
     const kind = kindOf(path);
@@ -173,7 +173,7 @@ async function environmentText({ environment, signal }: CommandContext): Promise
     import('../../tensorrt/toolchain/find.js'),
   ]);
   const examination = await examine(machineProbes(thisMachine(environment)), signal).catch(
-    // What broke the command may break this too.
+    // The cause of the command's failure may break this too.
     (error: unknown) => ({ gpus: [], error: String(error) }),
   );
   throwIfCancelled(signal, 'examining this machine');

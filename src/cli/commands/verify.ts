@@ -108,7 +108,7 @@ function render(result: VerifyResult, output: TextOutput): void {
     if (line !== null) output.line(`${dim('Next:')} ${line}`);
 }
 
-/** What decided, then the statistics. */
+/** The checks that decided, then the statistics. */
 function outputLines(output: VerifiedOutput): readonly string[] {
   const { tolerance } = output;
   const lines = [...checkedLines(output), `error: ${shortStatistics(output)}`];

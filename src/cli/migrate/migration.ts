@@ -25,12 +25,12 @@ interface OwnLine {
 export interface Migration {
   /** Together they do what the line does. */
   readonly lines: readonly OwnLine[];
-  /** What may stand in their place. */
+  /** Lines that may be used instead. */
   readonly alternatives: readonly OwnLine[];
   readonly flags: readonly MigratedFlag[];
 }
 
-/** What the plan of a line decides by itself; the rows fill in the rest. */
+/** Flags that the plan of a line handles by itself; the rows fill in the rest. */
 const structural = new Set([
   ...['--onnx', '--saveEngine', '--loadEngine', '--shapes', '--getPlanVersionOnly'],
   ...['--output', '--save-engine', '--save-outputs', '--save-results', '--load-outputs', '--load-results'],

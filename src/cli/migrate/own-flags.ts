@@ -30,7 +30,7 @@ export async function withOwnFlags(
   typed: string,
   products: readonly Product[],
 ): Promise<readonly string[]> {
-  // What follows the name of a tool is the line to translate, without quotes too.
+  // The text after the name of a tool is the line to translate, without quotes too.
   if (typed === 'migrate') return beforeTool(args);
   const verb = products.flatMap(({ verbs }) => verbs).find(({ path }) => path === typed);
   if (verb === undefined) return args;

@@ -52,7 +52,7 @@ export function stepsOf(line: ForeignLine): readonly Step[] {
 /** The type that a flag of the line names. */
 const castTo = (line: ForeignLine): FormatId | undefined => formatIds.find((id) => has(line, `--${id}`));
 
-/** What a model is converted to by a line of its own before it is built: `build` has neither ranges nor single nodes as options. */
+/** The format that a separate line converts a model to before it is built: `build` has neither ranges nor single nodes as options. */
 export function convertedFirst(line: ForeignLine): FormatId | undefined {
   const codes = quantizationOf(line);
   if (codes?.hasTable === true) return codes.id;
@@ -228,7 +228,7 @@ const settingOf = (word: string): readonly [name: string, value: string] => {
   return at < 0 ? [word, 'True'] : [word.slice(0, at), word.slice(at + 1)];
 };
 
-/** What is of the engine in a line of Ultralytics; the rest is of the ONNX file that it writes first, as `dynamic` is too. */
+/** Settings of the engine in a line of Ultralytics; the rest, with `dynamic`, is of the ONNX file that it writes first. */
 const ofEngine = /^(?:format|half|int8|workspace|data|fraction|device)$/;
 const isSize = (value = ''): boolean => /^[1-9]\d{0,4}$/.test(value);
 
@@ -257,7 +257,7 @@ interface YoloSetting {
   readonly why: string;
 }
 
-/** What becomes of each setting of `yolo export` that is not of its ONNX file alone. */
+/** The translation of each setting of `yolo export` that is not of its ONNX file alone. */
 export function yoloSettings({ inputs }: ForeignLine): readonly YoloSetting[] {
   const settings = new Map(inputs.map(settingOf));
   const isOn = (name: string) => /^(?:true|1)$/i.test(settings.get(name) ?? '');
@@ -382,7 +382,7 @@ function runSteps(line: ForeignLine, input: string): readonly Step[] {
 /** Stands for the files with samples of the inputs, which no flag of the other tools names. */
 const SAMPLES = 'SAMPLES';
 
-/** What types of 8 or 4 bits are here. */
+/** A flag for types of 8 or 4 bits, translated. */
 interface ForeignQuantization {
   readonly flag: string;
   readonly id: FormatId;

@@ -68,7 +68,7 @@ export const compareOptions = {
   ...roundsOptions,
 };
 
-/** What one side of a comparison changes. */
+/** The settings that one side of a comparison changes. */
 type ModeChange = Partial<Pick<ModeRequest, 'graph' | 'spinWait' | 'transfers' | 'streams'>>;
 
 const modeWords: Readonly<Record<string, ModeChange>> = {

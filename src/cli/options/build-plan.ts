@@ -17,7 +17,7 @@ export async function decidedBuild(requested: BuildOptions, context: BuildContex
   return decideBuild(await resolveBuild(requested, context), requested, context);
 }
 
-/** What a build would do: take its engine from a store, or make and keep it. */
+/** The plan of a build: take its engine from a store, or make and keep it. */
 export async function buildPlan(
   { request, profileFrom }: ProfiledRequest<BuildOptions>,
   context: BuildContext,
@@ -31,7 +31,7 @@ export async function buildPlan(
   };
 }
 
-/** What was decided of a build, for --dry-run. */
+/** The decisions on a build, for --dry-run. */
 export function resolvedOf({ build, why }: DecidedBuild): Plan['resolved'] {
   const { recipe, target } = build.identity;
   return {
@@ -63,7 +63,7 @@ export function engineSteps(
       : [step('convert', modelPath, { detail: `to ${conversion.precision.toUpperCase()}` })]),
     step('build', why.name, {
       detail: `${builder}; ${build.forceRebuild ? '--force-rebuild' : miss}`,
-      // What it took before, where an engine of this identity is here.
+      // The time of the earlier build, where an engine of this identity is here.
       ms: why.engine === null || why.from === 'remote' ? null : readPassport(why.engine).built.ms,
     }),
     ...(places.local === null ? [] : [step('keep', places.local)]),

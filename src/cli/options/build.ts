@@ -14,7 +14,7 @@ const { target, toolchain, device, precision, weaklyTyped, plugins, profiles, ba
 const { calibration, keepNodes, keepOps, ioTypes, rest, calibrationMethod, calibrationCache } =
   typedConversionOptions('conversion: ');
 
-/** What a first conversion needs, on the command line; the rest of a conversion is in the configuration file. */
+/** Options that a first conversion needs on the command line; the rest of a conversion is in the configuration file. */
 const firstConversionOptions = {
   calibration,
   ...preparationOptions,

@@ -30,7 +30,7 @@ export function assertImages(imgsz: number | undefined, ...samples: readonly (re
 
 const { seed, samples, ranges, threads } = judgingOptions;
 
-/** What a comparison draws its inputs from, and what it allows; for commands that compare. */
+/** Options of a comparison's inputs, and of its limits; for commands that compare. */
 export const comparisonOptions = {
   ...{ seed, samples, ranges },
   inputs: judgingSampleOptions.files,

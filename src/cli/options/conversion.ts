@@ -20,7 +20,7 @@ const {
   ...kept
 } = conversionOptions;
 
-/** How a model is converted; `convert`, `build` and `forge` have the same. `prefix` reports in their help what the options belong to. */
+/** Options of a model's conversion; `convert`, `build` and `forge` have the same. `prefix` states in their help what the options belong to. */
 export const typedConversionOptions = (prefix = '') => ({
   ...described(kept, (text) => prefix + text),
   ...described(

@@ -54,7 +54,7 @@ async function implied<R extends BuildOptions>(
     import('../../engines/profiles/sample-profile.js'),
     import('../../formats/onnx/open-dimensions.js'),
   ]);
-  // What cannot be read is for the phases after this to report.
+  // A model that cannot be read is for the phases after this to report.
   const model = await profileInputs(request.model, context).catch(() => null);
   const open = model?.inputs.filter((input) => needsRange(model, input)) ?? [];
   if (model === null || open.length === 0) return null;

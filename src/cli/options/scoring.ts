@@ -1,7 +1,7 @@
 import { textNormalizers } from '../../quality/tasks/scorer.js';
 import { choice, text } from '../option.js';
 
-/** What models are scored on by the metric of a task. */
+/** The data that models are scored on by the metric of a task. */
 export const imagesFolder = {
   flags: '--images <folder>',
   describe: 'the folder of the images, JPEG, PNG or WebP',
@@ -16,7 +16,7 @@ export const normalizerOption = choice({
   default: 'none',
 });
 
-/** What decides words besides the models and their data. */
+/** Options that decide words besides the models and their data. */
 export const speechOptions = {
   audioDir: text({
     flags: '--audio-dir <folder>',

@@ -6,7 +6,7 @@ import type { FileKind } from '../../base/files/user-files.js';
 import type { WorkEvent } from '../../events.js';
 import { toJson } from '../output.js';
 
-/** What a log begins with makes it one: `{"time": …`. */
+/** The kind of file that a log is, by its first bytes: `{"time": …`. */
 export const LOG_KINDS: readonly FileKind[] = ['JSON (time)'];
 
 /** A line of a log that is no event: what was run, and how it ended. */

@@ -4,7 +4,7 @@ export interface OpenPhase {
   readonly detail: string;
   readonly parent: OpenPhase | undefined;
   readonly depth: number;
-  /** What is known of how far it is. */
+  /** The progress of the phase, where known. */
   progress: string;
   /** `performance.now()` of its beginning. */
   readonly started: number;

@@ -217,7 +217,7 @@ const argumentUsage = ({ name, optional, many }: ArgumentSpec): string => {
 function addOptions(parser: Parser, table: OptionTable, everything: boolean): readonly string[] {
   const order: string[] = [];
   const append = (value: string, previous: unknown) => [...(Array.isArray(previous) ? previous : []), value];
-  // What belongs to no group comes first.
+  // Options without a group come first.
   const specs = Object.values(table).sort(
     (a, b) => Number(a.group !== undefined) - Number(b.group !== undefined),
   );
@@ -331,7 +331,7 @@ async function execution(
   }
 }
 
-/** What is printed of no command's work, in the frame of a result. */
+/** Output that is no command's work, in the frame of a result. */
 const framedAs = (what: string, command: string | null, fields: Readonly<Record<string, unknown>>) => ({
   schema: `trtforge.${what}/1`,
   ok: true,

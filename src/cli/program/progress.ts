@@ -21,7 +21,7 @@ export interface Progress {
   end(): void;
 }
 
-/** How often the live line moves. */
+/** Interval between updates of the live line. */
 const TICK_MS = 100;
 
 /** Without a terminal a phase that takes longer is a line when it has taken so long, so that a log shows what is at work. */

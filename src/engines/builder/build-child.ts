@@ -5,7 +5,7 @@ import { buildInProcess } from './build-in-process.js';
 
 const endAtOnce = () => process.kill(process.pid, 'SIGKILL');
 
-// What a builder holds goes with its process. TensorRT 10.6 takes 1.3 s to take its 4.7 GB of kernels apart first, and libraries crash in their exit handlers.
+// A builder's memory ends with its process: TensorRT 10.6 takes 1.3 s to free its 4.7 GB of kernels, and libraries crash in their exit handlers.
 serve(async (request, { emit, signal }) => {
   const { build, files } = request as { readonly build: ResolvedBuild; readonly files: BuildFiles };
   // A library that cannot be asked to stop: its process ends at once instead.

@@ -83,7 +83,7 @@ function assertHere({ toolchain }: ResolvedBuild): void {
   );
 }
 
-/** What the plan makes of a quantized model, and what it computes wrongly without a message of the library. */
+/** The plan's precisions of a quantized model, and the nodes that it computes wrongly without a message of the library. */
 function readQuantized(
   { modelPath, planPath }: BuildFiles,
   decisions: Parameters<typeof readLayerPrecisions>[2],

@@ -27,7 +27,7 @@ export async function buildInProcess(
 ): Promise<BuildOutcome> {
   const addon = options.addon ?? loadAddon();
   const library = addon.probe(build.toolchain.libraries.inference);
-  // What the library reports of itself decides: numbers of flags differ between majors.
+  // The library's own report decides: numbers of flags differ between majors.
   const settings = builderSettings(build.identity.recipe, { ...build.toolchain, ...library });
   const cache = build.timingCache === null ? null : beginFile(build.timingCache);
   const warnings = new Set<string>();

@@ -34,7 +34,7 @@ export const obtainedEngineSchema = z.object({
   /** Why earlier sources did not serve; empty for a hit in the first. */
   why: z.array(missSchema),
   timings: timingsSchema,
-  /** What the user should know: the store could not keep the engine, … */
+  /** Warnings for the user: the store could not keep the engine, … */
   warnings: z.array(z.string()),
 });
 
@@ -48,7 +48,7 @@ export const profileOriginSchema = z.object({
 });
 export type ProfileOrigin = z.infer<typeof profileOriginSchema>;
 
-/** What `trtforge build` gives. */
+/** The result of `trtforge build`. */
 export const buildResultSchema = z.object({
   schema: z.literal('trtforge.build/1'),
   /** Path of the plan. */
@@ -61,7 +61,7 @@ export const buildResultSchema = z.object({
   source: z.enum(['built', 'local', 'remote']),
   /** `exact`, or the rule by which an engine of another identity serves: `version-compatible`, `hardware-compatible`, `several-gpus`, … */
   rule: z.string(),
-  /** How long the library took to build the plan, now or when it was built. */
+  /** The library's time to build the plan, now or when it was built. */
   buildMs: z.number().nonnegative(),
   /** Size of the plan. */
   bytes: z.int().positive(),
@@ -76,9 +76,9 @@ export const buildResultSchema = z.object({
   library: z.string(),
   precision: z.string(),
   profiles: z.int().nonnegative(),
-  /** What of them ran on ONNX Runtime before the build; null for engines without profiles, or from before this was kept. */
+  /** Their sizes that ran on ONNX Runtime before the build; null for engines without profiles, or from before this was kept. */
   sizes: passportSchema.shape.built.shape.sizes.unwrap().nullable(),
-  /** What a quantized model's layers compute in; null for other models, and where the plan does not state it. */
+  /** The types that a quantized model's layers compute in; null for other models, and where the plan does not state them. */
   precisions: layerPrecisionsSchema.nullable(),
   /** Why earlier sources did not serve. */
   why: z.array(missSchema),

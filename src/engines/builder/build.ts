@@ -22,8 +22,8 @@ import { type SizeRange, type Sizes, sizeRange } from '../profiles/sizes.js';
 import { storeOptions } from '../store/open-stores.js';
 
 /**
- * What calls TensorRT: `native`, the library through the addon in a child process, or `trtexec`. Both make the same settings from the same recipe, so
- * the identity does not contain the builder; the passport does.
+ * The caller of TensorRT: `native`, the library through the addon in a child process, or `trtexec`. Both make the same settings from the same recipe,
+ * so the identity does not contain the builder; the passport does.
  */
 export const builderNames = ['native', 'trtexec'] as const;
 export type BuilderName = (typeof builderNames)[number];
@@ -74,7 +74,7 @@ export const buildOptions = {
     ...builder,
     describe: `before TensorRT ${behaviour['weak-typing'].tensorrt.until}: the builder chooses types up to --precision, and nothing is converted`,
   }),
-  /** How the model is converted. */
+  /** The options of the model's conversion. */
   conversion: optional(is.object<ConversionOptions>(conversionOptions)),
   /** Everything else of the recipe that differs from the library's defaults. */
   settings: optional(
@@ -143,7 +143,7 @@ export const buildOptions = {
     flags: '--timing-cache <file>',
     describe: 'a file of measured kernel times to use and extend; none for none',
     default: 'auto',
-    // What a cache begins with is TensorRT's own affair and may look like a plan.
+    // The first bytes of a cache are TensorRT's own affair and may look like a plan.
     writes: ['binary data', 'a TensorRT plan'],
     group: 'Store',
     advanced: true,
@@ -192,7 +192,7 @@ export interface ResolvedBuild {
   readonly model: Passport['model'];
   readonly identity: IdentityDocument;
   readonly toolchain: FoundToolchain;
-  /** How the model is converted before the build; null where it is built as it is. */
+  /** The model's conversion before the build; null where it is built as it is. */
   readonly conversion: ConvertOptions | null;
   /** The converted model, where the caller has it already. */
   readonly converted?: Pick<ConversionResult, 'output' | 'ms' | 'quantization' | 'warnings'>;
@@ -213,16 +213,16 @@ export interface ResolvedBuild {
 
 /** The files of one call of the builder. */
 export interface BuildFiles {
-  /** What the builder reads: the model, or its converted copy. */
+  /** The file that the builder reads: the model, or its converted copy. */
   readonly modelPath: string;
   /** An unpublished file: the caller checks and publishes it. */
   readonly planPath: string;
 }
 
-/** What a build reports to, what stops it, and where it runs. */
+/** The event receiver, abort signal and environment of a build. */
 export const buildContextOptions = {
   ...contextOptions,
-  /** How long a cancelled build may take to stop by itself before its process is killed. */
+  /** Time that a cancelled build has to stop by itself before its process is killed. */
   graceMs: optional(is.decimal(0)),
 };
 
@@ -232,7 +232,7 @@ export interface BuildContext extends OptionsOf<typeof buildContextOptions> {
 
 /** The same for rooms of this package, each of which may stand in for a part of it. */
 export interface BuildSeams extends BuildContext {
-  /** What writes plans; default: the builder that the build names. */
+  /** The writer of plans; default: the builder that the build names. */
   readonly build?: PlanBuilder;
   /** Whether the model is made of one whose sizes ran: they are not run again. */
   readonly areSizesKnown?: boolean;
@@ -262,7 +262,7 @@ export type AnswerMaker = (
   context: BuildContext,
 ) => Promise<NonNullable<Passport['knownAnswer']> | string>;
 
-/** What a builder reports of the plan it wrote. */
+/** A builder's report on the plan that it wrote. */
 export interface BuildOutcome extends Pick<Passport['plan'], 'bytes' | 'layers' | 'inputs' | 'outputs'> {
   /** Undefined: the library itself, through the addon. */
   readonly builder?: 'trtexec';

@@ -13,7 +13,7 @@ import type { BuilderName } from './build.js';
 import { builderSettings } from './builder-settings.js';
 import { trtexecBuildRequest } from './trtexec-recipe.js';
 
-/** What is to be built where; what is not known yet is left out, and not judged. */
+/** A build and its target; facts that are not known yet are left out, and not judged. */
 export interface Buildable {
   readonly toolchain: Pick<Toolchain, 'product' | 'version'>;
   readonly computeCapabilities: readonly number[];
@@ -22,7 +22,7 @@ export interface Buildable {
   readonly model?: Pick<ModelContent, 'precisions' | 'operators' | 'opset'>;
 }
 
-/** What a version of TensorRT cannot build (`error`), or is not known to (`warning`). */
+/** A part that a version of TensorRT cannot build (`error`), or is not known to (`warning`). */
 export interface BuildFault {
   readonly severity: 'error' | 'warning';
   readonly code: ErrorCode;
@@ -150,7 +150,7 @@ function typeFaults(
   ];
 }
 
-/** What the builder would reject before it calls the library, or starts trtexec. */
+/** Settings that the builder would reject before it calls the library, or starts trtexec. */
 function optionFaults(recipe: Recipe, { toolchain, builder }: Buildable): readonly BuildFault[] {
   try {
     if (builder === 'trtexec') {

@@ -37,7 +37,7 @@ const planAt = (path: string): Exporter => ({
   files: (engines) => engines.map((engine) => ({ path, engine })),
 });
 
-/** How often a waiting process looks whether the engine is there or the builder gone; grows from the first to the second. */
+/** Interval at which a waiting process checks whether the engine is there or the builder gone; grows from the first to the second. */
 const POLL_MS = [50, 500] as const;
 
 /**
@@ -72,7 +72,7 @@ class ObtainRun {
         context.exporter === undefined
           ? { folder: dirname(output), exporter: planAt(basename(output)) }
           : { folder: output, exporter: context.exporter };
-    // What is signed is made of what nobody else could change.
+    // A signed engine is made only of files that nobody else could change.
     const isTaken =
       stores.trust.signingKey === null || build.converted === undefined || isPrivate(build.converted.output);
     this.#build = isTaken ? build : { ...build, converted: undefined };

@@ -55,7 +55,7 @@ export async function resolveBuild(
   const folder = cacheFolder(environment);
   checkDevice(device);
   const asked = typeof requested.target === 'string' ? parseTarget(requested.target) : requested.target;
-  // What no TensorRT-RTX serves is not worth installing one.
+  // A target that no TensorRT-RTX supports is not worth installing one.
   if (asked?.product === 'tensorrt-rtx' && asked.named === undefined)
     assertBuildable(
       { toolchain: releaseOf(undefined), computeCapabilities: asked.computeCapabilities ?? [] },

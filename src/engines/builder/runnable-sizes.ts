@@ -268,17 +268,17 @@ function dimensionsOf({ content }: ResolvedBuild, profile: Profile): readonly Di
 
 const rangeText = ({ min, opt, max }: SizeRange): string => `${min}/${opt}/${max}`;
 
-/** What sets a dimension on the command line; null where it has no name. */
+/** The option that sets a dimension on the command line; null where it has no name. */
 function optionOf({ isBatch, isNamed, label, runs }: Dimension & { readonly runs: SizeRange }) {
   if (isBatch) return `--batch ${rangeText(runs)}`;
   return isNamed ? `--dim ${shellQuote(`${label}=${rangeText(runs)}`)}` : null;
 }
 
-/** What TensorRT prints when the shapes of a profile cannot pass through the graph: in an error, or only in a warning of a build that passes. */
+/** TensorRT's messages when the shapes of a profile cannot pass through the graph: in an error, or only in a warning of a build that passes. */
 const IMPOSSIBLE =
   /reshape changes volume|reshape would change volume|reshape wildcard -1 has no integer solution|Reshape dimension of -1 has no solution|reshaping failed for tensor|violate shape constraints|values are not self-consistent/i;
 
-/** What a builder builds; TF_PROFILE_INVALID where it reports that the sizes of the profiles cannot pass through the graph. */
+/** The outcome of a build; TF_PROFILE_INVALID where the builder reports that the sizes of the profiles cannot pass through the graph. */
 export async function withPossibleSizes(
   { modelPath, identity }: ResolvedBuild,
   build: () => Promise<BuildOutcome>,

@@ -198,8 +198,8 @@ interface Cut {
 }
 
 /**
- * How an array is cut along its first axis: rows of the batch that the input has, or of one where it is open; without that axis where the array has one
- * more than the input. Undefined where it is one sample only.
+ * The cut of an array along its first axis: rows of the batch that the input has, or of one where it is open; without that axis where the array has
+ * one more than the input. Undefined where it is one sample only.
  */
 function cutOf(
   input: Binding | undefined,

@@ -41,7 +41,7 @@ const methods = Object.entries(calibrationMethods)
   .map(([name, what]) => `${name} (${what})`)
   .join(' · ');
 
-/** What a calibration is made from, and where the model runs. */
+/** The sources of a calibration, and the place where the model runs. */
 export const calibrationOptions = {
   /** Files and folders, see `readSamples`. */
   data: needed(is.list<string>(), {

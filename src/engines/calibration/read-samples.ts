@@ -13,7 +13,7 @@ import { type CutOptions, type NpyFile, npySamples, npzSamples } from './array-s
 import { audioSamples } from './audio-samples.js';
 import { areInputs, type CalibrationSample, isFound, type SampleSource } from './sample-source.js';
 
-/** How files that are no tensors become inputs. */
+/** The preparation of files other than tensors as inputs. */
 export type Preparation = Partial<ImagePreparation>;
 
 type Kind = 'npz' | 'npy' | 'image' | 'audio' | 'reference';

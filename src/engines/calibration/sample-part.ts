@@ -49,7 +49,7 @@ export function partOf(
             index = start + source.total;
             break;
           }
-          // How many there are decides the part of the first ones.
+          // The number of samples decides the part of the first ones.
           if (index < MANY) first.push(sample);
           if (++index === MANY) yield* first.filter((_, at) => isIn(at));
           else if (index > MANY && isIn(index - 1)) yield sample;

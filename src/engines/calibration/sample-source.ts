@@ -12,13 +12,13 @@ export interface CalibrationSample {
 
 /** Samples of one kind, from files. Nothing is read before it is asked for, and memory is that of a few samples. */
 export interface SampleSource {
-  /** What the samples hold, digested, one for each file or sample. Throws what reading throws. */
+  /** Digests of the samples' content, one for each file or sample. Throws what reading throws. */
   digests(): readonly string[];
   /** In their order, for a model with these inputs; values are as the files have them. Throws what reading throws, TF_CALIBRATION_INVALID, TF_SESSION_INPUT. */
   samples(inputs: readonly Binding[]): AsyncIterable<CalibrationSample> | Iterable<CalibrationSample>;
   /** Whether samples are of a model with these inputs, by what can be seen without their values. */
   isFor(inputs: readonly Binding[]): boolean;
-  /** How many samples there are, where that is known without reading them. */
+  /** Number of samples, where that is known without reading them. */
   readonly total: number | undefined;
 }
 

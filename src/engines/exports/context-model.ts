@@ -50,7 +50,7 @@ export function contextModel(
     domain: 'com.microsoft',
     inputs: inputs.map(({ name }) => name),
     outputs: outputs.map(({ name }) => name),
-    // What ONNX Runtime's own script for wrapping an engine writes, and whose engine it is: newer versions ask for it.
+    // Attributes as ONNX Runtime's own script for wrapping an engine writes them, and the engine's owner: newer versions ask for it.
     attributes: {
       embed_mode: attribute.int(0),
       ep_cache_context: attribute.string(planName),

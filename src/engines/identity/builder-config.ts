@@ -5,7 +5,7 @@ import { TrtforgeError } from '../../errors.js';
 import { recipeSchema } from './identity-schema.js';
 import { defaultRecipe, type Recipe } from './recipe.js';
 
-/** What `key=value` sets of a recipe: a field or a memory pool, and how its text is read. */
+/** The part of a recipe that `key=value` sets: a field or a memory pool, and the type of its text. */
 interface Setting {
   readonly field: keyof Recipe | `memoryPools.${keyof Recipe['memoryPools']}`;
   readonly read: 'number' | 'bytes' | 'text' | 'list';

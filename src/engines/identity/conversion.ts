@@ -8,7 +8,7 @@ import {
 import { parsePluginTypes, pluginTypesText } from '../../formats/precision/plugin-types.js';
 import type { ConversionRecipe } from './recipe.js';
 
-/** What of a conversion is part of the identity: its options with every default, as plain data. Reads the calibration's samples; throws what reading them throws. */
+/** A conversion's part of the identity: its options with defaults, as plain data. Reads the calibration's samples; throws what reading throws. */
 export function conversionRecipe(precision: FormatId, options: ConversionOptions = {}): ConversionRecipe {
   const resolved = resolveConversion(precision, options);
   const { quantization } = resolved;

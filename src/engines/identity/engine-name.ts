@@ -4,7 +4,7 @@ import type { IdentityDocument } from './identity.js';
 /** The parts of a readable engine name. A name is a hint for people; the passport decides. */
 export interface EngineName {
   readonly model: string;
-  /** What the user calls this version of the model, or the first 8 digits of its digest. */
+  /** The user's name for this version of the model, or the first 8 digits of its digest. */
   readonly version: string;
   readonly precision: string;
   readonly computeCapabilities: readonly number[];
@@ -73,7 +73,7 @@ const plain = (text: string): string =>
 /** Where the passport of an engine lies: beside it. */
 export const passportPath = (planPath: string): string => `${planPath}.passport.json`;
 
-/** What an engine should be: the expected identity, and that of its place in a store (`by-identity/xx/ID/`), also behind links. */
+/** The identities that an engine should have: the expected one, and that of its place in a store (`by-identity/xx/ID/`), also behind links. */
 export function identitiesOf(planPath: string, expected?: string): readonly string[] {
   const places = [planPath, resolved(planPath)].flatMap(
     (path) => /(?:^|\/)by-identity\/([0-9a-f]{2})\/(\1[0-9a-f]{62})\/[^/]+$/.exec(path)?.[2] ?? [],

@@ -46,9 +46,9 @@ export const conversionSchema = z.strictObject({
  * it is then the library version in the target that decides. Part of the identity as it stands, so it contains no path and no time.
  */
 export const recipeSchema = z.strictObject({
-  /** What was asked for. `as-is` builds the graph's own types; a format is what the graph is converted to before the build. */
+  /** The requested precision. `as-is` builds the graph's own types; the graph is converted to a format before the build. */
   precision: z.enum(['as-is', 'fp32', ...formatIds]),
-  /** How the model is converted before the build; null when it is built as it is. */
+  /** The model's conversion before the build; null when it is built as it is. */
   conversion: conversionSchema.nullable(),
   /** True: the graph's types decide (always so on TensorRT 11 and tensorrt-rtx). False: weakly typed, 8.6 and 10.x only. */
   stronglyTyped: z.boolean(),
@@ -83,8 +83,8 @@ export const recipeSchema = z.strictObject({
 });
 
 /**
- * What an engine is for. How far it may travel beyond that (version-compatible, hardware-compatible) is asked for in the recipe.
- * The driver and the GPU's name are recorded in the passport, not here: they do not decide whether the engine may serve.
+ * The target of an engine. Its portability beyond that (version-compatible, hardware-compatible) is requested in the recipe.
+ * The driver and the GPU's name are recorded in the passport, not here: they do not decide whether the engine can be used.
  */
 export const targetSchema = z.strictObject({
   product: z.enum(['tensorrt', 'tensorrt-rtx']),

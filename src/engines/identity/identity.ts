@@ -14,7 +14,7 @@ export interface FieldDifference {
   readonly b: unknown;
 }
 
-/** What differs between two documents, in the order of the paths. A list of plain values is one value, and so is an object where the other side has none. */
+/** Differences between two documents, in the order of the paths. A list of plain values is one value; so is an object that the other side lacks. */
 export function* differencesOf(a: unknown, b: unknown, field = ''): Generator<FieldDifference> {
   if (!isNested(a) || !isNested(b)) {
     if (JSON.stringify(a) !== JSON.stringify(b)) yield { field, a, b };

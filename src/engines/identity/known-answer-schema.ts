@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import { isIntegerDtype } from '../../formats/tensor/values.js';
 
-/** How the elements of an input are made: drawn (`formats/tensor/random.ts`), a mask of ones and then zeros, or listed (the values of a shape tensor). */
+/** Distribution of an input's elements: drawn (`formats/tensor/random.ts`), a mask of ones and then zeros, or listed (values of a shape tensor). */
 const spreadSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('normal'), mean: z.number(), deviation: z.number() }),
   z.object({
@@ -52,7 +52,7 @@ const number = z.number().nullable();
 
 const positions = z.array(z.number().nonnegative()).max(128);
 
-/** What is kept of a tensor instead of its elements (`quality/known-answer/sketch.ts`). */
+/** The summary that is kept of a tensor instead of its elements (`quality/known-answer/sketch.ts`). */
 export const sketchSchema = z.object({
   name: z.string(),
   shape: z.array(z.int().nonnegative()),
@@ -84,7 +84,7 @@ export const sketchSchema = z.object({
 });
 
 const limitSchema = z.object({
-  /** What the errors' root mean square and the largest error may be, in the units of the output; of `exact` the share of elements that may differ is `rms`. */
+  /** Limits of the errors' root mean square and largest error, in the output's units; of `exact` the share of elements that may differ is `rms`. */
   rms: z.number().nonnegative(),
   max: z.number().nonnegative(),
 });
@@ -92,19 +92,19 @@ const limitSchema = z.object({
 const answeredOutputSchema = sketchSchema.extend({
   /** `slices`: what the root mean square of the errors may be at each position of `slices.rms`. */
   limit: limitSchema.extend({ slices: positions.optional() }),
-  /** What the engine was off where it was built; null where it did not run there. */
+  /** The engine's error where it was built; null where it did not run there. */
   measured: limitSchema.nullable(),
 });
 
 /** By what an engine proves itself where it is loaded: recipes of inputs, and what the FP32 reference makes of them. */
 export const knownAnswerSchema = z.object({
   schema: z.literal('trtforge.known-answer/1'),
-  /** What ran the reference: `ONNX Runtime 1.30.0 (CPU)`. */
+  /** The back end of the reference: `ONNX Runtime 1.30.0 (CPU)`. */
   reference: z.string(),
-  /** What the limits are for, as `verify` has it. */
+  /** The precision that the limits are for, as in `verify`. */
   precision: z.string(),
   seed: z.int(),
-  /** How inputs are made from seed and recipe. */
+  /** The method that makes inputs from seed and recipe. */
   generator: z.literal(1),
   cases: z
     .array(
@@ -127,7 +127,7 @@ export const knownAnswerSchema = z.object({
   rows: z.int().nonnegative().nullable(),
   /** States, input to output, of cases of several steps. */
   state: z.record(z.string(), z.string()),
-  /** What has no answer, and why. */
+  /** Cases and outputs without answer, and why. */
   left: z.array(z.string()),
   /** Where `measured` was measured. */
   builtOn: z.object({ gpu: z.string(), driver: z.string().nullable(), library: z.string() }).nullable(),

@@ -1,7 +1,7 @@
 import type { GpuList } from '../../addon/addon.js';
 import { onDevice, visibleGpus, whyNoGpu } from '../../addon/chosen-gpu.js';
 
-/** What the driver reports of the GPU that TensorRT uses: the first it shows, where none is chosen. */
+/** The driver's report on the GPU that TensorRT uses: the first it shows, where none is chosen. */
 export interface MachineFacts {
   readonly gpu: string | null;
   readonly gpuComputeCapability: number | null;
@@ -35,8 +35,8 @@ export const onlyGpu = (environment: NodeJS.ProcessEnv, device: number): NodeJS.
 });
 
 /**
- * How CUDA_VISIBLE_DEVICES names the GPU: what is visible already is a list of indices or UUIDs, else indices of all count. A number beyond the list
- * names none: the driver then shows none, and the child reports it.
+ * The GPU's name in CUDA_VISIBLE_DEVICES: where that is set, it is a list of indices or UUIDs; else indices of all GPUs count. A number beyond the
+ * list names no GPU: the driver then shows none, and the child reports it.
  */
 export const visibleEntry = ({ CUDA_VISIBLE_DEVICES: visible }: NodeJS.ProcessEnv, device: number): string =>
   visible === undefined ? String(device) : (visible.split(',')[device]?.trim() ?? 'none');

@@ -11,7 +11,7 @@ import { knownAnswerSchema } from './known-answer-schema.js';
 
 const count = z.int().nonnegative();
 
-/** What the convolutions and matrix products of a quantized model compute in, by the program in their plan. */
+/** The types that convolutions and matrix products of a quantized model compute in, by the program in their plan. */
 export const layerPrecisionsSchema = z.object({
   /** `types`: nodes by the type they compute in; `unknown` for those that the program does not name. */
   operators: z.array(z.object({ op: z.string(), nodes: count, types: z.record(z.string(), count) })),
@@ -41,7 +41,7 @@ const networkTensorSchema = z.object({
   dtype: z.string(),
   /** null where nobody stated the rank. */
   shape: z.array(z.int().nonnegative().nullable()).nullable(),
-  /** What the model calls each axis that it leaves open; null for the others. Absent: it names none, or the passport is older. */
+  /** The model's name for each axis that it leaves open; null for the others. Absent: the model names none, or the passport is older. */
   symbols: z.array(z.string().nullable()).optional(),
 });
 
@@ -54,13 +54,13 @@ export const passportSchema = z.object({
   name: z.string().regex(/^[A-Za-z0-9_+][A-Za-z0-9._+~-]{0,250}$/),
   model: z.object({
     name: z.string(),
-    /** What the user called this version of the model; null where none was passed. */
+    /** The user's name for this version of the model; null where none was passed. */
     version: z.string().nullable(),
     /** Bytes of the model file and its external files. */
     bytes: z.int().nonnegative(),
     /** Of a model that was built as it is: the formats among its types, the one with the widest tolerance first. Absent: FP32 alone. */
     precisions: z.array(z.enum(formatIds)).optional(),
-    /** How the images of its calibration were prepared, by the name of `--preprocess`; whoever feeds the engine prepares them so. */
+    /** Preparation of its calibration's images, by the name of `--preprocess`; the engine's caller prepares images in the same way. */
     preprocess: z.string().optional(),
   }),
   plan: z.object({
@@ -80,7 +80,7 @@ export const passportSchema = z.object({
     builder: z.literal('trtexec').optional(),
     /** Version the library itself reported. */
     libraryVersion: z.string(),
-    /** How the toolchain was found, without its path. */
+    /** The method that found the toolchain, without its path. */
     toolchain: z.string(),
     /** UTC, ISO 8601. */
     at: z.string(),

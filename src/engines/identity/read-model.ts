@@ -10,7 +10,7 @@ import type { FormatId } from '../../formats/precision/formats/index.js';
 import { precisionsOf } from '../../formats/precision/precisions-of-model.js';
 import { digestModel } from './model-digest.js';
 
-/** What a build must know of a model before it starts. */
+/** The facts of a model that a build needs before it starts. */
 export interface ModelContent {
   /** Digest of the content (`model-digest.ts`). */
   readonly digest: string;
@@ -21,7 +21,7 @@ export interface ModelContent {
   readonly outputs: readonly ValueFacts[];
   /** The formats among its types, the one with the widest tolerance first. */
   readonly precisions: readonly FormatId[];
-  /** How often each operator is there that TensorRT's parser has to import by its name. */
+  /** Number of uses of each operator that TensorRT's parser has to import by its name. */
   readonly operators: Readonly<Record<string, number>>;
   /** Of the ONNX domain; null where the model states none. */
   readonly opset: number | null;
@@ -34,7 +34,7 @@ export interface ContentOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What decides which TensorRT builds a model. */
+/** The facts that decide which TensorRT builds a model. */
 export const buildFactsOf = (model: OnnxModel): Pick<ModelContent, 'precisions' | 'operators' | 'opset'> => ({
   precisions: precisionsOf(model.proto),
   operators: parsedOperators(model),

@@ -33,7 +33,7 @@ export function parseGpu(text: string): NamedGpu {
 export const isOfProduct = (gpu: string, product: string): boolean =>
   new RegExp(`\\b${product.replace(/^Jetson /, '').replaceAll(' ', '[ -]?')}\\b`, 'i').test(gpu);
 
-/** What an engine is for (`identity-schema.ts`). */
+/** The target of an engine (`identity-schema.ts`). */
 export type Target = z.infer<typeof targetSchema>;
 type Product = Target['product'];
 
@@ -77,7 +77,7 @@ export function parseTarget(text: string): TargetRequest {
   };
 }
 
-/** How a target is written: `tensorrt-rtx:sm_89,sm_120`. */
+/** The text of a target: `tensorrt-rtx:sm_89,sm_120`. */
 export const targetText = ({ product, computeCapabilities }: TargetRequest): string =>
   computeCapabilities === null
     ? product

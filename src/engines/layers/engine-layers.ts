@@ -47,7 +47,7 @@ export async function layersOf(
 
 const wrongKind = (message: string) => new TrtforgeError('TF_USAGE', message);
 
-/** What `engine-layers-child` is sent. */
+/** The request to `engine-layers-child`. */
 export interface LayersChildRequest extends OptionsOf<typeof loadOptions> {
   readonly planPath: string;
   readonly device: number;

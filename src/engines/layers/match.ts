@@ -24,7 +24,7 @@ export interface LayersClaim {
   readonly planSha256: string | null;
 }
 
-/** What does not fit: `misfits` cannot be of one engine, `doubts` hang on what layers happen to read and write. */
+/** Mismatches: `misfits` cannot be of one engine, `doubts` depend on what layers happen to read and write. */
 interface Differences {
   readonly misfits: string[];
   readonly doubts: string[];

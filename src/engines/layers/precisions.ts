@@ -94,7 +94,7 @@ export function layerPrecisions(
   };
 }
 
-/** How TensorRT's parser names a node. */
+/** The name of a node in TensorRT's parser. */
 const programName = ({ name, output }: NodeProto): string => name || `node_of_${output[0] ?? ''}`;
 
 function kernelsByNode(kernels: readonly ProgramKernel[]): ReadonlyMap<string, readonly ProgramKernel[]> {
@@ -108,7 +108,7 @@ function kernelsByNode(kernels: readonly ProgramKernel[]): ReadonlyMap<string, r
   return byNode;
 }
 
-/** What the kernels of a node multiply: `int8`, or several where variants for other shapes or profiles differ. */
+/** The types that the kernels of a node multiply: `int8`, or several where variants for other shapes or profiles differ. */
 function typesOf(kernels: readonly ProgramKernel[], node: string): string {
   const types = kernels
     .flatMap(multiplications)
@@ -145,7 +145,7 @@ const isOneKernel = (
         multiplications(kernel).some(({ operator }) => operator === 'attention'),
     ) === true;
 
-/** What quantized operands cost attentions, by their products. */
+/** Problems that quantized operands cause attentions, by product. */
 function problemsOfProducts(blocks: ReturnType<QuantizedGraph['attentions']>) {
   const problems = new Map<NodeProto, QuantizationProblem>();
   for (const { block } of blocks) {

@@ -17,11 +17,11 @@ export const layersSummarySchema = z.strictObject({
   layers: count,
   /** Most layers first. */
   byType: z.array(groupSchema),
-  /** What computing layers compute in; constants and copies left out. */
+  /** The types that computing layers compute in; constants and copies left out. */
   byPrecision: z.array(groupSchema),
   /** Weights inside layers, and constants that layers read. */
   weightBytes: bytes,
-  /** What all layers write in one run, of those whose shapes are known. */
+  /** Bytes that all layers write in one run, of those whose shapes are known. */
   outputBytes: bytes,
   /** Layers whose bytes are unknown since a dimension is open. */
   openShapes: count,
@@ -31,7 +31,7 @@ export const layersSummarySchema = z.strictObject({
   onnxNodes: count,
 });
 
-/** What only a machine that loads the engine knows. */
+/** The facts that only a machine that loads the engine knows. */
 export const loadedFactsSchema = z.strictObject({
   /** `tensorrt 10.6.0` */
   library: z.string(),
@@ -45,7 +45,7 @@ export const loadedFactsSchema = z.strictObject({
   deviceMemoryBytesPerProfile: z.array(bytes),
   streamableWeightsBytes: bytes,
   refittable: z.boolean(),
-  /** How much less of the GPU's memory was free after loading than before. */
+  /** Decrease of the GPU's free memory from before loading to after it. */
   loadedBytes: z.int(),
 });
 
@@ -62,7 +62,7 @@ const source = {
   loaded: loadedFactsSchema.nullable(),
 };
 
-/** What `trtforge engine layers ENGINE` returns. */
+/** The result of `trtforge engine layers ENGINE`. */
 export const layersResultSchema = z.strictObject({
   schema: z.literal('trtforge.engine-layers/1'),
   kind: z.literal('layers'),
@@ -76,7 +76,7 @@ const names = z.array(z.string());
 
 const sideSchema = z.strictObject({ ...source, detail: z.string(), summary: layersSummarySchema });
 
-/** What `trtforge engine diff A B` returns. */
+/** The result of `trtforge engine diff A B`. */
 export const engineDiffSchema = z.strictObject({
   schema: z.literal('trtforge.engine-diff/1'),
   kind: z.literal('diff'),

@@ -29,7 +29,7 @@ export const engineLayerSchema = z.strictObject({
   inputs: z.array(layerTensorSchema),
   outputs: z.array(layerTensorSchema),
   tactic: z.strictObject({ name: z.string().nullable(), value: z.string().nullable() }),
-  /** What it computes in: the type of its weights, else of its floating inputs, else of its outputs. */
+  /** The type it computes in: that of its weights, else of its floating inputs, else of its outputs. */
   precision: dtype,
   /** The library's text as it is. */
   metadata: z.string().nullable(),
@@ -43,7 +43,7 @@ export const engineLayerSchema = z.strictObject({
   /** Whether it only copies: a reformat, a cast of layouts, a move. */
   copies: z.boolean(),
   weightBytes: z.int().nonnegative(),
-  /** What it writes in one run; null where a shape is open. */
+  /** Bytes that it writes in one run; null where a shape is open. */
   outputBytes: z.int().nonnegative().nullable(),
   /** Every other field, as the library wrote it: kernel, stride, activation, … */
   attributes: z.record(z.string(), z.unknown()),
@@ -61,7 +61,7 @@ const bindingSchema = z.strictObject({
   profiles: z.array(z.strictObject({ min: shape, opt: shape, max: shape, format: z.string().nullable() })),
 });
 
-/** What an engine's inspector reports, whatever version wrote it. */
+/** The report of an engine's inspector, whatever version wrote it. */
 export const engineLayersSchema = z.strictObject({
   /** `names`: the engine was built without detailed profiling verbosity, so layers have a name and nothing else. */
   detail: z.enum(['detailed', 'names']),

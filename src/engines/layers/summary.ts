@@ -4,7 +4,7 @@ import type { EngineLayer, EngineLayers } from './schema.js';
 
 type Group = LayersSummary['byType'][number];
 
-/** How many copies a finding names. */
+/** Number of copies that a finding names. */
 const NAMED = 3;
 
 /** Counts and bytes of an engine's layers, all profiles together. */

@@ -1,6 +1,6 @@
 import { type Dtype, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 
-/** How the inspector spells element types: the long words inside a format's sentence, the compiler's own short ones, and enum names. */
+/** The inspector's names of element types: the long words inside a format's sentence, the compiler's own short ones, and enum names. */
 const WORDS: Readonly<Record<string, Dtype>> = {
   fp32: 'float32',
   float: 'float32',

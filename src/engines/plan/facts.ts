@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { findingSchema } from '../../formats/onnx/model-facts.js';
 import { passportSchema } from '../identity/passport.js';
 
-/** What is known of a plan file from its bytes and what lies beside it; nothing is loaded. */
+/** The known facts of a plan file, from its bytes and the files beside it; nothing is loaded. */
 export const planFactsSchema = z.strictObject({
   kind: z.literal('plan'),
   file: z.string(),
@@ -14,7 +14,7 @@ export const planFactsSchema = z.strictObject({
   planBytes: z.int().nonnegative(),
   /** SHA-256 of the plan without a foreign header. */
   sha256: z.string(),
-  /** What an exporter put in front of the plan, with its content; `onnxruntime`: an ONNX file around it. */
+  /** The header that an exporter put in front of the plan, with its content; `onnxruntime`: an ONNX file around it. */
   foreignHeader: z
     .strictObject({
       kind: z.enum(['ultralytics', 'json', 'onnxruntime']),
@@ -22,7 +22,7 @@ export const planFactsSchema = z.strictObject({
       content: z.record(z.string(), z.unknown()),
     })
     .nullable(),
-  /** What the plan computes, where it holds that as text (TensorRT-RTX). */
+  /** The plan's program, where the plan contains it as text (TensorRT-RTX). */
   program: z
     .strictObject({
       /** Equal for plans that compute by the same kernels; the values of weights are not in it. */
@@ -49,7 +49,7 @@ export const planFactsSchema = z.strictObject({
 });
 export type PlanFacts = z.infer<typeof planFactsSchema>;
 
-/** What `engine inspect` prints. */
+/** The output of `engine inspect`. */
 export const enginesInspectedSchema = z.strictObject({
   schema: z.literal('trtforge.engine-inspect/2'),
   /** In the order of the command line. */
@@ -59,7 +59,7 @@ export const enginesInspectedSchema = z.strictObject({
 });
 export type EnginesInspected = z.infer<typeof enginesInspectedSchema>;
 
-/** What `engine strip-header` writes: the plan without what an exporter put in front of it. */
+/** The result of `engine strip-header`: the plan without the header that an exporter put in front of it. */
 export const strippedPlanSchema = z.strictObject({
   schema: z.literal('trtforge.engine-strip-header/1'),
   file: z.string(),

@@ -29,7 +29,7 @@ export interface PlanHeader {
   readonly fileBytes: number;
   readonly planOffset: number;
   readonly planBytes: number;
-  /** What an exporter put in front of the plan; other programs reject such a file with a "magic tag" error. */
+  /** The header that an exporter put in front of the plan; other programs reject such a file with a "magic tag" error. */
   readonly foreignHeader: ForeignHeader | null;
 }
 
@@ -88,7 +88,7 @@ const foreignNames = {
   onnxruntime: 'an ONNX file',
 } as const;
 
-/** What stands before a plan, for messages. */
+/** The name of the header before a plan, for messages. */
 export const foreignName = ({ kind }: ForeignHeader): string => foreignNames[kind];
 
 /** The same over any source of bytes. */

@@ -10,7 +10,7 @@ import { loadsIn } from './loads.js';
 import { changedModel, wrappersOf } from './model-beside.js';
 import { multiplications, type PlanProgram, readPlanProgram } from './program.js';
 
-/** What lies around a plan, read by the caller. */
+/** The files and toolchains around a plan, read by the caller. */
 export interface PlanEnvironment {
   readonly passport: {
     readonly path: string;

@@ -74,7 +74,7 @@ export function loadsIn(
 
 const forward: Readonly<Record<number, number>> = behaviour['forward-compatible'].value;
 
-/** How a runtime stands to the version that built a plan. */
+/** The order of a runtime and the version that built a plan. */
 function orderOf(plan: string, library: string): 'same' | 'newer' | 'older' {
   if (sameVersion(plan, library)) return 'same';
   const [builtMajor = 0, builtMinor = 0] = numbers(plan);

@@ -29,7 +29,7 @@ export async function changedModel(
     if (digest === built) return null;
     return `${basename(engine)} was built from the model ${built.slice(0, 12)} (${model.name}), and ${file} is ${digest.slice(0, 12)}.`;
   } catch (error) {
-    // What cannot be read proves nothing; whoever needs the model reports it.
+    // An unreadable file proves nothing; the caller that needs the model reports it.
     if (error instanceof TrtforgeError && error.code !== 'TF_CANCELLED') return null;
     throw error;
   }

@@ -4,7 +4,7 @@ import type { PlanHeader } from './header.js';
 import { nodesOfMetadata } from './layer-names.js';
 import { groupOf, parseProgramText, type TextGroup, type TextValue, wordOf } from './program-text.js';
 
-/** What TensorRT-RTX compiled a network to, as the plan holds it: no GPU and no library is needed to read it. */
+/** The program that TensorRT-RTX compiled a network to, as the plan contains it: no GPU and no library is needed to read it. */
 export interface PlanProgram {
   /** One for each part of the network and each optimization profile. */
   readonly graphs: readonly ProgramGraph[];
@@ -33,7 +33,7 @@ export interface ProgramKernel {
   readonly nodes: readonly string[];
   readonly inputs: readonly ProgramTensor[];
   readonly outputs: readonly ProgramTensor[];
-  /** What a `runtime_fusion` is made of; else empty. */
+  /** The parts of a `runtime_fusion`; else empty. */
   readonly parts: readonly ProgramKernel[];
 }
 
@@ -49,7 +49,7 @@ const MULTIPLYING: Readonly<Record<string, string>> = {
   fully_connected: 'matrix product',
 };
 
-/** What of a kernel multiplies tensors, itself or a part, and in which type: that of its first operand. */
+/** The parts of a kernel, or itself, that multiply tensors, and in which type: that of the first operand. */
 export function multiplications(
   kernel: ProgramKernel,
 ): readonly { readonly kernel: ProgramKernel; readonly operator: string; readonly type: string }[] {
@@ -145,7 +145,7 @@ function textLength(bytes: Buffer, frame: number): number | undefined {
 
 type OpenKernel = { -readonly [Key in keyof ProgramKernel]: ProgramKernel[Key] };
 
-/** What orders the streams and starts the host's part; not kernels. */
+/** Kinds that order the streams and start the host's part; they are not kernels. */
 const CONTROL: ReadonlySet<string> = new Set(['signal', 'wait', 'shape_call']);
 
 /** The kernels of a graph, and those among them whose parts follow, by number. */
@@ -208,7 +208,7 @@ const isFusion = (header: TextGroup): boolean => groupOf(header, 'accelerators')
 const architecturesOf = (header: TextGroup): string[] =>
   (groupOf(header, 'accelerators')?.values ?? []).map((name) => name.replace(/^sm(?=\d)/, 'sm_'));
 
-/** What names things, states where they lie in memory, or is text for people. */
+/** Groups that name things, state where they lie in memory, or are text for people. */
 const NOT_COMPUTED: ReadonlySet<string> = new Set(['layers', 'msg', 'scratchspace']);
 const OF_TENSORS: ReadonlySet<string> = new Set([
   'type',

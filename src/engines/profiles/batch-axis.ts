@@ -3,7 +3,7 @@ import { isOtherThanBatch, openDimensions } from '../../formats/onnx/open-dimens
 import type { Passport } from '../identity/passport.js';
 import type { Profile } from './profile.js';
 
-/** What states what the open axes of a model or an engine are. */
+/** The facts that state the meaning of the open axes of a model or an engine. */
 export interface NamedAxes {
   readonly inputs: readonly Named[];
   readonly outputs: readonly Named[];

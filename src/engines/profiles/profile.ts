@@ -218,7 +218,7 @@ export interface Suggestion {
   readonly dims: readonly string[] | null;
 }
 
-/** What completes a request: by `sizes` where some are set. */
+/** The completion of a request: by `sizes` where some are set. */
 export function suggestion(inputs: readonly ValueFacts[], uses: ValueUses, sizes?: ProfileSizes): Suggestion {
   const byName = new Map(inputs.map((input) => [input.name, input]));
   const open = openDimensions(inputs, uses);
@@ -277,13 +277,13 @@ export function suggestProfile(
   return parts.length === 0 ? null : parts.join(',');
 }
 
-/** What lies in both ranges, or where nothing does the largest size that one of them ends at. */
+/** The overlap of both ranges, or where they have none the largest size that one of them ends at. */
 function common(a: OpenDimension['range'], b: OpenDimension['range'] = a): OpenDimension['range'] {
   const max = Math.min(a[2], b[2]);
   return [Math.min(max, Math.max(a[0], b[0])), Math.min(max, Math.max(a[1], b[1])), max];
 }
 
-/** How many values an input has that decide shapes: TensorRT wants their range, not that of dimensions. */
+/** Number of values of an input that decide shapes: TensorRT requires their range, not that of dimensions. */
 export function shapeValues({ name, dtype, shape }: ValueFacts, uses: ValueUses): number {
   if (shape === null || shape.length > 1 || !/^int(?:32|64)$/.test(dtype ?? '')) return 0;
   const count = Number(shape[0] ?? 1);

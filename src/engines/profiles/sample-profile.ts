@@ -32,7 +32,7 @@ export interface DerivedProfile {
   readonly from: string;
   /** Empty where no input needs a range. */
   readonly profile: ProfileRequest;
-  /** How many samples it includes; null where the file states the profile itself. */
+  /** Number of samples that it includes; null where the file states the profile itself. */
   readonly samples: number | null;
 }
 

@@ -39,7 +39,7 @@ export function sizeRange(sizes: Sizes, least = 1): SizeRange {
   });
 }
 
-/** What a request sets; undefined where it sets none. Throws what `sizeRange` throws. */
+/** The sizes that a request sets; undefined where it sets none. Throws what `sizeRange` throws. */
 export function requestedSizes(requested: {
   readonly batch?: Sizes | undefined;
   readonly dims?: Readonly<Record<string, Sizes>> | undefined;
@@ -61,7 +61,7 @@ export const profileRange = (dims: readonly SizeRange[]): ProfileRange => ({
   values: false,
 });
 
-/** What is set for an axis of an input. */
+/** The size that is set for an axis of an input. */
 export function sizeOfAxis({ batch, dims }: ProfileSizes, { shape }: ValueFacts, axis: number) {
   const dimension = shape?.[axis];
   if (typeof dimension === 'number') return { min: dimension, opt: dimension, max: dimension };

@@ -13,7 +13,7 @@ export interface KnownInput extends Binding {
   readonly shape: readonly (number | null)[] | null;
 }
 
-/** What a file's header states of a tensor; null where its type stays open until the input is known. */
+/** A tensor as the header of a file states it; null where its type stays open until the input is known. */
 interface Described {
   readonly name: string;
   /** For messages. */

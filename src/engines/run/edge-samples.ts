@@ -41,7 +41,7 @@ export function edgeSamples(plan: readonly Drawn[]): readonly EdgeSample[] {
   });
 }
 
-/** What every element of an input is in a sample; undefined where elements differ. */
+/** The value of every element of an input in a sample; undefined where elements differ. */
 export function edgeValue({ dtype, range }: Omit<Drawn, 'shape'>, sample: Sample): number | undefined {
   if (range === undefined || typeof sample === 'number') return undefined;
   const { spread } = range;
@@ -94,7 +94,7 @@ export interface HeadRoomLevel {
   readonly larger: (sample: NamedTensors) => NamedTensors;
 }
 
-/** What is tried beyond what is drawn, the smallest first: of inputs that may have any size, else of all that may be larger. */
+/** Levels to try beyond the drawn values, the smallest first: of inputs that may have any size, else of all that may be larger. */
 export function headRoomLevels(
   plan: readonly (Drawn & { readonly name: string })[],
 ): readonly HeadRoomLevel[] {

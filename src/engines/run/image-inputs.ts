@@ -34,7 +34,7 @@ function imageInput(inputs: readonly Binding[]): ImageInput {
   };
 }
 
-/** How images are prepared for a network with these inputs, at its own size or, where it leaves that open, at `imgsz` pixels. */
+/** The preparation of images for a network with these inputs, at its own size or, where it leaves that open, at `imgsz` pixels. */
 export function preprocessingOf(inputs: readonly Binding[], name: string, imgsz: number): Preprocessing {
   const input = imageInput(inputs);
   const size = { width: input.width ?? imgsz, height: input.height ?? imgsz };
@@ -45,7 +45,7 @@ export function preprocessingOf(inputs: readonly Binding[], name: string, imgsz:
     : { ...how, ...size };
 }
 
-/** What a file that cannot be read as an image throws. */
+/** Errors of a file that cannot be read as an image. */
 const unreadableCodes = new Set<string>(['TF_IMAGE_INVALID', 'TF_FILE_UNREADABLE', 'TF_FILE_NOT_FOUND']);
 
 export const isUnreadable = (error: unknown): error is TrtforgeError =>

@@ -11,7 +11,7 @@ const THREAD = new URL('../../../dist/engines/run/image-thread.js', import.meta.
 /** Starting a thread costs about as much as preparing so many images. */
 const IMAGES_WORTH_A_THREAD = 8;
 
-/** What a thread is started with. */
+/** The data that a thread is started with. */
 export interface ImageThreadData {
   readonly input: ImageInput;
   readonly preprocessing: Preprocessing;

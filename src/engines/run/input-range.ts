@@ -7,7 +7,7 @@ import type { Spread } from '../../formats/tensor/random.js';
 import { firstBeyond, isIntegerDtype } from '../../formats/tensor/values.js';
 import type { Binding } from '../runtime/session.js';
 
-/** How the elements of one input are drawn, and why so. */
+/** The distribution of one input's elements, and the reason for it. */
 export interface InputRange {
   readonly spread: Spread | { readonly kind: 'mask' };
   /** One phrase for reports: `0 to 30521, the rows of "word_embeddings"`. */
@@ -16,7 +16,7 @@ export interface InputRange {
   readonly headRoom?: HeadRoom;
 }
 
-/** How large inputs of this use get beyond what is drawn. */
+/** The sizes of inputs of this use beyond the drawn values. */
 export interface HeadRoom {
   /** Largest absolute values to try, the smallest first. */
   readonly sizes: readonly number[];
@@ -31,7 +31,7 @@ const SMALL_HIGH = 4;
 /** Constants that a value is compared with one by one; more are data. */
 const MOST_COMPARED = 64;
 
-/** What the dimensions of a run are. */
+/** The dimensions of a run. */
 export interface RunSizes {
   /** Input name to dimensions. */
   readonly shapes: ReadonlyMap<string, readonly number[]>;
@@ -92,7 +92,7 @@ function floatRange(input: Binding, reached: readonly Use[], uses: ValueUses): I
       headRoom: { sizes: [PIXEL], isFree: false },
     };
   const divisor = Math.max(1, ...reached.map((use) => 1 / factorOf(use, uses)));
-  // What is divided has the divisor as its largest value: samples of 16 bits stay within them.
+  // The divisor is the largest value of a divided input: samples of 16 bits stay within it.
   const deviation = divisor < LARGE ? 1 : divisor / 4;
   const spread = { kind: 'normal', mean: 0, deviation } as const;
   const reason = `normal, mean 0, deviation ${deviation}`;
@@ -103,7 +103,7 @@ function floatRange(input: Binding, reached: readonly Use[], uses: ValueUses): I
 
 /** The largest byte, and the largest sample of 16 bits. */
 const [PIXEL, SOUND] = [255, 32_767];
-/** What features that nobody normalized reach. */
+/** The size of features that nobody normalized. */
 const LARGE = 100;
 
 const constantsOf = (name: string | undefined, uses: ValueUses): readonly number[] =>
@@ -156,7 +156,7 @@ function integerRange(input: Binding, uses: ValueUses, sizes: RunSizes): InputRa
     (side) => !isIntegerDtype(input.dtype) || firstBeyond(input.dtype, [side]) < 0,
   );
   const within = (low: number, high: number, why: string) => uniform(low, high, why, sides);
-  // What masks multiply is often part of an index, positions above all.
+  // A value that masks multiply is often part of an index, positions above all.
   const isMask =
     /mask/i.test(input.name) || reached.some((use) => isMaskUse(use) && use.node.opType !== 'Mul');
   const bounds = reached.flatMap((use) => {
@@ -240,7 +240,7 @@ function comparedRows(use: Use, uses: ValueUses): Rows | undefined {
     : undefined;
 }
 
-/** How many rows a use lets an index choose from; undefined when it is no index, or the rows are not known. */
+/** Number of rows that a use lets an index choose from; undefined when it is not an index, or the rows are not known. */
 function indexedRows(use: Use, uses: ValueUses, { shapes, sizes }: RunSizes): number | undefined {
   const { node, index } = use;
   const size = (value: string | undefined, axis: number): number | undefined => {

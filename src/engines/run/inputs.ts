@@ -35,7 +35,7 @@ import { chooseRange, type InputRange } from './input-range.js';
 import type { drawOptions } from './run-request.js';
 import type { DescribedInput } from './run-result.js';
 
-/** What a user may decide about inputs; all of it optional. */
+/** The user's options for inputs; all of them can be omitted. */
 export interface InputOptions extends OptionsOf<typeof drawOptions> {
   /** The size of an open batch that no shape states; default 1. */
   readonly batch?: number;
@@ -52,7 +52,7 @@ export interface PlannedInput {
   readonly from: string;
   /** Axes whose size was guessed; absent where none was. */
   readonly guessedAxes?: readonly number[];
-  /** How its elements are drawn; absent where a file has them. */
+  /** The distribution of its elements; absent where a file has them. */
   readonly range?: InputRange;
   readonly tensor: (seed: number, sample: Sample) => Tensor;
 }
@@ -113,7 +113,7 @@ export const describedInput = ({
   ...(guessedAxes === undefined ? {} : { guessedAxes: [...guessedAxes] }),
 });
 
-/** What lengths are lengths of: the longest axis that the model leaves open, or else the longest of all; the batch does not count. */
+/** The size that lengths refer to: of the longest axis that the model leaves open, or else of the longest of all; the batch does not count. */
 function longestAxis(inputs: readonly Binding[], shapes: ReadonlyMap<string, readonly number[]>): number {
   const axes = inputs.flatMap((input) =>
     (shapes.get(input.name) ?? []).map((size, axis) => ({

@@ -11,7 +11,7 @@ export type RunSource =
   /** Random values for every input that no file provides. */
   | { readonly kind: 'random' };
 
-/** What a user may decide about inputs that are drawn. */
+/** The user's options for inputs that are drawn. */
 export const drawOptions = {
   /** Input name to dimensions (a profile's opt shapes do). */
   shapes: optional(is.map<readonly number[]>(), {
@@ -33,7 +33,7 @@ export const drawOptions = {
   }),
 };
 
-/** What `runFile` runs and how. */
+/** The options of `runFile`, and its file. */
 export const runOptions = {
   /** A plan or an ONNX model. */
   file: needed(is.text),

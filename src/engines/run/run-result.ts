@@ -20,7 +20,7 @@ export const runResultSchema = z.object({
   schema: z.literal('trtforge.run/1'),
   file: z.string(),
   kind: z.enum(['engine', 'model']),
-  /** What ran it: `TensorRT 10.6.0.26 (NVIDIA H200)`, `ONNX Runtime 1.30.0 (CPU)`. */
+  /** The back end that ran it: `TensorRT 10.6.0.26 (NVIDIA H200)`, `ONNX Runtime 1.30.0 (CPU)`. */
   backend: z.string(),
   /** Of a model: library, options and placement; absent for engines. */
   onnxRuntime: ortFactsSchema.optional(),

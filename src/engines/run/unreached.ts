@@ -8,7 +8,7 @@ import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { isIntegerDtype, numbersOf } from '../../formats/tensor/values.js';
 import { rowsOf } from './input-range.js';
 
-/** What no sample reached, so that a verdict over them cannot see it; `message` is one sentence. */
+/** Parts that no sample reached, so that a verdict over samples cannot see them; `message` is one sentence. */
 export interface Unreached {
   readonly branches: readonly { node: string; branch: 'then' | 'else'; message: string }[];
   /** `tensor` is the table, or the one-hot value that chooses its row. */

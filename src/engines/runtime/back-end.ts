@@ -53,7 +53,7 @@ export const placeOptions = {
 
 export interface PlaceOptions extends OptionsOf<typeof placeOptions> {}
 
-/** How a file is opened and run. Each back end honours some of them; one that is set and not honoured is TF_USAGE (see `chooseBackEnd`). */
+/** Options to open and run a file. Each back end supports some of them; one that is set and not supported is TF_USAGE (see `chooseBackEnd`). */
 export const openOptions = {
   ...placeOptions,
   /** Threads within one operator; default one a processor core. */
@@ -77,7 +77,7 @@ export interface OpenContext extends WorkContext {
 }
 
 /**
- * How products are rounded. `fp32`: computed in full, and no value is narrower; `tf32`: products may be shortened; `rounded`: computed in float32 and
+ * The rounding of products. `fp32`: computed in full, and no value is narrower; `tf32`: products may be shortened; `rounded`: computed in float32 and
  * rounded to the model's 16-bit types after each step; `mixed`: 16-bit values are computed as they are; `as-built`: the engine's recipe decides.
  */
 export type Arithmetic = 'fp32' | 'tf32' | 'rounded' | 'mixed' | 'as-built';
@@ -111,7 +111,7 @@ export interface PacedRuns {
   readonly warmUpRuns: number;
 }
 
-/** What is known of a session after its runs, for reports. */
+/** The facts of a session that are known after its runs, for reports. */
 export interface OpenedFacts {
   /** Values that are computed in float32 and rounded to 16 bits. */
   readonly roundedValues: number;
@@ -125,7 +125,7 @@ export interface OpenedFacts {
   readonly gpuBytes: number | null;
   /** For the user: nodes that ran somewhere else, for one. */
   readonly warnings: readonly string[];
-  /** What of ONNX Runtime ran a model: library, options, placement of nodes; null for other back ends. */
+  /** The ONNX Runtime that ran a model: library, options, placement of nodes; null for other back ends. */
   readonly onnxRuntime: OrtFacts | null;
 }
 

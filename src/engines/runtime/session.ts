@@ -16,7 +16,7 @@ export interface RunOptions {
 
 /** Something that runs named tensors: a TensorRT engine, or a model on ONNX Runtime. Runs are answered in the order of their calls. */
 export interface Session extends AsyncDisposable {
-  /** What answers, for reports: `ONNX Runtime 1.30.0 (CPU)`. */
+  /** The back end, for reports: `ONNX Runtime 1.30.0 (CPU)`. */
   readonly backend: string;
   readonly inputs: readonly Binding[];
   readonly outputs: readonly Binding[];

@@ -6,7 +6,7 @@ import type { LocalStore } from './local.js';
 import type { RemoteStore } from './remote/remote-store.js';
 import type { EngineSummary } from './store.js';
 
-/** What a store holds, the newest first, with the size of each plan here compared; `cache verify` reads them. `names` are parts of names or starts of identities; none means all. */
+/** Lists a store, newest first, comparing sizes of plans here; `cache verify` reads them. `names`: parts of names or identity starts; none: all. */
 export async function listCache(
   store: LocalStore | RemoteStore,
   names: readonly string[] = [],

@@ -78,7 +78,7 @@ export const cacheWhySchema = z.object({
   from: z.string().nullable(),
   /** The rule by which it serves; null when it would be built. */
   rule: z.string().nullable(),
-  /** What the rules decide of the other engines of this model. */
+  /** The rules' decisions on the other engines of this model. */
   others: z.array(
     z.object({
       identity: z.string(),

@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { parseEngineName } from '../identity/engine-name.js';
 
-/** What a file name states of an engine. Names are hints: they are shown and compared with the plan's header. */
+/** The facts that a file name states of an engine. Names are hints: they are shown and compared with the plan's header. */
 export interface NameHints {
   /** Which way of naming engines this is; null for none that is known. */
   readonly scheme: NameScheme | null;
@@ -11,7 +11,7 @@ export interface NameHints {
   /** 86 for sm_86; null where the name gives none that can be. */
   readonly computeCapability: number | null;
   readonly trtVersion: string | null;
-  /** What is strange about the name, as sentences. */
+  /** Irregularities of the name, as sentences. */
   readonly oddities: readonly string[];
 }
 

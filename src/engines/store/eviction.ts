@@ -13,7 +13,7 @@ export interface EvictionPlan {
   readonly victims: readonly Evictable[];
   readonly bytesBefore: number;
   readonly bytesAfter: number;
-  /** What is over the limit all the same, because it is in use. */
+  /** Bytes over the limit that stay because they are in use. */
   readonly excessBytes: number;
 }
 

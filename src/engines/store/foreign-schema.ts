@@ -10,7 +10,7 @@ export const foreignSchema = z.object({
   /** From the plan's header. */
   product: z.enum(['tensorrt', 'tensorrt-rtx']),
   version: z.string().nullable(),
-  /** What its name claims; null for a name of no known scheme. */
+  /** The facts that its name states; null for a name of no known scheme. */
   hints: z.object({
     scheme: z.string().nullable(),
     model: z.string().nullable(),

@@ -66,7 +66,7 @@ export class ForeignEngines {
   }
 }
 
-/** What is wrong with a foreign engine; null when it has the bytes it came with. */
+/** The problem of a foreign engine; null when it has the bytes it came with. */
 export function foreignProblem(
   path: string,
   record: ForeignEngine,

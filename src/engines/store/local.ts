@@ -137,7 +137,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
     return this.#stored(passport, signature);
   }
 
-  /** What is kept, intact or not, in no order. */
+  /** The engines that are kept, intact or not, in no order. */
   list(): Promise<readonly EngineSummary[]> {
     return this.#index.engines();
   }
@@ -178,7 +178,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
     }
   }
 
-  /** What `evict` would remove. */
+  /** The removals that `evict` would make. */
   async evictionPlan(maxBytes: number): Promise<EvictionPlan> {
     const engines = (await this.list()).flatMap(({ identity }) => this.#evictable(identity) ?? []);
     return chooseVictims(engines, maxBytes);

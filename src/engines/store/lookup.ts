@@ -57,7 +57,7 @@ export const plainMiss = (from: string, code: ErrorCode | null, reason: string):
   differences: [],
 });
 
-/** What is wrong with the engine that is there, or the nearest of the model and the fields that differ, or that there is none of the model. */
+/** The problem of the engine that is there, or the model's nearest engine and the fields that differ, or that there is none of the model. */
 async function explainStoreMiss(
   from: string,
   store: LocalStore,

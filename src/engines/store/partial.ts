@@ -12,7 +12,7 @@ import { makeFolder } from '../../base/files/folders.js';
 /** A download that was cut short and that nobody went on with is removed at this age. */
 const KEEP_MS = 24 * 3600 * 1000;
 
-/** What a download keeps beside its file while it runs: parts that are whole, of one very object. */
+/** The record that a download keeps beside its file while it runs: the complete parts, of one very object. */
 export interface Ledger {
   /** SHA-256 that the whole file must have. */
   readonly sha256: string;

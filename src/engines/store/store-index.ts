@@ -14,7 +14,7 @@ const VERSION = 'trtforge.store-index/1';
 /** A million engines have less. */
 const LARGEST_INDEX = 1 << 29;
 
-/** What is younger than its file system's clock ticks may change again without a trace: what was read of it is not kept. */
+/** Clock ticks of file systems: a younger entry may change again without a trace, and what was read of it is not kept. */
 const FINE_TICK_MS = 50;
 const COARSE_TICK_MS = 2000;
 
@@ -30,7 +30,7 @@ interface IndexFile {
 }
 
 /**
- * What a store holds, without reading every passport: summaries kept per folder of `by-identity/`, valid while the folder's times are what
+ * The index of a store, made without reading every passport: summaries kept per folder of `by-identity/`, valid while the folder's times are what
  * they were. Adding and removing an engine moves them; a caller that changes one in place calls `changed`. Only a cache: it lies outside the store,
  * may be deleted, and each folder that does not fit is read again.
  */
@@ -79,7 +79,7 @@ export class StoreIndex {
   async #readShard(name: string): Promise<readonly EngineSummary[]> {
     const shard = join(this.#root, name);
     const engines: EngineSummary[] = [];
-    // What is not a folder has no engines; it is an entry with a problem, under its own name.
+    // An entry that is not a folder has no engines; it is listed with a problem, under its own name.
     const entries = lstatIfThere(shard)?.isDirectory() === false ? [name] : listFolder(shard);
     for (const entry of entries)
       if (entry === name || isIdentity(entry)) engines.push(await this.#read(entry));

@@ -171,7 +171,7 @@ export class VerifiedEngines {
   }
 }
 
-/** What is remembered was a whole passport when it was written; this only rejects entries of another kind. */
+/** Rejects only entries of another kind: a remembered value was a complete passport when it was written. */
 const isPassport = (value: unknown): value is Passport =>
   typeof value === 'object' && value !== null && 'schema' in value && value.schema === 'trtforge.passport/1';
 

@@ -50,7 +50,7 @@ export class Mix {
     this.#power += squares / this.#channels;
   }
 
-  /** How many frames were added. */
+  /** Number of frames that were added. */
   get frames(): number {
     return this.#at;
   }

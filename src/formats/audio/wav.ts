@@ -26,7 +26,7 @@ const readers: Readonly<Record<string, (view: DataView, at: number) => number>> 
   [`${FLOAT}/64`]: (view, at) => view.getFloat64(at, true),
 };
 
-/** What a writer to a pipe states, which does not know the size: the sound ends with the file. */
+/** The size that a writer to a pipe states, since it does not know it: the sound ends with the file. */
 const UNKNOWN_SIZE = 0xffff_ffff;
 /** Bytes that are read at once, about. */
 const PIECE = 1 << 20;

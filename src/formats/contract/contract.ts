@@ -22,7 +22,7 @@ const binding = z.strictObject({
 const statePair = z.strictObject({
   input: z.string(),
   output: z.string(),
-  /** What every element of the input is before the first chunk. */
+  /** The value of every element of the input before the first chunk. */
   initial: z.number().default(0),
   /** The axis that positions lie along, and how many fit; null for state that is always full, and for lengths. */
   axis: whole.nonnegative().nullable().default(null),
@@ -34,7 +34,7 @@ const statePair = z.strictObject({
   validLength: optionalName,
 });
 
-/** How long the state of a cache-aware encoder is after a chunk of T frames: `min(capacity, before + steps(T) - dropExtra - drop)`; steps: `fastconformer.ts`. */
+/** State length of a cache-aware encoder after T frames: `min(capacity, before + steps(T) - dropExtra - drop)`; steps: `fastconformer.ts`. */
 const cacheLengthRule = z.strictObject({
   capacity: whole.nonnegative(),
   /** `drop_extra_pre_encoded`: steps of the overlap that are thrown away again. */
@@ -128,8 +128,8 @@ export type ContractFile = z.infer<typeof contractSchema>;
 export type Immutable<T> = T extends object ? { readonly [K in keyof T]: Immutable<T[K]> } : T;
 
 /**
- * What a streaming model promises, resolved: every reader ends here and everything after works with this plain data. It crosses processes and becomes
- * JSON (`trtforge.contract/1`) as it is.
+ * The contract of a streaming model, resolved: every reader ends here and everything after works with this plain data. It crosses processes and
+ * becomes JSON (`trtforge.contract/1`) as it is.
  */
 export type Contract = Immutable<ContractFile> & {
   /** Where it was read from; null for one drafted from a model. */
@@ -161,7 +161,7 @@ export const violationSchema = z.object({
   kind: z.enum(assertion.options.map(({ shape }) => shape.kind.value)),
   tensor: z.string(),
   chunk: z.number(),
-  /** What was found: `[4] where 3 was promised`. */
+  /** The observed value: `[4] where 3 was promised`. */
   found: z.string(),
   sentence: z.string(),
 });

@@ -10,7 +10,7 @@ const whole = z.number().int();
 const optionalWhole = ifValid(whole);
 const firstAndRest = ifValid(z.union([z.tuple([whole, whole]), whole]));
 const range = z.object({ min: whole, opt: whole, max: whole });
-/** How the signal is cut into chunks, and what of the state is dropped after each. */
+/** The cut of the signal into chunks, and the part of the state that is dropped after each. */
 const chunkFields = {
   chunk_size: firstAndRest,
   shift_size: firstAndRest,

@@ -23,7 +23,7 @@ export function parseLayouts(text: string): readonly Layout[] {
   }));
 }
 
-/** What an axis runs along, by its name. */
+/** The role of an axis, by its name. */
 export type AxisRole = 'batch' | 'time' | 'tokens';
 
 /** `B` and `batch` are the batch; `T`, `T_out` and `time` are time; `U` and `token_len` are tokens. undefined for any other word. */

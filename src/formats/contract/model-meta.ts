@@ -45,7 +45,7 @@ const metaSchema = z.looseObject({
   streaming: streamingSchema.nullish(),
 });
 
-/** How a streaming encoder takes the frames of an utterance. */
+/** The chunks of an utterance's frames for a streaming encoder. */
 export interface UtteranceChunks {
   /** Frames of a chunk that no chunk before it began with. */
   readonly chunk: FirstAndRest;
@@ -64,7 +64,7 @@ export interface BundleMeta {
   /** Mel bins of the features. */
   readonly mels: number | null;
   readonly sampleRate: number | null;
-  /** How features are made, by the exporter's names. */
+  /** The settings of the features, by the exporter's names. */
   readonly features: Readonly<Record<string, unknown>>;
   /** A label for each token. */
   readonly labels: readonly string[] | null;
@@ -83,11 +83,11 @@ export interface BundleMeta {
   /** By the field of `tensor_layout_contract`: `encoder_input` to the tensors it names. */
   readonly layouts: ReadonlyMap<string, readonly Layout[]>;
   readonly streaming: UtteranceChunks | null;
-  /** What contradicts itself in the file without touching any engine. */
+  /** Contradictions within the file, found without touching any engine. */
   readonly warnings: readonly string[];
 }
 
-/** How tokenizers and recipes spell the blank among the labels. */
+/** Spellings of the blank among the labels in tokenizers and recipes. */
 const BLANK = /^(?:<(?:blk|blank|b|eps)>|\[(?:blk|blank)\]|∅|ε)$/i;
 
 /** Reads a `model_meta.json`. Throws TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_BUNDLE_META_INVALID. */
@@ -141,7 +141,7 @@ export function parseMeta(text: string, path: string): BundleMeta {
   };
 }
 
-/** How the logits of a joint network are read: first those of tokens and the blank, then one for each duration. */
+/** The layout of the logits of a joint network: first those of tokens and the blank, then one for each duration. */
 export interface LogitFacts {
   readonly tokenLogits: number;
   readonly blankId: number;

@@ -12,7 +12,7 @@ import { lengthsAmong, openAxis, signalAmong, withRoles } from './roles.js';
 import { rulesOfSentences, type SentenceSubjects } from './sentences.js';
 import { isLength, pairStates } from './state-pairs.js';
 
-/** What the forms of contract have in common, before anything is concluded. */
+/** The common part of the forms of contract, before anything is concluded. */
 export interface StatedContract {
   readonly name: string;
   readonly origin: Contract['origin'];
@@ -117,7 +117,7 @@ function scheduleOf(stated: StatedContract, signal: Omit<ContractBinding, 'role'
   };
 }
 
-/** What follows from numbers in the contract. */
+/** The assertions that follow from numbers in the contract. */
 function impliedAssertions(
   { validOutLength = null, cacheLengthRule }: StatedContract,
   resultLength: string | null,

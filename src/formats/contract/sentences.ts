@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Dtype, dtypes } from '../tensor/dtype.js';
 import type { Assertion, Contract } from './contract.js';
 
-/** What sentences are about. */
+/** The subjects of sentences. */
 export interface SentenceSubjects {
   readonly tensors: readonly { readonly name: string; readonly dtype: Dtype | null }[];
   /** Numbers of the contract that sentences name: `cache_size`. */
@@ -28,7 +28,7 @@ type Rule = Assertion extends infer Each
 const NUMBER = String.raw`(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|[a-z]\w*)`;
 const form = (text: string) => new RegExp(`^${text.replaceAll('N', NUMBER)}$`, 'i');
 
-/** What may be said of a subject, after `must always be`: the first form that fits makes the rule of its numbers; null where a form does not apply to it. */
+/** Forms of a sentence after `must always be`: the first that fits makes the rule of its numbers; null where a form does not apply to the subject. */
 const FORMS: readonly (readonly [RegExp, (subject: Subject, ...numbers: number[]) => Rule | null])[] = [
   [form('(?:==?|equals?(?: to)?|exactly)? ?N'), equal],
   [form('(?:>=|≥|at least|(?:no|not) less than) ?N'), (subject, low) => within(subject, low, null)],
@@ -101,11 +101,11 @@ export function rulesOfSentences(
 const PROSE =
   'it has no form of a rule, such as `NAME == 1`, `NAME >= 0` or `NAME.shape[-1] == 3`; rules under `assertions` of a trtforge.contract/1 file have all';
 
-/** What of a contract is never checked: for every command and guard that executes its rules. */
+/** The sentences of a contract that are never checked: for every command and guard that executes its rules. */
 export const uncheckedSentences = ({ notExecutable }: Pick<Contract, 'notExecutable'>): readonly string[] =>
   notExecutable.map(({ sentence, why }) => `Not checked: "${sentence}": ${why}.`);
 
-/** What a sentence is about, and what it says of it. Python's spelling is read too: `assert np.all(outputs['y'] == 1), "…"`. */
+/** The subject of a sentence, and its statement. Python's spelling is read too: `assert np.all(outputs['y'] == 1), "…"`. */
 function splitSentence(
   sentence: string,
   { tensors, stateLength }: SentenceSubjects,

@@ -8,7 +8,7 @@ export interface Named {
   readonly shape: readonly (number | string | null)[] | null;
 }
 
-/** What exporters add to the name of a state, to distinguish what goes in from what comes back. */
+/** Parts that exporters add to the name of a state, to distinguish its input from its output. */
 const AFFIX =
   /^(?:in|input|prev|previous|last|past|old|init|initial|out|output|next|new|updated|present|cur|current|n)$/;
 /** Parts of a name that only states have, and those that only what is streamed has. */
@@ -25,7 +25,7 @@ const partsOf = (name: string): readonly string[] =>
     .toLowerCase()
     .split(/[^a-z\d]+/);
 
-/** What the names of a state have in common on both sides; empty where they have nothing else than affixes. */
+/** The common part of a state's names on both sides; empty where they have nothing else than affixes. */
 function stemOf(name: string): string {
   const parts = partsOf(name).filter((part) => !AFFIX.test(part));
   const kept = parts.length > 1 && parts.at(-1) === '0' ? parts.slice(0, -1) : parts;

@@ -47,7 +47,7 @@ export function nextState(
 /** A position of a state without a length is in use when any element of it is larger than this in the reference. */
 const IN_USE = 1e-6;
 
-/** How many positions, counted from the side that is not padded, include the last one in use. */
+/** Number of positions, counted from the side that is not padded, that include the last one in use. */
 export function lastInUse(tensor: Tensor, axis: number, padSide: StatePair['padSide']): number {
   const values = float32Values(tensor);
   const size = tensor.shape[axis] ?? 0;

@@ -4,7 +4,7 @@ import type { Tensor } from '../tensor/tensor.js';
 import type { Image } from './image.js';
 import { resizeAntialiased, resizeBilinear, roundHalfEven } from './resize.js';
 
-/** How an image becomes the input of a network: part of what makes two scores comparable. */
+/** The preparation of an image as the input of a network: part of what makes two scores comparable. */
 export interface Preprocessing {
   /** For help texts. */
   readonly summary: string;
@@ -58,7 +58,7 @@ export const preprocessings: Readonly<Record<string, Preprocessing>> = {
   },
 };
 
-/** How samples that are images become inputs. */
+/** Options to prepare samples that are images as inputs. */
 export const preparationOptions = {
   preprocess: optional(is.word<string>(), {
     flags: '--preprocess <name>',

@@ -8,7 +8,7 @@ export interface CastCodes {
   readonly codes: TensorProto;
   /** The value that holds them. */
   readonly name: string;
-  /** What moves them in front of the Cast; nothing else reads what these make. */
+  /** The nodes that move them in front of the Cast; nothing else reads what these make. */
   readonly movers: readonly NodeProto[];
   readonly cast: NodeProto;
 }

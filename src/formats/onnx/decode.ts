@@ -4,7 +4,7 @@ import { type ModelProto, ModelProtoSchema } from './onnx_pb.js';
 import { DEEPEST } from './rewrite.js';
 import { WireType } from './wire.js';
 
-/** What objects cost: a message some 300 bytes, a value some 40. A graph of 100,000 nodes with the types of all its values has 1,000,000 messages. */
+/** Cost of objects: a message some 300 bytes, a value some 40. A graph of 100,000 nodes with the types of all its values has 1,000,000 messages. */
 const MOST_MESSAGES = 2_000_000;
 const MOST_VALUES = 8_000_000;
 /** Readers, rules and lints make more of these: inspect needs some 2 KB for each. */
@@ -69,7 +69,7 @@ function wireTypeOf({ message, scalar }: DescField): number {
   return scalar === ScalarType.DOUBLE ? WireType.fixed64 : WireType.varint;
 }
 
-/** What all records of one message field have together: protobuf merges them where the field is not repeated. */
+/** The totals of all records of one message field: protobuf merges them where the field is not repeated. */
 class Merged {
   dimensions = 0;
   readonly #parts = new Map<FieldBounds, Merged>();

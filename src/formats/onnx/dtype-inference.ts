@@ -69,7 +69,7 @@ export function assertWellTyped(path: string, model: ModelProto): void {
   );
 }
 
-/** What a node of a model's function is called by: domain, name and overload. */
+/** The name by which a node calls a model's function: domain, name and overload. */
 export const functionKey = (called: {
   readonly domain: string;
   readonly overload: string;
@@ -84,7 +84,7 @@ export function opsetsOf(
   return new Map(imports.map(({ domain, version }) => [plainDomain(domain), Number(version)]));
 }
 
-/** How a node is spoken of: its name, or its first output where it has none. */
+/** The label of a node: its name, or its first output where it has none. */
 export const nodeLabel = (node: NodeProto): string =>
   node.name || `${node.opType} → ${node.output.find((name) => name !== '') ?? 'nothing'}`;
 
@@ -92,7 +92,7 @@ interface Walk {
   readonly functions: ReadonlyMap<string, FunctionProto>;
   readonly opsets: ReadonlyMap<string, number>;
   readonly depth: number;
-  /** What was found for a function and the types it was passed, so that functions that call each other twice do not double the work each time. */
+  /** The results for a function and the types it was passed, so that functions that call each other twice do not double the work each time. */
   readonly calls: Map<string, readonly (ValueType | undefined)[]>;
   readonly report: (where: string, message: string) => void;
 }

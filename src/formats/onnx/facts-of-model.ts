@@ -11,7 +11,7 @@ import { factsAsWritten, feedInputs } from './value-facts.js';
 import { tensorFacts } from './weight.js';
 
 /**
- * What is in an ONNX model of any size, and what looks wrong with it, without reading its weights.
+ * Returns the facts of an ONNX model of any size, and its suspicious parts, without reading its weights.
  * Defects of the model are findings; only a file that cannot be read as a model throws (see `openModel`).
  */
 export function factsOfModel(path: string): ModelFacts {

@@ -112,7 +112,7 @@ export function bodiesOf(node: NodeProto, view: GraphView): readonly GraphView[]
   return bodies;
 }
 
-/** How messages name a node: `Conv "layer1/conv"`, or by its first output when it has no name. */
+/** The name of a node in messages: `Conv "layer1/conv"`, or with its first output when it has no name. */
 export const nodeLabel = (node: NodeProto): string =>
   `${node.opType} "${node.name !== '' ? node.name : (node.output[0] ?? '')}"`;
 

@@ -45,8 +45,8 @@ export interface InspectOptions extends OptionsOf<typeof inspectOptions> {}
 export type InspectContext = WorkContext;
 
 /**
- * What is in an ONNX model of any size, what one run costs (FLOPs; bytes of activations), and what looks wrong with it. Weights are read for `weights` and
- * `checkWeights` only. Defects of the model are findings. Throws what `openModel` throws, TF_SHAPE_INVALID for shapes that do not fit the inputs, TF_CANCELLED.
+ * Returns the facts of an ONNX model of any size, one run's cost (FLOPs; bytes of activations), and suspicious parts. Weights are read for `weights`
+ * and `checkWeights` only. Defects are findings. Throws what `openModel` throws, TF_SHAPE_INVALID for shapes that do not fit inputs, TF_CANCELLED.
  */
 export async function inspectModel(
   path: string,

@@ -45,7 +45,7 @@ const nodeFactsSchema = z.strictObject({
   flops: amountSchema.nullable(),
 });
 
-/** What one run of the graph as written costs, before any fusion. Weights, and what weights alone decide, cost nothing. */
+/** The cost of one run of the graph as written, before any fusion. Weights, and what weights alone decide, cost nothing. */
 const costSchema = z.strictObject({
   /** The shape of each input that the figures are for: as `--shapes` fixes it, else as declared. */
   inputs: z.record(z.string(), dimensionsSchema.nullable()),
@@ -89,7 +89,7 @@ const weightFactsSchema = z.strictObject({
   sparse24: z.boolean().nullable(),
 });
 
-/** What `inspect` reports of an ONNX model. Counts "graph and bodies" include the bodies of If, Loop, Scan, but no functions. */
+/** The report of `inspect` on an ONNX model. Counts "graph and bodies" include the bodies of If, Loop, Scan, but no functions. */
 export const modelFactsSchema = z.strictObject({
   schema: z.literal('trtforge.inspect/1'),
   kind: z.literal('onnx'),
@@ -118,7 +118,7 @@ export const modelFactsSchema = z.strictObject({
   initializersByDtype: z.record(z.string(), z.strictObject({ count, bytes, parameters: count })),
   /** Elements of all these. */
   parameters: count,
-  /** How many, graph and bodies. */
+  /** Their number, graph and bodies. */
   sparseInitializers: count,
   /** Paths as the model writes them; bytes null when the file is missing or may not be opened. */
   externalFiles: z.array(z.strictObject({ path: z.string(), bytes: bytes.nullable() })),

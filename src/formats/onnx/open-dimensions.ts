@@ -9,7 +9,7 @@ export interface AxisPlace {
   readonly axis: number;
 }
 
-/** What the size of an open dimension counts. */
+/** The items that the size of an open dimension counts. */
 type Kind = 'batch' | 'image' | 'audio' | 'time' | 'sequence' | 'other';
 
 /** One dimension that a model leaves open, wherever it stands: every place has the same size. */
@@ -27,7 +27,7 @@ export interface OpenDimension {
 
 type Dimension = number | string | null;
 
-/** How often sizes are guessed for one model. */
+/** Number of guesses of sizes for one model. */
 export const MOST_TRIES = 6;
 
 /** Sizes that models take in practice. Convolutions and transforms need more than so many elements, fixed positions allow no more than so many: hence several. */
@@ -51,7 +51,7 @@ const kindsByName: readonly (readonly [RegExp, Kind])[] = [
   [/seq|len|token|^l$|^s$/i, 'sequence'],
 ];
 const RECURRENT: ReadonlySet<string> = new Set(['LSTM', 'GRU', 'RNN']);
-/** What exporters write where a dimension has no name: the same text does not mention the same size. */
+/** Placeholders that exporters write where a dimension has no name: the same text does not mean the same size. */
 const PLACEHOLDER = /^(?:[?*]|-1|none|null|unk(?:nown)?|unk__\d+)$/i;
 /** Names that count dimensions and describe nothing. */
 const NUMBERED = /unk|dim|dyn|axis|axes/i;
@@ -217,7 +217,7 @@ const sizesTaken = (shape: string, axis: number, uses: ValueUses): readonly stri
     return isTaken ? node.output : [];
   });
 
-/** How far the table reaches whose part a length takes; none where it takes none. */
+/** The extent of the table that a length takes a part of; empty where it takes none. */
 function tableSize({ node, index, offset }: Use, uses: ValueUses): readonly number[] {
   if (node.opType === 'Range' && index === 1)
     return uses.reached(node.output[0] ?? '').flatMap((use) => {

@@ -11,7 +11,7 @@ interface FormalValue {
   readonly variadic: 'no' | 'same' | 'mixed';
 }
 
-/** What ONNX reports about the types of one version of one operator. */
+/** The types of one version of one operator, as ONNX states them. */
 export interface OperatorSignature {
   readonly since: number;
   readonly inputs: readonly FormalValue[];

@@ -1,7 +1,7 @@
 import type { TensorProto } from './onnx_pb.js';
 import { encodeVarints, WireType } from './wire.js';
 
-/** How the bytes of a segment hold values: `bytes` as they are, `packed` one after the other, `records` each behind its own tag. */
+/** The encoding of values in the bytes of a segment: `bytes` as they are, `packed` one after the other, `records` each behind its own tag. */
 type SegmentEncoding = 'bytes' | 'packed' | 'records';
 
 /** A stretch of a model file that holds (part of) the values of one payload field of a TensorProto. */

@@ -4,12 +4,12 @@ import { attributeOf, textAttribute } from './node-types.js';
 import type { GraphProto, NodeProto, TensorProto } from './onnx_pb.js';
 import { smallIntegers } from './small-integers.js';
 
-/** What an input of an operation is dequantized from. */
+/** The codes that an input of an operation is dequantized from. */
 export interface QuantizedOperand {
   /** Type of the codes; undefined where the model does not define it. */
   readonly dtype: string | undefined;
   readonly dequantizer: NodeProto;
-  /** How many scales there are: one, one for each index of an axis, one for each block; `computed`: the graph computes them. */
+  /** Number of scales: one, one for each index of an axis, one for each block; `computed`: the graph computes them. */
   readonly scales: 'tensor' | 'channel' | 'blocks' | 'computed';
   /** The axis of the operand that the scales are for; undefined where there is one scale, or where it cannot be followed. */
   readonly axis: number | undefined;
@@ -56,7 +56,7 @@ export const isMove = (node: NodeProto): boolean =>
 const padMode = (node: NodeProto): string => textAttribute(node, 'mode', 'constant');
 const KEEPS_AXES: ReadonlySet<string> = new Set(['Identity', 'Cast', 'Dropout', 'MaxPool', 'Clip']);
 
-/** What stands between the scores of an attention and its Softmax. */
+/** Operators between the scores of an attention and its Softmax. */
 const SCALES_SCORES: ReadonlySet<string> = new Set(['Mul', 'Div', 'Add', 'Sub', 'Where', 'Reshape', 'Cast']);
 
 const FARTHEST = 16;
@@ -129,7 +129,7 @@ export class QuantizedGraph {
     );
   }
 
-  /** What a value is dequantized from, through what only moves values; undefined for values that are not. */
+  /** The codes that a value is dequantized from, through nodes that only move values; undefined for other values. */
   operand(name: string, view: GraphView, farthest = FARTHEST): QuantizedOperand | undefined {
     const node = this.producer(name, view);
     if (node === undefined || farthest === 0) return undefined;

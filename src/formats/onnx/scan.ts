@@ -13,7 +13,7 @@ import { recordHeader, WireReader, WireType } from './wire.js';
 /** Payloads up to this size stay in the skeleton: shapes, axes and scalars, which graph code wants to read at once. */
 const INLINE_BYTES = 1024;
 
-/** What is not weights must fit into memory. A graph of 100,000 nodes with long names and the types of all its values has 34 MB. */
+/** Limit of all except weights: it must fit into memory. A graph of 100,000 nodes with long names and the types of all its values has 34 MB. */
 const SKELETON_LIMIT = 128 << 20;
 
 /** A tensor has a dozen fields; neighbours of one kind count once. */

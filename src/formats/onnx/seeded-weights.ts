@@ -73,7 +73,7 @@ function seeded(weight: Weight, name: string): WeightStream {
   };
 }
 
-/** What makes so many elements of a weight. */
+/** Returns the maker of a weight's elements. */
 function drawing({ dtype, elements, chunks }: Weight): (count: number, stream: RandomStream) => Uint8Array {
   let [sum, squares, min, max] = [0, 0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
   const { bits } = dtypes[dtype];

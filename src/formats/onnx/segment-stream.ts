@@ -3,7 +3,7 @@ import type { Segment } from './payload.js';
 import { readTag } from './rewrite.js';
 import { WireReader } from './wire.js';
 
-/** How one value stands in its segment, and what becomes of it. */
+/** The encoding of one value in its segment, and what becomes of it. */
 export type ValueKind =
   | { readonly wire: 'fixed'; readonly width: 4 | 8 }
   /** The low `width` bytes of the varint: negative numbers are sign-extended on the wire, so they come out right at every width. */
@@ -114,7 +114,7 @@ class ValueDecoder {
   }
 }
 
-/** How many strings the records hold, and their bytes without lengths. */
+/** Number of strings in the records, and their bytes without lengths. */
 export function stringBytes(
   source: ByteSource,
   segments: readonly Segment[],

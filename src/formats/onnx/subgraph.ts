@@ -31,7 +31,7 @@ export function borderValues(model: ModelLike): (name: string) => BorderValue | 
   };
 }
 
-/** What a part of a graph reads from outside (initializers apart), and what of it is read outside. */
+/** The values that a part of a graph reads from outside (initializers apart), and those of it read outside. */
 export function borderOf(
   graph: GraphProto,
   part: ReadonlySet<NodeProto>,

@@ -13,7 +13,7 @@ export const tensorType = (onnxNumber: number): ValueType | undefined => dtypeFr
 /** The ONNX number of a tensor type. */
 export const onnxNumber = (dtype: Dtype): number => dtypes[dtype].onnx;
 
-/** What a `TypeProto` reports, or undefined where it reports nothing. */
+/** The type that a `TypeProto` declares, or undefined where it declares none. */
 export function declaredType(type: TypeProto | undefined): ValueType | undefined {
   const value = type?.value;
   switch (value?.case) {
@@ -38,7 +38,7 @@ export function declaredType(type: TypeProto | undefined): ValueType | undefined
 export const wrap = (kind: 'seq' | 'optional', inner: ValueType | undefined): ValueType | undefined =>
   inner === undefined ? undefined : `${kind}(${inner})`;
 
-/** What a sequence or an optional holds; a plain tensor type stands for itself. */
+/** The element type of a sequence or an optional; a plain tensor type stands for itself. */
 export function unwrap(kind: 'seq' | 'optional', type: ValueType | undefined): ValueType | undefined {
   if (type === undefined || !type.startsWith(`${kind}(`)) return type;
   return type.slice(kind.length + 1, -1);

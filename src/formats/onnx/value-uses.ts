@@ -9,9 +9,9 @@ import { valueFacts } from './value-facts.js';
 export interface Use {
   readonly node: NodeProto;
   readonly index: number;
-  /** What was added to the value on its way here, when every step was known: an id that is shifted by 1 indexes one further. */
+  /** The sum added to the value on its way here, when every step was known: an id that is shifted by 1 indexes one further. */
   readonly offset: number;
-  /** What the value was multiplied by, before `offset` was added; 1 unless scaled ones are asked for. */
+  /** The factor of the value, applied before `offset` is added; 1 unless scaled ones are requested. */
   readonly scale: number;
   /** Where an index also depends on other values: on constants that are added element by element, of which `offset` has the largest, or on what is computed. */
   readonly joined?: Joined;
@@ -65,7 +65,7 @@ const countInputs: ReadonlyMap<string, readonly number[]> = new Map(
 export const decidesShape = ({ node, index }: Use): boolean =>
   countInputs.get(node.opType)?.includes(index) ?? false;
 
-/** What is known about the values of a model, for following an input to where it matters. */
+/** Known facts about the values of a model, for following an input to where it matters. */
 export class ValueUses {
   readonly #model: ModelLike;
   readonly #graphs: GraphUses;

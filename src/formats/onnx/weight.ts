@@ -48,7 +48,7 @@ export interface Weight extends WeightStream {
 
 const CHUNK_BYTES = 1 << 20;
 
-/** What is needed to find the bytes of a tensor. */
+/** The sources of the bytes of a tensor. */
 export interface WeightFiles {
   readonly source: ByteSource;
   readonly external: ExternalFiles;
@@ -197,7 +197,7 @@ function typedField(dtype: Dtype): PayloadField {
   }
 }
 
-/** How values of a dtype stand in a typed field; null where the stored bytes are the values. */
+/** The encoding of a dtype's values in a typed field; null where the stored bytes are the values. */
 function valueKind(dtype: Dtype, field: PayloadField): ValueKind | null {
   if (field === 9) return null;
   if (field === 4) return { wire: 'fixed', width: 4 };

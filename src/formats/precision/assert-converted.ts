@@ -6,7 +6,7 @@ import type { Plan } from './plan.js';
 import type { Quantization } from './quantize/quantize.js';
 import { requestedRules } from './requested.js';
 
-/** What a conversion decided about a file. */
+/** The decisions of a conversion about a file. */
 interface Decided {
   readonly path: string;
   readonly plan: Plan;

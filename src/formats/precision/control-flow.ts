@@ -1,7 +1,7 @@
 import { plainDomain } from '../onnx/operators.js';
 import type { Operation, Scope, Value } from './flow.js';
 
-/** What a body's input or output, or the input of the operation around it, stands for. */
+/** The relation of a body's input or output, or of an input of the operation around it, to values. */
 export type Link =
   /** Goes round a loop: enters, leaves and comes back in one type. */
   | { readonly kind: 'carried' }
@@ -45,7 +45,7 @@ export function controlOutput(operation: Operation, index: number): Link {
   return same(operation.bodies[0]?.outputs[operation.node.opType === 'Loop' ? index + 1 : index]);
 }
 
-/** What an input of an If, Loop or Scan becomes inside. */
+/** The relation of an input of an If, Loop or Scan to its body. */
 export function controlInput(operation: Operation, index: number): Link {
   if (operation.node.opType === 'Loop') return index < 2 ? opaque : carried;
   if (operation.node.opType !== 'Scan') return opaque;

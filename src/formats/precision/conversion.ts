@@ -3,22 +3,22 @@ import { formatIds, restIds } from './formats/index.js';
 
 const count = z.number().int().nonnegative();
 
-/** What ranges were made from. */
+/** The origin of the ranges. */
 const calibrationFactsSchema = z.object({
   /** Files and folders of samples. */
   data: z.array(z.string()),
   /** That the model ran on, one after another; 0 where the cache had all that was needed. */
   samples: count,
   cache: z.string().nullable(),
-  /** How images were prepared, and their size where the model leaves it open; null where no preparation was named. */
+  /** The preparation of images, and their size where the model leaves it open; null where no preparation was named. */
   preprocess: z.string().nullable(),
   imgsz: count.nullable(),
-  /** What of ONNX Runtime ran the model. */
+  /** The ONNX Runtime provider that ran the model. */
   provider: z.string(),
 });
 export type CalibrationFacts = z.infer<typeof calibrationFactsSchema>;
 
-/** What `convertModel` did, as data. */
+/** The result of `convertModel`, as data. */
 export const conversionSchema = z.object({
   schema: z.literal('trtforge.convert/1'),
   input: z.string(),
@@ -41,9 +41,9 @@ export const conversionSchema = z.object({
   /** Where Q/DQ pairs are and why; null for a floating-point precision. `nodes` and `kept` are about what is around them. */
   quantization: z
     .object({
-      /** What everything but the pairs is. */
+      /** The precision of everything but the pairs. */
       rest: z.enum(restIds),
-      /** How the magnitudes of activations were chosen; null where none is quantized. */
+      /** The method that chose the magnitudes of activations; null where none is quantized. */
       method: z.string().nullable(),
       /** Every node that was considered, in graph order; `rule` is what kept it out, or what it is quantized as. */
       nodes: z.array(
@@ -94,6 +94,6 @@ export const conversionSchema = z.object({
 
 export interface ConversionResult extends z.infer<typeof conversionSchema> {}
 
-/** What the nodes that `nodes` counts were converted to: of a quantized precision, what is around the pairs. */
+/** The precision of the nodes that `nodes` counts: of a quantized precision, the one around the pairs. */
 export const floatPrecision = ({ precision, quantization }: ConversionResult): string =>
   quantization?.rest ?? precision;

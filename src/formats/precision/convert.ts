@@ -334,7 +334,7 @@ const bytesOf = (model: OnnxModel): number =>
 
 const bytesWritten = (written: WrittenModel): number => written.bytes + (written.externalData?.bytes ?? 0);
 
-/** What the written file meets elsewhere. */
+/** Warnings about nodes that crash ONNX Runtime. */
 const warningsAbout = (path: string): readonly string[] =>
   viewModel(path, ({ proto }) => {
     const [node] = [...visitGraphs(proto)].flatMap(crashingProducts);

@@ -17,13 +17,13 @@ import { choosers, light, movers, sources } from './operator-traits.js';
 import { betweenRule, type RuleFacts, rules } from './rules.js';
 import { inputSlot, outputSlot, slotsOf } from './slots.js';
 
-/** What becomes of an operation. `untouched`: nothing in it is FP32. `control`: If, Loop and Scan only pass on what their bodies decide. */
+/** The decision on an operation. `untouched`: nothing in it is FP32. `control`: If, Loop and Scan only pass on what their bodies decide. */
 type Decision =
   | { readonly kind: 'untouched' | 'control' }
   | { readonly kind: 'convert'; readonly format: FloatFormat }
   | { readonly kind: 'keep'; readonly rule: string; readonly reason: string };
 
-/** What a value arrives in, or is wanted in; `free` where anything would do. */
+/** The type in which a value arrives, or is wanted; `free` where any type is suitable. */
 type Side = 'fp32' | 'free' | FloatFormat;
 
 /** The decisions on all operations and what follows from them for values. */
@@ -31,7 +31,7 @@ export interface Decisions {
   of(operation: Operation): Decision;
   /** The format that an FP32 value of the original has in the result, undefined for FP32. Not for weights and constants, which have the types they are wanted in. */
   formatOf(value: Value): FloatFormat | undefined;
-  /** What a use of an FP32 value needs: FP32, a format, or either. */
+  /** The type that a use of an FP32 value needs: FP32, a format, or either. */
   wanted(use: Use): Side;
 }
 
@@ -98,7 +98,7 @@ const keptBetween = (trait: Trait | undefined): Decision => ({
   reason: whyBetween[trait ?? 'mover'],
 });
 
-/** How an operator goes with its neighbours, where it does. */
+/** The kind of an operator that goes with its neighbours. */
 type Trait = 'mover' | 'chooser' | 'light' | 'state' | 'source';
 
 const isInLoop = (scope: Scope): boolean =>
@@ -184,7 +184,7 @@ class Sides {
     return settled === 'fp32' ? undefined : settled;
   }
 
-  /** What the model's own inputs and outputs are. */
+  /** The type of the model's own inputs and outputs. */
   #ioSide(): Side {
     const { ioTypes, format } = this.#facts.options;
     return ioTypes === 'keep' ? 'fp32' : format;

@@ -58,7 +58,7 @@ class Inliner {
   readonly #functions: ReadonlyMap<string, FunctionProto>;
   readonly #called = new Set<string>();
   readonly #names = new Set<string>();
-  /** How often each prefix was given out, so that the next free one is found at once. */
+  /** Number of times that each prefix was assigned, so that the next free one is found at once. */
   readonly #counts = new Map<string, number>();
   readonly #unusable: readonly FunctionProto[];
 

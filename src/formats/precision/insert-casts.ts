@@ -42,7 +42,7 @@ interface ConvertedTensor {
   readonly limit: number | undefined;
 }
 
-/** What was done to the graph. */
+/** The changes made to the graph. */
 export interface Inserted {
   /** Tensors that are made from FP32 weights while the model is written. */
   readonly converted: readonly ConvertedTensor[];
@@ -326,6 +326,6 @@ function renamed(tensor: TensorProto, name: string): TensorProto {
   return copy;
 }
 
-/** What ConstantOfShape fills with by default. */
+/** The default fill value of ConstantOfShape. */
 const zero = (): TensorProto =>
   create(TensorProtoSchema, { dims: [1n], dataType: 1, rawData: new Uint8Array(4) });

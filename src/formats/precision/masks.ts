@@ -6,8 +6,8 @@ import type { WeightFacts } from './weight-facts.js';
 export const MASK_VALUE = 1e9;
 
 /**
- * What is clamped to a format's `maskLimit`, which leaves room for what a mask is added to: -65504 and a score of -20 are minus infinity in FP16, and a row masked
- * whole would be NaN.
+ * Values clamped to a format's `maskLimit`, which leaves room for the scores that a mask is added to: -65504 and a score of -20 are minus infinity in FP16, and a
+ * row masked whole would be NaN.
  */
 export interface Masks {
   /** Stored values that are added to others, perhaps as factors of a mask of 0 and 1. */
@@ -28,7 +28,7 @@ const exponentials: ReadonlySet<string> = new Set(['Exp']);
 /** Add their input 3 to the scores. */
 const attentions: ReadonlySet<string> = new Set(['Attention']);
 
-/** What a softmax written out by hand takes: the scores, of which it subtracts the largest. */
+/** The input of a softmax written out by hand: the scores, of which it subtracts the largest. */
 function scoresOf(difference: Value | undefined): Value | undefined {
   const producer = difference?.producer;
   if (producer === undefined || operatorName(producer) !== 'Sub') return undefined;

@@ -11,7 +11,7 @@ import {
 } from '../onnx/onnx_pb.js';
 import type { Shape } from '../onnx/shapes/call.js';
 
-/** What a change may do to the graph around the node. */
+/** The edits that a change may make to the graph around the node. */
 export interface ChangeContext {
   /** Adds an int64 constant to the graph and returns its name. */
   integers(values: readonly bigint[]): string;

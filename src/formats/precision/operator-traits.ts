@@ -3,7 +3,7 @@ import { attributeOf } from '../onnx/node-types.js';
 import type { NodeProto } from '../onnx/onnx_pb.js';
 
 /**
- * What the conversion knows about operators beyond their types: which only move or choose values, which are light, which inputs may have any
+ * Properties of operators beyond their types: which only move or choose values, which are light, which inputs may have any
  * type, and which stay FP32 by default and why.
  */
 
@@ -38,7 +38,7 @@ export const sums: ReadonlySet<string> = new Set(['Add', 'Sub', 'Sum', 'Mean']);
 const summing: ReadonlySet<string> = new Set([...sums, 'Where']);
 const limiting: ReadonlySet<string> = new Set(['Max', 'Min', 'Clip']);
 
-/** What an input does to the result: a limit beyond a type's range limits nothing, and an addend below it changes nothing; a factor scales all. */
+/** The role of an input in the result: a limit beyond a type's range limits nothing, and an addend below it changes nothing; a factor scales all. */
 export function weightRole(operator: string, index: number): 'addend' | 'limit' | 'factor' {
   if (limiting.has(operator)) return 'limit';
   return summing.has(operator) || addedInputs.get(operator)?.includes(index) === true ? 'addend' : 'factor';

@@ -25,7 +25,7 @@ import { type PluginTypes, parsePluginTypes } from './plugin-types.js';
  */
 export const CONVERSION_REVISION = 5;
 
-/** What the model's own inputs and outputs become: stay as they are (casts go inside), or are converted too. */
+/** The types of the model's own inputs and outputs: they stay as they are (casts go inside), or are converted too. */
 type IoTypes = 'keep' | 'convert';
 
 /** Smallest and largest value of a tensor over all calibration samples; infinities and NaN count as values beyond every range. */
@@ -47,7 +47,7 @@ interface DeclaredInput {
   readonly shape: readonly (number | string | null)[] | null;
 }
 
-/** What samples are read from. */
+/** The sources of samples. */
 export const sampleFiles =
   'npz, npy, NAME=@FILE.npy, images, WAV, a recorded stream, a folder or a list (.txt) of them';
 
@@ -70,9 +70,9 @@ export interface JudgingSamples extends OptionsOf<typeof judgingSampleOptions> {
 export interface Calibration {
   /** SHA-256 over what decides the ranges, samples and how they are prepared, or a table: part of the identity. Reads them. */
   readonly digest: () => string;
-  /** How ranges are chosen for formats that quantize: `max`, `percentile:99.99`, `entropy`, `mse`; `unknown` where a table has them. */
+  /** The method that chooses ranges for formats that quantize: `max`, `percentile:99.99`, `entropy`, `mse`; `unknown` where a table has them. */
   readonly method: string;
-  /** How its images were prepared, by the name of `--preprocess`; undefined where that was not stated. */
+  /** The preparation of its images, by the name of `--preprocess`; undefined where that was not stated. */
   readonly preprocess?: string | undefined;
   /** The range of every activation, for `dataMax`. */
   readonly observe: ObserveRanges;
@@ -95,7 +95,7 @@ const dataLimits = floatFormats
   .map(({ id, dataMax }) => `${dataMax} for ${id}`)
   .join(', ');
 
-/** How to convert, as a user passes it; everything has a default. */
+/** The options of a conversion, as a user passes them; everything has a default. */
 export const conversionOptions = {
   /** Nodes whose name matches stay FP32. */
   keepNodes: optional(is.list<RegExp>(), {
@@ -151,7 +151,7 @@ export const conversionOptions = {
     ...staysFp32,
     describe: 'products and sums over more terms stay FP32 (default: no limit)',
   }),
-  /** What everything but the pairs becomes where the precision is a quantized one; default: FP16. */
+  /** The type of everything but the pairs where the precision is a quantized one; default: FP16. */
   rest: optional(is.word<RestId>(), {
     flags: '--high-precision <type>',
     describe: 'what is around quantized nodes',
@@ -180,14 +180,14 @@ export const conversionOptions = {
 
 export interface ConversionOptions extends OptionsOf<typeof conversionOptions> {}
 
-/** What a measurement asks for: the activations keep their values where the precision is a quantized one. */
+/** An option for measurements: the activations keep their values where the precision is a quantized one. */
 export interface WeightsOnly {
   readonly weightsOnly?: boolean;
 }
 
-/** What rules and passes take: the format in place of its name, defaults filled in, ranges in place of the calibration. */
+/** The input of rules and passes: the format in place of its name, defaults filled in, ranges in place of the calibration. */
 export interface ResolvedConversion {
-  /** What nodes are converted to where no rule keeps them. */
+  /** The format of nodes that no rule keeps. */
   readonly format: FloatFormat;
   readonly ioTypes: IoTypes;
   readonly keepNodes: readonly RegExp[];
@@ -200,7 +200,7 @@ export interface ResolvedConversion {
   readonly maxReductionDepth: number | undefined;
   /** Ranges of activations by name, where a calibration was run. */
   readonly ranges: ReadonlyMap<string, ValueRange> | undefined;
-  /** What is quantized to and what the rest becomes, where the precision is a quantized one. `format` is the floating-point format of the rest. */
+  /** The quantized format and the type of the rest, where the precision is a quantized one. `format` is the floating-point format of the rest. */
   readonly quantization: ResolvedQuantization | undefined;
   readonly allowUnconverted: boolean;
 }

@@ -30,7 +30,7 @@ import { rangeArithmetic, type WeightAt } from './value-ranges.js';
 import { valueShapes } from './value-shapes.js';
 import { type WeightFacts, weightFacts } from './weight-facts.js';
 
-/** What was decided and done to the messages of the model; the weights are still to be converted. */
+/** The decisions and changes made to the messages of the model; the weights are still to be converted. */
 export interface Plan {
   readonly flow: Flow;
   readonly decisions: Decisions;

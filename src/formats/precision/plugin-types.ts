@@ -8,12 +8,12 @@ import { declaredType, onnxNumber } from '../onnx/value-type.js';
 import { type Dtype, dtypes } from '../tensor/dtype.js';
 import { type Flow, operatorName } from './flow.js';
 
-/** What a plug-in takes and returns, by position; one entry of `all` stands for every floating-point input and output. */
+/** The types that a plug-in takes and returns, by position; one entry of `all` stands for every floating-point input and output. */
 type PluginSlots =
   | { readonly all: Dtype }
   | { readonly inputs: readonly Dtype[]; readonly outputs: readonly Dtype[] };
 
-/** What a user declares of operators that ONNX does not define, by `Type` or `domain::Type`. */
+/** The types that a user declares for operators that ONNX does not define, by `Type` or `domain::Type`. */
 export type PluginTypes = ReadonlyMap<string, PluginSlots>;
 
 const shortNames: Readonly<Record<string, Dtype>> = {
@@ -139,7 +139,7 @@ const nameOf = (node: NodeProto): string => {
 const declaredAt = (slots: PluginSlots, side: 'inputs' | 'outputs', index: number): Dtype =>
   'all' in slots ? slots.all : slots[side][index]!;
 
-/** What stands in the FP32 model for a declared type. */
+/** The type in the FP32 model for a declared type. */
 const originalType = (declared: Dtype): Dtype => (floats.has(declared) ? 'float32' : declared);
 
 const valueInfo = (name: string, dtype: Dtype) =>

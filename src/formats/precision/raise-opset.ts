@@ -39,7 +39,7 @@ export interface Raise {
   readonly reason: string;
 }
 
-/** What opset the operators of a model need so that they know the format's type, where that is more than the model has. */
+/** The opset that the operators of a model need so that they know the format's type, where that is more than the model has. */
 export function neededOpset(flow: Flow, options: ResolvedConversion): Raise | undefined {
   const { format } = options;
   let needed: Raise | undefined;

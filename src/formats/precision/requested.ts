@@ -5,7 +5,7 @@ import type { ResolvedConversion } from './options.js';
 export const exactly = (name: string): RegExp =>
   new RegExp(`^${name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`);
 
-/** What a user named to be left as it is: the first two rules of everything that decides on nodes. */
+/** The user's requests to leave nodes as they are: the first two rules of everything that decides on nodes. */
 export const requestedRules = [
   {
     id: 'keep-node',

@@ -67,7 +67,7 @@ export function requirementsOf(flow: Flow, decisions: Decisions, options: Resolv
       }
     }
   }
-  // What is never read changes its type with the operator that makes it too, and its declaration must follow.
+  // A value that is never read changes its type with the operator that makes it too, and its declaration must follow.
   for (const { values } of flow.scopes)
     for (const value of values.values())
       if (isFloat32(value) && !aliases.has(value) && !readings.has(value)) readings.set(value, []);
@@ -115,7 +115,7 @@ function requiredType(use: Use, decisions: Decisions, options: ResolvedConversio
   return decision.kind === 'convert' && slot === 'follows' ? dtype : 'float32';
 }
 
-/** What a value was cast up from, when that already has the type wanted: up and down again would give the same bits. */
+/** The value that a value was cast up from, when that already has the type wanted: up and down again keeps the bits. */
 function castFrom(
   value: Value,
   wanted: ValueType,

@@ -13,7 +13,7 @@ import { slotsOf } from './slots.js';
 import type { WeightAt } from './value-ranges.js';
 import type { ShapeOf } from './value-shapes.js';
 
-/** What a rule may look at besides the node itself. */
+/** The facts that a rule may use besides the node itself. */
 export interface RuleFacts {
   readonly options: ResolvedConversion;
   /** The operations a search over the whole graph has singled out. */
@@ -249,7 +249,7 @@ function weightMisfit(
 const quantity = (value: number): string => String(Number(value.toPrecision(5)));
 
 /**
- * How many terms are added up for one output element of a product, convolution or reduction, as far as shapes are known;
+ * The number of terms added up for one output element of a product, convolution or reduction, as far as shapes are known;
  * undefined for other operators and unknown shapes.
  */
 function reductionDepth(operation: Operation, shapeOf: ShapeOf): number | undefined {

@@ -115,7 +115,7 @@ function pathTo(isEnd: (operation: Operation) => boolean, start: Operation): rea
   return [];
 }
 
-/** What a square squares, back to the sum or mean it is made from; none when it is made from no such thing. */
+/** The path from the input of a square back to the sum or mean that it is made from; empty where there is none. */
 function pathBackToReduction(square: Operation): readonly Operation[] {
   const path: Operation[] = [];
   for (

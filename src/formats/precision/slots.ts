@@ -3,7 +3,7 @@ import type { Dtype } from '../tensor/dtype.js';
 import { isFloat32, type Operation, operatorName } from './flow.js';
 import { isFixedVariable, takesAnyType } from './operator-traits.js';
 
-/** What one FP32 input or output of an operation may become when the operation is converted to a type. */
+/** The types that one FP32 input or output of an operation may have when the operation is converted to a type. */
 type Slot =
   /** Takes the format's type with the operation. */
   | 'follows'

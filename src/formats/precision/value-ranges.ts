@@ -10,7 +10,7 @@ import type { WeightFacts } from './weight-facts.js';
  * it, 1 minus 0.999999. What makes such a value, hands it on and reads it stays FP32, all of it: a cast in between would make it 0, infinite or 1.
  */
 
-/** What a search asks. Sizes are magnitudes, the least of small values and the greatest of large ones: of a constant where they are above 0 and finite, else of what the operator is. */
+/** Questions of a search. Sizes are magnitudes (least of small, greatest of large values): of a constant if above 0 and finite, else by operator. */
 interface Search {
   /** The size of what the operation makes even of ordinary values; undefined where that is ordinary. */
   starts(operation: Operation, read: readonly Reading[]): number | undefined;
@@ -158,7 +158,7 @@ function nearOneSearch({ format, weights }: RangeFacts): Search {
   };
 }
 
-/** What less is added to stays as small as it was. */
+/** Smaller addends leave a small value as small as it was. */
 const LEAST_ADDEND = 2 ** -6;
 
 const undefinedAtZero = words('Log Reciprocal Pow');

@@ -2,7 +2,7 @@ import type { WeightStream } from '../onnx/weight.js';
 import type { Dtype } from '../tensor/dtype.js';
 
 /**
- * What a weight lost in its conversion. The policy: values are rounded to nearest even; finite values too large for the type become its
+ * The losses of a weight in its conversion. The policy: values are rounded to nearest even; finite values too large for the type become its
  * largest finite value with their sign, never infinity; values too small become subnormal or zero; infinities and NaN stay what they are.
  */
 interface WeightLosses {

@@ -1,6 +1,6 @@
 import type { WeightStream } from '../onnx/weight.js';
 
-/** What the rules and the report need to know of one FP32 weight. Counts are of values. */
+/** The facts about one FP32 weight that the rules and the report need. Counts are of values. */
 export interface WeightFacts {
   readonly elements: number;
   /** Largest magnitude among the finite values. */

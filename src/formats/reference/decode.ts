@@ -22,7 +22,7 @@ export class TensorDecoder {
   /** Of the reference. */
   readonly #path: string;
   readonly #lists: NumberLists;
-  /** What files beside gave this chunk. */
+  /** Bytes of this chunk from files beside. */
   #bytes = 0;
 
   constructor(path: string, lists: NumberLists) {
@@ -85,7 +85,7 @@ export class TensorDecoder {
   }
 }
 
-/** What is wrong with a file that a line names is wrong with the line. */
+/** Turns an error in a file that a line names into a fault of the line. */
 function orFault<T>(read: () => T): T {
   try {
     return read();

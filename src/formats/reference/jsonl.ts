@@ -98,7 +98,7 @@ function* chunksIn(
   }
 }
 
-/** What `read` makes of each line; those that cannot be parsed or read are reported and skipped. */
+/** The result of `read` for each line; lines that cannot be parsed or read are reported and skipped. */
 function* wholeLines<T>(
   lines: LineReader,
   onDamaged: (damage: Damage) => void,

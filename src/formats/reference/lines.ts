@@ -116,7 +116,7 @@ function withoutBase64(line: Buffer): LineText {
     if (before === null) continue;
     const start = key + 10 + before[0].length;
     const end = line.indexOf('"', start);
-    // What is escaped is left to JSON.parse.
+    // Escaped text is left to JSON.parse.
     if (end - start < LONG_BASE64 || line.subarray(start, end).includes(0x5c)) continue;
     keep(start);
     parts.push(`${CUT}${base64.length}`);

@@ -36,7 +36,7 @@ export const recordedAs = {
   stateLengthRaw: 'cache_len_out_raw_value',
 } as const;
 
-/** What is recorded beside the tensors; null where it is not. */
+/** The values recorded beside the tensors; null where they are not. */
 export interface ChunkMeta {
   /** Line of the file, from 1. */
   readonly line: number;

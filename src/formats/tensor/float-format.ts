@@ -6,7 +6,7 @@ export interface FloatFormat {
   readonly name: 'float32' | 'float64';
   readonly bytes: 4 | 8;
   readonly exponentBits: 8 | 11;
-  /** What is taken from the exponent's bits to have the exponent. */
+  /** The number subtracted from the exponent's bits to get the exponent. */
   readonly bias: 127 | 1023;
   /** A result of arithmetic in float64 as this format holds it. */
   readonly round: (value: number) => number;

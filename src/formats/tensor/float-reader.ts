@@ -6,7 +6,7 @@ import { numbersOf } from './values.js';
 /** Numbers as floats, read piece by piece. */
 export interface FloatReader {
   readonly length: number;
-  /** What holds the numbers as they are, or as nearly as a double can. */
+  /** The format that holds the numbers as they are, or as nearly as a double can. */
   readonly format: FloatFormat;
   /** Fills `target` with the values from `start` on, rounded where it is the narrower. */
   read(start: number, target: FloatArray): void;
@@ -21,7 +21,7 @@ export interface FloatPairs {
 /** Values per step of those that read a whole tensor. */
 export const PIECE = 32_768;
 
-/** What both sides are compared in: float64 as soon as float32 would round one of them. */
+/** The format in which both sides are compared: float64 as soon as float32 would round one of them. */
 export const pairFormat = ({ candidate, reference }: FloatPairs): FloatFormat =>
   widest([candidate, reference]);
 

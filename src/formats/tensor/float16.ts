@@ -4,7 +4,7 @@
  * All platforms that Node runs on are little-endian, which the two-at-a-time stores rely on.
  */
 
-/** What float16 could not hold of the values it was passed. A caller that keeps such a tensor in float32 needs no second pass to find out. */
+/** Counts of the passed values that float16 could not hold. A caller that keeps such a tensor in float32 needs no second pass to find out. */
 export interface HalfLosses {
   /** Finite values of 65520 and more in magnitude, which became infinity. */
   readonly toInfinity: number;

@@ -25,7 +25,7 @@ interface FloatLayout {
   readonly exponentBits: number;
   readonly mantissaBits: number;
   readonly bias: number;
-  /** What the patterns beyond the finite numbers mean. */
+  /** The meaning of the patterns beyond the finite numbers. */
   readonly specials: 'ieee' | 'all-ones-is-nan' | 'negative-zero-is-nan' | 'none';
 }
 

@@ -5,7 +5,7 @@ import { type Dtype, dtypes, elementCount, packedBytes } from './dtype.js';
 import type { Tensor } from './tensor.js';
 import { type LoadedSlot, storedTensor, type TensorReader } from './tensor-reader.js';
 
-/** What the header of an npy file reports. Format: numpy.lib.format, versions 1.0 to 3.0. */
+/** The content of the header of an npy file. Format: numpy.lib.format, versions 1.0 to 3.0. */
 export interface NpyHeader {
   readonly dtype: Dtype;
   readonly shape: readonly number[];

@@ -22,9 +22,9 @@ const MAX_DEFLATE_RATIO = 1032;
 const SUFFIX = '.npy';
 
 export interface NpzOptions {
-  /** What a member of void elements holds, by its name (see NpyOptions). */
+  /** The dtype of a member of void elements, by its name (see NpyOptions). */
   readonly voidDtypes?: Readonly<Record<string, NonNullable<NpyOptions['voidDtype']>>>;
-  /** What every other member of void elements holds. */
+  /** The dtype of every other member of void elements. */
   readonly voidDtype?: NonNullable<NpyOptions['voidDtype']>;
 }
 

@@ -8,7 +8,7 @@ import { npyReader } from './npy.js';
 import { npzOver } from './npz.js';
 import type { LoadedSlot, TensorReader } from './tensor-reader.js';
 
-/** What one run of one runner recorded. */
+/** The record of one run of one runner. */
 export interface RecordedRunner {
   /** Null for recorded inputs, which no runner made. */
   readonly name: string | null;
@@ -20,7 +20,7 @@ export interface PolygraphyFile {
   close(): void;
 }
 
-/** How Polygraphy marks what an object stands for: today, and before 0.30. */
+/** Polygraphy's marks of the class that an object stands for: today, and before 0.30. */
 const CLASS = 'polygraphy_class';
 const LEGACY = /^__polygraphy_encoded_(\w+)$/;
 

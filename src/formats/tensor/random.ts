@@ -74,7 +74,7 @@ export function randomStream(seed: number, name = ''): RandomStream {
   return { bits, uniform, normal, integer };
 }
 
-/** How the elements of a random tensor are spread. Bounds are included; for floats `high` itself is excluded. */
+/** The distribution of the elements of a random tensor. Bounds are included; for floats `high` itself is excluded. */
 export type Spread = { readonly kind: 'normal'; readonly mean: number; readonly deviation: number } | Uniform;
 
 export interface Uniform {

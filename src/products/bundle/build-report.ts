@@ -206,7 +206,7 @@ function readReport(path: string): EarlierReport {
   };
 }
 
-/** What scripts read as the step that failed, by the phase of forge. */
+/** The step that scripts read as the failed one, by the phase of forge. */
 const stepOf: Readonly<Record<string, BundleFailure['step']>> = {
   read: 'read',
   inspect: 'prepare',

@@ -4,7 +4,7 @@ import { rejectMismatches } from './check-bundle.js';
 import { componentConversions } from './component-conversion.js';
 import { componentBuild, inspectBundle, locateBundle, profiledComponents } from './read-bundle.js';
 
-/** What `bundle build` would build, component by component. Throws what stops it before its first build. */
+/** The builds that `bundle build` would run, component by component. Throws what stops it before its first build. */
 export const bundleParts: BundleParts = async (meta, { profiles: _, ...shared }) => {
   const request = { ...shared, meta, outdir: '.' };
   const bundle = await locateBundle(request, readMeta(meta));

@@ -3,7 +3,7 @@ import type { BuildOptions, PlanBuilder } from '../../engines/builder/build.js';
 import type { onlyLoadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { WorkContext } from '../../events.js';
 
-/** What to build of a bundle; all but the meta file and the folder has a default. */
+/** The request to build a bundle; all but the meta file and the folder has a default. */
 export interface BundleRequest
   extends Omit<
       BuildOptions,
@@ -30,7 +30,7 @@ export interface BundleRequest
   readonly timingCache?: string | null;
   /** Run each component once: always (default; without a GPU the model on ONNX Runtime), only where the engine itself can run, or never. */
   readonly smoke?: 'always' | 'engine' | 'never';
-  /** How to decode through all components and compare; false: not at all. */
+  /** The check that decodes through all components and compares; false: none. */
   readonly check?: Partial<ChainCheckRequest> | false;
 }
 
@@ -50,6 +50,6 @@ export const chainCheckOf = ({ check = {} }: BundleRequest): ChainCheckRequest |
 export interface BundleContext extends WorkContext {
   /** The command line of this run, for its report; none where a program calls the library. */
   readonly commandLine?: string;
-  /** What builds plans; default: the builder of the request. */
+  /** The builder of plans; default: the builder of the request. */
   readonly build?: PlanBuilder;
 }

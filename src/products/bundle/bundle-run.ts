@@ -25,7 +25,7 @@ import { inspectBundle, locateBundle, profiledComponents } from './read-bundle.j
 /** Builds of TensorRT on one GPU spoil each other's tactic timing. */
 const ONE_AT_A_TIME = 1;
 
-/** What stopped a run, and at which component; null for the bundle as a whole. */
+/** The error that stopped a run, and its component; null for the bundle as a whole. */
 export interface BundleStop {
   readonly component: string | null;
   readonly error: NonNullable<ForgeResult['error']>;

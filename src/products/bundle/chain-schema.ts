@@ -15,7 +15,7 @@ const differenceSchema = z.strictObject({
   /** By how much each prefers its own choice to the other's: how nearly it would have decided otherwise. */
   reference_margin: measure,
   candidate_margin: measure,
-  /** How far the other logits of the row are from the reference's, at most; null where one is not finite. */
+  /** The largest distance of the row's other logits from the reference's; null where one is not finite. */
   movement: measure,
   /** Whether the reference's margin is within twice the movement, so that this explains the difference. */
   low_margin: z.boolean(),
@@ -50,7 +50,7 @@ export const chainCheckSchema = z.strictObject({
   unequal_sequences: z.array(z.strictObject({ sample: count, index: count })),
   /** The share of tokens and of durations that must be the same: below it the check is inconclusive, and fails below 0.95. */
   min_agreement: z.number(),
-  /** How far the logits may move as a whole, by root mean square over that of the reference. */
+  /** The allowed movement of the logits as a whole, by root mean square over that of the reference. */
   drift_limit: z.number(),
   differences: z.array(differenceSchema),
   smallest_margin: measure,

@@ -8,7 +8,7 @@ import type { BundleMismatch } from './report-schema.js';
 
 export interface BundleFindings {
   readonly mismatches: readonly BundleMismatch[];
-  /** What could not be checked, and words of the contract that name no tensor. */
+  /** Checks that could not be done, and words of the contract that name no tensor. */
   readonly warnings: readonly string[];
 }
 

@@ -4,7 +4,7 @@ import { formatNamed } from '../../formats/precision/formats/index.js';
 import { dtypes } from '../../formats/tensor/dtype.js';
 import type { Component } from './component.js';
 
-/** What a plan is checked against. */
+/** The component that a plan is checked against. */
 interface CheckedPart {
   readonly component: Component;
   /** The log of the build, for messages. */

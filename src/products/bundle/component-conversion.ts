@@ -4,7 +4,7 @@ import type { ConversionOptions } from '../../formats/precision/options.js';
 import type { BundleRequest } from './bundle-request.js';
 import type { Component } from './component.js';
 
-/** What of a request for a conversion is for one component. */
+/** The part of a requested conversion that is for one component. */
 export interface ComponentConversion {
   readonly options: Pick<BundleRequest, 'precision' | 'conversion'>;
   readonly warnings: readonly string[];
@@ -48,7 +48,7 @@ export function componentConversions(
   );
 }
 
-/** What becomes of a component of which no node can have the precision: what the rest would be, then what it was. undefined for any other failure. */
+/** The conversion of a component of which no node can have the precision: as the rest would be, then as it was. undefined for any other failure. */
 export function lowerConversion(
   name: string,
   { options: { precision, conversion }, warnings }: ComponentConversion,

@@ -22,7 +22,7 @@ const ONE: SizeRange = { min: 1, opt: 1, max: 1 };
 /** Inputs whose axes are known by their names, and the exporter that names them so. */
 interface KnownInput {
   readonly input: string;
-  /** What each axis runs along; null for a width. */
+  /** The role of each axis; null for a width. */
   readonly axes: readonly (AxisRole | null)[];
   readonly source: string;
 }
@@ -44,7 +44,7 @@ const knownInputs: readonly KnownInput[] = [
   { input: 'decoder_outputs', axes: ['batch', null, 'tokens'], source: NEMO },
 ];
 
-/** What the axes of an input run along, by its name alone; undefined for other names. */
+/** The roles of the axes of an input, by its name alone; undefined for other names. */
 const axesOfInput = (name: string): readonly (AxisRole | null)[] | undefined =>
   knownInputs.find(({ input }) => input === name)?.axes;
 
@@ -160,7 +160,7 @@ function rangeOfAxis(open: OpenAxis): SizeRange | undefined {
 const fromFile = (component: string, symbol: string, file: ProfilesFile | undefined): SizeRange | undefined =>
   file?.components?.get(component)?.symbols.get(symbol) ?? file?.symbols.get(symbol);
 
-/** What an open axis runs along: by the contract, the well-known name of the input, or the symbol. */
+/** The role of an open axis: by the contract, the well-known name of the input, or the symbol. */
 export function roleOfAxis({
   component,
   meta,

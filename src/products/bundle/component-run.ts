@@ -30,7 +30,7 @@ import type { SmokeRun } from './report-schema.js';
 import { type SmokeSubject, smokeRun } from './smoke.js';
 import { type Staged, stageComponent } from './stage.js';
 
-/** What the phases over one component find: those of forge, and one run of it. */
+/** The results of the phases over one component: those of forge, and one run of it. */
 interface ComponentFound extends Forged {
   readonly smoke: SmokeRun;
   /** Why it was not run, where it was to be. */
@@ -47,7 +47,7 @@ export interface ComponentPart {
   readonly conversion: ComponentConversion;
 }
 
-/** What the runs over the components of a bundle share. */
+/** The shared setting of the runs over the components of a bundle. */
 export interface BundleSetting {
   readonly request: BundleRequest;
   readonly emit: EventListener;
@@ -162,12 +162,12 @@ export class ComponentRun {
     this.#log.close();
   }
 
-  /** How the engine would be had; only after everything was decided. */
+  /** The plan for obtaining the engine; only after everything was decided. */
   plan(): Promise<EnginePlan> {
     return planEngine(this.#run, this.prepared, this.#setting.signal);
   }
 
-  /** What runs once and why it would not; only after everything was decided. */
+  /** The smoke run and why it would be skipped; only after everything was decided. */
   get smokePlan(): { readonly runs: string; readonly skipped: string | null } {
     const onEngine = this.whyNotRun() === null;
     const isTyped = this.prepared.identity.recipe.conversion !== null;
@@ -184,7 +184,7 @@ export class ComponentRun {
     return forgeResultSchema.parse(resultOf(this.#run, this.forge, times));
   }
 
-  /** What was decided; only after it was. */
+  /** The resolved build; only after it was decided. */
   get prepared(): ResolvedBuild {
     const { prepared } = this.forge.found;
     if (prepared === undefined) throw new Error(`Nothing is decided yet about the ${this.name}.`);

@@ -7,7 +7,7 @@ const LIBRARY_BYTES = 512 << 20;
 /** Peak of a tensorrt-rtx build over the bytes of its model's weights; measured 3.2 to 4.8 for models of 50 to 340 MB. */
 const BYTES_PER_WEIGHT_BYTE = 5;
 
-/** What a build of tensorrt-rtx may hold at its peak. */
+/** The estimated peak memory of a build of tensorrt-rtx. */
 export const estimateBuildBytes = (typedWeightBytes: number): number =>
   LIBRARY_BYTES + BYTES_PER_WEIGHT_BYTE * typedWeightBytes;
 

@@ -6,7 +6,7 @@ import { BundleRun } from './bundle-run.js';
 import { timingCacheFor } from './component-run.js';
 import { errorOf } from './forge-bundle.js';
 
-/** What a run over a bundle would do. */
+/** The plan of a run over a bundle. */
 export interface BundlePlan {
   readonly request: BundleRequest;
   /** In the order of the builds. */
@@ -14,7 +14,7 @@ export interface BundlePlan {
     readonly name: string;
     readonly onnx: string;
     readonly engine: EnginePlan;
-    /** What runs once, and why it would not, or null. */
+    /** The smoke run, and why it would be skipped, or null. */
     readonly smoke: { readonly runs: string; readonly skipped: string | null };
   }[];
   readonly timingCache: string | null;
@@ -22,7 +22,7 @@ export interface BundlePlan {
   readonly unusedTimingCache: string | null;
   /** Why the chain would not be decoded, or null; undefined where that is not requested. */
   readonly notDecoded: string | null | undefined;
-  /** What is not checked, or odd about the bundle. */
+  /** Unchecked parts and irregularities of the bundle. */
   readonly warnings: readonly string[];
 }
 

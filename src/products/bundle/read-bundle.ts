@@ -16,7 +16,7 @@ import {
 import { checkSymbols, profileOf } from './component-profile.js';
 import type { ProfilesFile } from './profiles-file.js';
 
-/** What a bundle has, and where; nothing of it is opened yet. */
+/** The parts of a bundle, and their places; nothing of it is opened yet. */
 export interface LocatedBundle {
   readonly meta: BundleMeta;
   readonly file: ProfilesFile | undefined;

@@ -9,7 +9,7 @@ const shapes = z.record(z.string(), z.array(z.int().nonnegative()));
 
 const environmentSchema = z.strictObject({
   tensorrt_version: z.string().nullable(),
-  /** What the driver supports. */
+  /** CUDA version that the driver supports. */
   cuda_version: z.string().nullable(),
   gpu: z.string().nullable(),
   driver: z.string().nullable(),
@@ -20,12 +20,12 @@ const environmentSchema = z.strictObject({
   platform: z.string(),
 });
 
-/** What can fail, in this order: `read` reads and compares the meta file and the models, `prepare` decides every build. */
+/** The steps that can fail, in this order: `read` reads and compares the meta file and the models, `prepare` decides every build. */
 const stepNames = ['read', 'prepare', 'build', 'smoke run', 'chained check'] as const;
 
 const failureSchema = z.strictObject({
   component: z.string().nullable(),
-  /** What failed; null before the first step. Engines are complete and stay when it is a smoke run or the chained check. */
+  /** The step that failed; null before the first step. Engines are complete and stay when it is a smoke run or the chained check. */
   step: z.enum(stepNames).nullable(),
   code: z.string(),
   message: z.string(),
@@ -89,7 +89,7 @@ const mismatchSchema = z.strictObject({
 });
 
 /**
- * What building a bundle came to; also the content of `build_report.json`. Names are those of the report that speech exporters' build tools write, which
+ * The result of building a bundle; also the content of `build_report.json`. Names are those of the report that speech exporters' build tools write, which
  * this is a superset of.
  */
 export const bundleReportSchema = z.strictObject({

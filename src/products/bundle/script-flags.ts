@@ -4,7 +4,7 @@ import type { SizeRange } from '../../engines/profiles/sizes.js';
 
 const { valued } = rowsOf('bundle script');
 const ends = ['min', 'opt', 'max'] as const;
-/** What the script has ranges of; the axes are called so in the models of its exporter. */
+/** The axes for which the script has ranges, named as in the models of its exporter. */
 const axes = [
   { component: 'encoder', axis: 't', role: 'time', symbol: 'time' },
   { component: 'predictor', axis: 'u', role: 'tokens', symbol: 'token_len' },

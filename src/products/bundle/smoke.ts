@@ -10,7 +10,7 @@ import { float32Values } from '../../formats/tensor/values.js';
 import type { Component } from './component.js';
 import type { SmokeRun } from './report-schema.js';
 
-/** What is run of a component: the engine where its GPU is present, else the model that it was built from. */
+/** The subject of a component's smoke run: the engine where its GPU is present, else the model that it was built from. */
 export interface SmokeSubject {
   readonly ran: SmokeRun['ran'];
   readonly path: string;

@@ -5,10 +5,10 @@ import { jointInputs } from './check-bundle.js';
 import type { Component } from './component.js';
 import { roleOfAxis } from './component-profile.js';
 
-/** What decodes: the models behind the encoder. */
+/** The models that decode: those behind the encoder. */
 export type DecodingComponents = Readonly<Record<'predictor' | 'joint', Component>>;
 
-/** What decoding needs, or why the bundle cannot be decoded. `smallest` are the smallest shapes of inputs that the models or engines take. */
+/** The facts for decoding, or why the bundle cannot be decoded. `smallest` are the smallest shapes of inputs that the models or engines take. */
 export function transducerFacts(
   meta: BundleMeta,
   { predictor, joint }: DecodingComponents,

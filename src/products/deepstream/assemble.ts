@@ -27,7 +27,7 @@ export interface KnownSizing {
   readonly stop: StreamsResult['stop'];
 }
 
-/** What measuring now and reading logs have in common. */
+/** The part of the result that measuring now and reading logs share. */
 export function bodyOf(
   names: StreamsNames,
   paths: StreamsPaths,
@@ -126,7 +126,7 @@ function droppedRuns(before: EarlierData | null, engine: string): readonly strin
       ];
 }
 
-/** What an earlier file holds; one that cannot be read is written anew, which is reported. */
+/** The data of an earlier file; one that cannot be read is written anew, which is reported. */
 function earlierData(path: string): { readonly before: EarlierData | null; readonly spoilt: string[] } {
   try {
     return { before: readBenchmarkData(path), spoilt: [] };

@@ -21,7 +21,7 @@ import { type StreamsInputs, shapesAt } from './input.js';
 import { logTime, plain } from './log-text.js';
 import type { StreamsPaths } from './names.js';
 
-/** What is built, but for the profile, the place and the timing cache, which the layout decides. */
+/** The options of a build, except the profile, the place and the timing cache, which the layout decides. */
 export type StreamsBuildOptions = Omit<
   BuildOptions,
   'profiles' | 'output' | 'timingCache' | 'modelName' | 'logFolder'
@@ -35,7 +35,7 @@ export interface EngineBuilderOptions {
   readonly emit: EventListener;
   readonly signal: AbortSignal;
   readonly environment: NodeJS.ProcessEnv;
-  /** What writes plans; default: the builder that is requested. */
+  /** The writer of plans; default: the builder that is requested. */
   readonly build?: PlanBuilder;
 }
 
@@ -73,7 +73,7 @@ export class EngineBuilder implements StreamsBuilder {
         { emit: listen, signal, environment, build },
       );
       const engine = streamsEngine(path, maxBatch, passport, warnings);
-      // What the store had was built another time, and its log is not here.
+      // An engine from the store was built another time, and its log is not here.
       if (source === 'built') log.finish(engine.buildSeconds);
       else log.clear();
       return engine;

@@ -101,14 +101,14 @@ const runSchema = z
   .object({ streams: figureSchema, total_fps: figureSchema, fps_per_stream: figureSchema })
   .catch(noRun);
 
-/** What of an earlier file is kept, whatever the rest of it looks like. */
+/** The fields of an earlier file that are kept, whatever the rest of it looks like. */
 const earlierSchema = z.object({
   engine: z.string().nullable().catch(null),
   deepstream: z.object({ run1: runSchema, run2: runSchema }).catch({ run1: noRun, run2: noRun }),
 });
 export type EarlierData = z.infer<typeof earlierSchema>;
 
-/** What an earlier run left there; null where nothing is. Throws TF_FILE_UNREADABLE for what is no such document. */
+/** The data an earlier run left; null where there is none. Throws TF_FILE_UNREADABLE for a file that is not such a document. */
 export function readBenchmarkData(path: string): EarlierData | null {
   if (!existsSync(path)) return null;
   try {

@@ -1,8 +1,9 @@
 import { TrtforgeError } from '../../errors.js';
 
 /**
- * What to do next while the largest useful batch is searched for: no clock, no disk, no GPU in here.
- * The rule is DeepStream's: PEAK_GPU_STREAMS = floor(images per second / frames per second), and while PEAK is above the engine's largest batch, the
+ * The next step in the search for the largest useful batch: no clock, no disk, no GPU in here.
+ * The rule is DeepStream's: PEAK_GPU_STREAMS = floor(images per second
+ * frames per second), and while PEAK is above the engine's largest batch, the
  * batch doubles, since nvinfer runs at most that many streams in one batch. Never a jump: each engine is measured before a larger one is built.
  */
 export interface StreamsLimits {
@@ -122,7 +123,7 @@ export function certainSteps(state: StreamsState): readonly Step[] {
   return [step, ...certainSteps(after)];
 }
 
-/** What a begun engine still lacks, or the first engine itself. */
+/** The step that a begun engine still lacks, or the build of the first. */
 function dueStep(
   limits: StreamsLimits,
   last: EngineStage | undefined,
@@ -203,7 +204,7 @@ function outOfTime({ limits, engines, elapsedSeconds }: StreamsState, step: Step
   );
 }
 
-/** What one frame rate gets of the measured engines. */
+/** The answer for one frame rate from the measured engines. */
 export interface StreamsAnswer {
   readonly fps: number;
   readonly peakGpuStreams: number;

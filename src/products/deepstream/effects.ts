@@ -21,7 +21,7 @@ export interface StreamsBuilder {
   build(maxBatch: number): Promise<StreamsEngine>;
 }
 
-/** How every batch is measured; every default filled in. Nothing is copied between inferences: DeepStream's frames are on the GPU already. */
+/** The mode of every measurement; every default filled in. Nothing is copied between inferences: DeepStream's frames are on the GPU already. */
 export interface StreamsMode {
   readonly warmUpMs: number;
   readonly durationMs: number;
@@ -32,7 +32,7 @@ export interface StreamsMode {
 /** The seed scripts' own: `--noDataTransfers --duration=10 --warmUp=1000`. */
 export const seedMode: StreamsMode = { warmUpMs: 1000, durationMs: 10_000, graph: false, spinWait: false };
 
-/** What a log cannot report of a measurement. Figures are read from the log itself, so that everyone who reads it finds the same. */
+/** The facts of a measurement that a log cannot report. Figures are read from the log itself, so that everyone who reads it finds the same. */
 export interface MeasuredFacts {
   /** `TensorRT 10.6.0.26`, `trtexec 10.6.0`. */
   readonly backend: string;

@@ -7,7 +7,7 @@ import { maxBatchOfEngine, type StreamsPaths } from './names.js';
 import { figuresOf, isOfAnotherBatch } from './record.js';
 import type { StreamsMeasurement } from './result.js';
 
-/** What the logs of a model's `benchmarks` folder say, without engine, model or GPU. */
+/** The figures in the logs of a model's `benchmarks` folder, without engine, model or GPU. */
 export interface LoggedSizing {
   readonly baseline: StreamsMeasurement | null;
   /** By rising batch: each its own engine's largest. */

@@ -1,4 +1,4 @@
-/** How many video streams a GPU serves with a model, using DeepStream's method; and what DeepStream needs to run its engine. */
+/** The number of video streams that a GPU serves with a model, using DeepStream's method; and what DeepStream needs to run its engine. */
 
 export type { WorkContext } from '../../events.js';
 export { type CheckRequest, checkDeepstream } from './config/check.js';

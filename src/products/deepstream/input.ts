@@ -19,7 +19,7 @@ export interface StreamsInput {
   readonly shape: readonly (number | 'batch')[];
 }
 
-/** What a batch of images looks like to a model. */
+/** The input of a model that takes a batch of images. */
 export interface StreamsInputs {
   readonly image: string;
   readonly layout: 'NCHW' | 'NHWC' | 'other';

@@ -2,7 +2,7 @@ import type { KnownIssue } from '../../quality/explain/known-issues/issue.js';
 
 const tracker = (number: number) => `https://github.com/marcoslucianops/DeepStream-Yolo/issues/${number}`;
 
-/** What nvinfer, DeepStream's plug-in for TensorRT, prints. */
+/** The known messages of nvinfer, DeepStream's plug-in for TensorRT. */
 export const deepstreamIssues: readonly KnownIssue[] = [
   {
     id: 'nvinfer-parser-not-set',

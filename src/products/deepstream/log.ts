@@ -2,7 +2,7 @@ import { readTrtexecLog } from '../../tensorrt/trtexec/log/log.js';
 import type { TrtexecLog } from '../../tensorrt/trtexec/log/result.js';
 import { WRITTEN_BY } from './log-text.js';
 
-/** What a log of one measurement reports, the caller that wrote it. */
+/** The content of a log of one measurement, and the program that wrote it. */
 export interface StreamsLog {
   readonly writtenBy: 'trtforge' | 'trtexec' | 'unknown';
   /** Ended with its summary, and by its own word well. */

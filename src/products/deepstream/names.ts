@@ -4,7 +4,7 @@ import { TrtforgeError } from '../../errors.js';
 /** The sizing in `models/NAME`, for `trtforge report`; its other files there are DeepStream's own. */
 export const SIZING_FILE = 'deepstream-size.json';
 
-/** How a model and its files are called in DeepStream's layout `models/{name}/…`. */
+/** The names of a model and its files in DeepStream's layout `models/{name}/…`. */
 export interface StreamsNames {
   readonly modelName: string;
   /** The ONNX file's name without `.onnx`. */

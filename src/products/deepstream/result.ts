@@ -9,6 +9,6 @@ export type StreamsEngineResult = StreamsResult['engines'][number];
 export type StreamsSensitivity = NonNullable<StreamsResult['sensitivity']>[number];
 export type MeasurementRecord = z.infer<typeof measurementRecordSchema>;
 
-/** What every sizing leaves out, whatever was measured. */
+/** The work left out of every sizing, whatever was measured. */
 export const upperBoundWarning =
   'PEAK_GPU_STREAMS is an upper bound of inference alone: decoding, scaling, muxing, tracking and drawing are not in it. A pipeline reaches 60 to 90 % of it, and often the decoder (NVDEC) is the limit.';

@@ -80,7 +80,7 @@ const sensitivitySchema = z.object({
   log: z.string(),
 });
 
-/** What `trtforge deepstream size` and `deepstream repair` return. */
+/** The result of `trtforge deepstream size` and `deepstream repair`. */
 export const streamsResultSchema = z.object({
   schema: z.literal('trtforge.deepstream-size/1'),
   model: z.object({
@@ -108,7 +108,7 @@ export const streamsResultSchema = z.object({
       fps: z.number().positive(),
       peakGpuStreams: z.int().nonnegative(),
       maxBatch: positive,
-      /** What one batch of that engine holds: the smaller of the two. */
+      /** The streams in one batch of that engine: the smaller of the two. */
       streams: z.int().nonnegative(),
     }),
   ),

@@ -54,10 +54,10 @@ export async function sizeStreams(request: SizingRequest, effects: SizingEffects
 
 /** A sizing before anything is built or measured. */
 export interface DecidedSizing {
-  /** What earlier calls left and this one takes over. */
+  /** The engines that earlier calls left and this one takes over. */
   readonly engines: readonly SizedEngine[];
   readonly baseline: StreamsMeasurement | null;
-  /** What follows, as far as it depends on no measurement. */
+  /** The steps that follow, as far as they depend on no measurement. */
   readonly due: readonly Step[];
 }
 

@@ -58,7 +58,7 @@ export function planStreams(request: StreamsRequest): StreamsPlan {
 }
 
 /**
- * How many streams a GPU serves with a model, using the method of DeepStream's skill: engines of doubling batch, measured at batch 1 and at the largest, until
+ * Counts the streams a GPU serves with a model, using the method of DeepStream's skill: engines of doubling batch, measured at batch 1 and at the largest, until
  * PEAK_GPU_STREAMS fits into one batch. A kill loses one step at most: what was built and measured lies on disk and is taken over by the next call.
  * Errors: those of `sizeStreams`.
  */
@@ -69,7 +69,7 @@ export async function streams(plan: StreamsPlan, effects: StreamsEffects): Promi
   return finishResult(paths, resultOf(plan, effects, sizing, sensitivity));
 }
 
-/** What `streams` would take over and do first. Throws what resolving a build throws. */
+/** The work that `streams` would take over and do first. Throws what resolving a build throws. */
 export const decideStreams = (plan: StreamsPlan, effects: StreamsEffects): Promise<DecidedSizing> =>
   decideSizing(...sizingOf(plan, effects));
 
@@ -171,7 +171,7 @@ function engineResult({ engine, source, peak }: SizedEngine): StreamsResult['eng
   return { maxBatch, path, bytes, sha256, identity, buildSeconds, source, peak };
 }
 
-/** How far from the batch in use the neighbours lie. */
+/** The distance of the neighbours from the batch in use. */
 const DISTANCE = 8;
 
 /** A larger batch that serves this much fewer images than a smaller one is reported. */

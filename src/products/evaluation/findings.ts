@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { formatCount } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
 
-/** What can be wrong with data that is to be scored. An error ends the evaluation; a warning is counted in its result. */
+/** Possible faults of data that is to be scored. An error ends the evaluation; a warning is counted in its result. */
 const kinds = {
   'bad-record': { severity: 'error', what: 'records that lack a field or have an invalid value' },
   'duplicate-category-name': { severity: 'error', what: 'categories whose name an earlier one has' },
@@ -87,7 +87,7 @@ const kinds = {
 
 type FindingKind = keyof typeof kinds;
 
-/** What --allow-missing is for, all of it together. */
+/** The kinds that --allow-missing covers, all of them together. */
 const missingKinds = ['missing-image', 'missing-file', 'unreadable-file'] as const;
 type MissingKind = (typeof missingKinds)[number];
 
@@ -96,7 +96,7 @@ const isMissing = (kind: FindingKind): kind is MissingKind => missingKinds.inclu
 export const findingSchema = z.object({
   kind: z.enum(Object.keys(kinds) as [FindingKind, ...FindingKind[]]),
   count: z.int().positive(),
-  /** What it is about, in a phrase: "images listed again, counted once". */
+  /** Its subject, in a phrase: "images listed again, counted once". */
   what: z.string(),
   /** The first few places: `annotations[3].area is missing`. */
   examples: z.array(z.string()),
@@ -105,7 +105,7 @@ export interface Finding extends z.infer<typeof findingSchema> {}
 
 const EXAMPLES = 3;
 
-/** What was found wrong in the data of one evaluation, counted by kind. */
+/** The faults found in the data of one evaluation, counted by kind. */
 export class Findings {
   readonly #allowMissing: number | null;
   readonly #missingImages = new Set<number>();

@@ -1,7 +1,7 @@
 import * as is from '../../base/options/kinds.js';
 import { optional } from '../../base/options/option.js';
 
-/** How networks are run over images. */
+/** The options for running networks over images. */
 export const imageRunOptions = {
   imgsz: optional(is.whole(16, 8192), {
     flags: '--imgsz <pixels>',
@@ -19,7 +19,7 @@ export const imageRunOptions = {
   }),
 };
 
-/** What decides detections besides the model and its data. */
+/** The options that decide detections besides the model and its data. */
 export const detectionOptions = {
   labels: optional(is.text, {
     flags: '--labels <file>',
@@ -71,7 +71,7 @@ export const detectionOptions = {
   }),
 };
 
-/** What two embedding networks may differ in. */
+/** The options in which two embedding networks may differ. */
 export const embeddingOptions = {
   maxImages: optional(is.whole(1), {
     flags: '--max-images <n>',
@@ -94,5 +94,5 @@ export const embeddingOptions = {
   }),
 };
 
-/** How many entries may lack a partner; each verb states what becomes of them. */
+/** Number of entries that may lack a partner; each verb states what becomes of them. */
 export const { allowMissing } = detectionOptions;

@@ -17,16 +17,16 @@ import type { EngineSource } from '../../engines/store/store.js';
 import { assertSigns, checkTrust, signatureFor } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 
-/** What `read` takes: a plan has 2 to 3 KB a job, a record as much. */
+/** Size limits of `read`: a plan has 2 to 3 KB a job, a record as much. */
 export const LARGEST_PLAN = LARGEST_SMALL_OBJECT;
 export const LARGEST_RECORD = 1 << 20;
 
-/** What a store has of an engine that a fleet wants. */
+/** The entry of a store for an engine that a fleet wants. */
 export type Held =
   | { readonly passport: Passport; readonly rule: string }
   | { readonly passport: null; readonly why: Miss };
 
-/** How a build opens the store of a fleet; `scratch` is for what a remote one has not kept yet. */
+/** The store options of a build in a fleet; `scratch` is for what a remote store has not kept yet. */
 export const storeOptions = (place: string, scratch: string): StoreOptions =>
   isRemoteAddress(place) ? { store: scratch, remote: place } : { store: place, remote: false };
 
@@ -164,7 +164,7 @@ export class FleetStore {
     return { passport: null, why: plainMiss(from, own.code, own.reason) };
   }
 
-  /** What was read of the store's engines is read again at the next call of `find`. */
+  /** Makes the next call of `find` read the store's engines again. */
   forget(): void {
     this.#passports.clear();
   }

@@ -31,7 +31,7 @@ export interface ModelReaders {
 /** The target, the library and the GPU are those of the task. */
 const { target: _, toolchain: __, device: ___, ...modelOptions } = buildOptions;
 
-/** What decides an engine of a model, and the samples that it is verified on. Keys of a model are options of `build`: this file alone reads their tables. */
+/** The options that decide an engine, and its verification samples. Keys of a model are options of `build`: only this file reads their tables. */
 const fleetOptions = { ...modelOptions, inputs: comparisonOptions.inputs } satisfies OptionTable;
 
 export const modelKeys = Object.values(fleetOptions).map(longName);
@@ -49,7 +49,7 @@ const PATHS = Object.values(fleetOptions)
   .filter(({ flags }) => /<(file|folder|library|path)>/.test(flags))
   .map(longName);
 
-/** What of a job only its author or a trusted key may ask for, as what follows the job's name: an option that decides which code runs, a path that leaves the folder. Null where there is none. */
+/** Text after a job's name on what needs its author or a trusted key (an option that decides which code runs, a path outside the folder); or null. */
 export function foreignIn(
   { model, gate, options }: Pick<FleetJob, 'model' | 'gate' | 'options'>,
   folder: string,
@@ -94,7 +94,7 @@ interface Source {
 export interface ModelBuild {
   readonly component: string | null;
   readonly request: BuildOptions;
-  /** What engines are verified on; undefined: drawn inputs. */
+  /** The samples that engines are verified on; undefined: drawn inputs. */
   readonly samples: SampleData | undefined;
 }
 

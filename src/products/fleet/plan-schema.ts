@@ -37,7 +37,7 @@ export const jobSchema = z.object({
   why: missSchema.nullable(),
 });
 
-/** What a fleet has and what it lacks: a document in its store. */
+/** The engines that a fleet has and those it lacks: a document in its store. */
 export const fleetPlanSchema = z.object({
   schema: z.literal('trtforge.fleet-plan/1'),
   /** The start of the digest of everything in it but times and states (`planId`): planning the same again replaces the document. */
@@ -52,7 +52,7 @@ export const fleetPlanSchema = z.object({
   signature,
 });
 
-/** What a task did about an engine: a document in the store, by the engine's identity; the last one counts. */
+/** The work of a task on an engine: a document in the store, by the engine's identity; the last one counts. */
 export const workRecordSchema = z.object({
   schema: z.literal('trtforge.fleet-record/1'),
   identity: sha256Schema,

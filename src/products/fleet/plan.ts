@@ -84,7 +84,7 @@ export async function decideFleet(
   return { schema: 'trtforge.fleet-plan/1', id: planId(plan), made: new Date().toISOString(), ...plan };
 }
 
-/** What a plan decides about an engine. */
+/** The decisions of a plan about an engine. */
 type Decided = Omit<FleetJob, 'index' | 'state' | 'why'>;
 
 /** 128 bits of the digest of all that decides what tasks do: whoever has a plan's address has its content. */
@@ -93,7 +93,7 @@ export function planId({ store, folder, targets, jobs }: Omit<FleetPlan, 'schema
   return sha256(canonicalJson({ store, folder, targets, decided })).slice(0, 32);
 }
 
-/** What a target names of its TensorRT decides; else that of this machine. */
+/** The target, with the TensorRT that it names or else that of this machine. */
 async function targetOf(text: string, { environment }: Work) {
   const { named, ...target } = parseTarget(text);
   if (named !== undefined) return { target, toolchain: declaredToolchain(target.product, named) };
@@ -123,7 +123,7 @@ async function stateOf(
   return { state: 'missing', why: plainMiss('gate', null, fault === null ? reason : `${reason}; ${fault}`) };
 }
 
-/** How many jobs are looked up at once: each has a record in memory. */
+/** Number of jobs looked up at once: each has a record in memory. */
 export const AT_ONCE = 8;
 
 /** The plan with the states looked up again. */
@@ -149,7 +149,7 @@ export const hasPassed = ({ gate }: Pick<FleetJob, 'gate'>, record: WorkRecord |
 
 export const recordKey = (identity: string): string => `records/${identity}.json`;
 
-/** What a machine leaves that could do nothing takes no other's place. */
+/** Keeps a record; that of a machine that could do nothing replaces no other. */
 export async function keepRecord(record: WorkRecord, store: FleetStore): Promise<void> {
   const couldNot = ({ exitCode }: WorkRecord) => exitCode === ExitCode.machineCannot;
   const { record: earlier } = couldNot(record) ? await recordOf(record.identity, store) : { record: null };
@@ -157,7 +157,7 @@ export async function keepRecord(record: WorkRecord, store: FleetStore): Promise
     await store.write(recordKey(record.identity), record, LARGEST_RECORD);
 }
 
-/** What a task did last about an engine; null where none did, or where what is there does not count, and why: the work is then done again. */
+/** A task's last work on an engine; null where there was none, or where the record does not count, and why: the work is then done again. */
 export interface LastWork {
   readonly record: WorkRecord | null;
   readonly fault: string | null;

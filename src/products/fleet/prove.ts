@@ -20,14 +20,14 @@ import { verifyModel } from '../../quality/verify/verify.js';
 import type { ModelBuild, ModelReaders } from './model-options.js';
 import type { FleetJob, WorkRecord } from './plan-schema.js';
 
-/** How often two engines are measured in turns. */
+/** Number of times that two engines are measured in turns. */
 const ROUNDS = 6;
 
 export interface Proven {
   /** Of the known answer; inconclusive where this machine does not run the engine. */
   readonly check: EngineCheck;
   readonly gate: WorkRecord['gate'];
-  /** What did not pass. */
+  /** The reasons why it did not pass. */
   readonly reasons: readonly string[];
 }
 
@@ -48,7 +48,7 @@ interface Subject extends Pick<ModelBuild, 'samples'>, Pick<ModelReaders, 'after
 }
 
 /**
- * What a policy may read of an engine, by the names of results; each runs when it is called. Where this machine does not run the engine, its known answer is inconclusive and
+ * Results that a policy may read of an engine, by name; each runs when it is called. Where this machine does not run the engine, its known answer is inconclusive and
  * what else would run is absent. `answer` is the known answer of the engine before it, `bench-compare` both in turns.
  */
 export function resultsOf({ engine, build, samples, before, afterFailure }: Subject, work: Work) {
@@ -117,7 +117,7 @@ export async function proveEngine(subject: Subject, { policy, scratch, work }: P
   }
   const day = new Date().toISOString().slice(0, 10);
   const judged = runGate({ policy: policy.path, results: files, day });
-  // What a machine without the GPU cannot measure is no verdict on the engine.
+  // A measurement that a machine without the GPU cannot make is not a verdict on the engine.
   const isBlind =
     !('bench' in results) &&
     judged.findings.every((each) => each.outcome !== 'fail' || each.rule === 'missing-result');

@@ -15,15 +15,15 @@ const rehearsedSchema = z.object({
   after: z.object({ bytes: z.int(), buildMs: z.number() }).nullable(),
   /** Against the FP32 model. */
   verify: outcome.nullable(),
-  /** What the old engine recorded when it was built. */
+  /** Against the answer that the old engine recorded at its build. */
   answer: outcome.nullable(),
   /** GPU time, new over old, in turns; null where the old one does not load here. */
   ratio: z.object({ ratio: z.number(), low: z.number(), high: z.number() }).nullable(),
-  /** What was not done, and why. */
+  /** The steps that were not done, and why. */
   notDone: z.array(z.string()),
 });
 
-/** What `fleet rehearse` finds: go or no-go. */
+/** The result of `fleet rehearse`: go or no-go. */
 export const rehearsalSchema = z.object({
   schema: z.literal('trtforge.fleet-rehearse/1'),
   version: z.string(),

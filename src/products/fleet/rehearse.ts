@@ -33,7 +33,7 @@ export interface RehearsalOptions extends ModelReaders {
   readonly engines: string;
   /** Whose engines are replaced, as targets name it: `tensorrt@8.6.1.6`. */
   readonly from: string | TargetRequest;
-  /** What replaces them, installed here. */
+  /** The version that replaces them, installed here. */
   readonly to: string | TargetRequest;
   /** A policy with waivers (default: the preset `rehearsal`). */
   readonly policy?: string | undefined;
@@ -120,7 +120,7 @@ function lineOf(engines: string, from: TargetRequest, to: TargetRequest, policy:
   return shellLine(['trtforge', 'fleet', 'rehearse', engines, '--from', old!, '--to', next!, ...gate]);
 }
 
-/** What needs no GPU: the file, its targets of the old version, the policy. */
+/** Reads the parts that need no GPU: the file, its targets of the old version, the policy. */
 async function decided(
   { engines, policy, ...readers }: RehearsalOptions,
   from: TargetRequest,
@@ -131,7 +131,7 @@ async function decided(
   return { file, parts: await partsOf(file, from, readers, work) };
 }
 
-/** What would be rehearsed. */
+/** The plan of a rehearsal. */
 export interface RehearsalPlan {
   readonly from: string;
   readonly to: string;
@@ -161,7 +161,7 @@ export async function planRehearsal(
   return { from: named(from), to: named(to), policy: options.policy ?? PRESET, engines };
 }
 
-/** What was not done of one engine: nobody knows then whether it may go. */
+/** The steps not done for one engine: nobody knows then whether it may go. */
 function undoneIn({ name, verify, answer, ratio, notDone }: Rehearsed): readonly string[] {
   const steps = [
     [verify, 'verified against its model'],

@@ -11,9 +11,8 @@ import { type Scheduled, scheduledJobs } from './schedulers/where.js';
 type JobStatus = FleetStatus['jobs'][number];
 
 /**
- * How every engine of a fleet stands, by the store, the records in it and what schedulers say. Throws TF_FLEET_INVALID, TF_SIGNATURE_INVALID, and TF_REMOTE_… where the store does not answer.
- *
- * ```ts
+ * The state of every engine of a fleet, by the store, its records and the schedulers' reports. Throws TF_FLEET_INVALID, TF_SIGNATURE_INVALID, and TF_REMOTE_… where the store does not answer.
+ *  * ```ts
  * const status = await fleetStatus({ fleet: 'engines.yaml' });
  * use(status.outcome);
  * ```
@@ -57,11 +56,11 @@ export function fleetStatus(options: FleetOptions, context?: WorkContext): Promi
   });
 }
 
-/** What was judged by another policy than that of the plan. */
+/** Whether a record was judged by another policy than that of the plan. */
 const isOfOtherPolicy = ({ gate }: FleetJob, record: WorkRecord | null): boolean =>
   record !== null && record.gate !== null && record.gate.policy !== gate?.digest;
 
-/** What is there counts, then what is at work, then what a task left behind; a machine that could not is none. */
+/** The engine in the store decides, then a task at work, then a record; that of a machine that could not does not count. */
 function standingOf(
   job: FleetJob,
   { record, fault }: LastWork,

@@ -115,7 +115,7 @@ async function workOnJob(fleet: Fleet, job: FleetJob, work: Work): Promise<WorkR
   const proven: Partial<Proven> = {};
   try {
     const earlier = await standing(fleet, job, work);
-    // What an earlier task found stays: this one found nothing new.
+    // The record of an earlier task stays: this one found nothing new.
     if (earlier !== null) return record(earlier, null, ExitCode.pass);
     const done = record(await make(fleet, job, work, proven), null, ExitCode.pass);
     await keepRecord(done, fleet.store);
@@ -140,7 +140,7 @@ async function workOnJob(fleet: Fleet, job: FleetJob, work: Work): Promise<WorkR
   }
 }
 
-/** What is known of an engine that is there and counts; null where there is work to do. */
+/** The known outcome of an engine that is there and counts; null where there is work to do. */
 async function standing({ store }: Fleet, job: FleetJob, { signal }: Work): Promise<Outcome | null> {
   store.forget();
   const held = await store.find(documentOf(job), signal);
@@ -186,7 +186,7 @@ async function make(fleet: Fleet, job: FleetJob, work: Work, proven: Partial<Pro
         const answer: AnswerMaker = async (made, engine, within) => {
           const knownAnswer = await whole(made, engine, within);
           const { planPath, passport, isFound } = engine;
-          // What was found is proven when it is obtained.
+          // An engine that was found is proven when it is obtained.
           if (isFound) return knownAnswer;
           const answered = typeof knownAnswer === 'string' ? passport : { ...passport, knownAnswer };
           await prove({ planPath, passport: answered });

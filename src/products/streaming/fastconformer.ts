@@ -1,5 +1,5 @@
 /**
- * What is known of one family of models: the cache-aware FastConformer encoders of NeMo, Parakeet's streaming encoder among them. Nothing else here counts
+ * The facts about one family of models: the cache-aware FastConformer encoders of NeMo, Parakeet's streaming encoder among them. Nothing else here counts
  * their strides or names their tensors, except the readers of their files in `legacy/` and `formats/contract/`.
  */
 

@@ -4,7 +4,7 @@ import { MAIN_OUTPUT, STATE_LENGTH } from './fastconformer.js';
 /** The checklist that these come from: its assertions, its limits, its troubleshooting. */
 const source = 'https://github.com/gracee3/trt-asr-engine';
 
-/** What goes wrong with streaming encoders: assertions of wrappers around them, summaries of parity runs, results of `stream verify`. */
+/** Known faults of streaming encoders: assertions of wrappers around them, summaries of parity runs, results of `stream verify`. */
 export const streamingIssues: readonly KnownIssue[] = [
   {
     id: 'cache-length-not-zero',

@@ -2,7 +2,7 @@ import { meanOf } from '../../base/statistics.js';
 import { isSameShape, type NamedTensors } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
 
-/** How far one sample of one tensor is from FP32. Equal infinities do not differ; other values that are not finite, and another shape, make figures that are not finite. */
+/** Error of one sample of a tensor against FP32. Equal infinities do not differ; other non-finite values or another shape make non-finite figures. */
 export interface SampleError {
   readonly mse: number;
   readonly meanAbs: number;
@@ -12,7 +12,7 @@ export interface SampleError {
   readonly cosine: number;
 }
 
-/** How close a model is to FP32 over samples. */
+/** The closeness of a model to FP32 over samples. */
 export interface Accuracy {
   /** Decibels, power of the values over power of their errors over all samples: of the tensor where it is least; -Infinity where the error is not a finite number. */
   readonly sqnrDb: number;

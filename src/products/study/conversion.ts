@@ -6,7 +6,7 @@ import { exactly } from '../../formats/precision/requested.js';
 import type { Freedom } from '../../quality/known-answer/candidate-engines.js';
 import { writeMarked } from './marked-model.js';
 
-/** How candidates are made. */
+/** The conversion that makes candidates. */
 export interface Conversion {
   /** The model that is converted; its nodes have names of their own. */
   readonly model: string;
@@ -15,7 +15,7 @@ export interface Conversion {
   readonly options: ConversionOptions;
 }
 
-/** What a candidate changes. */
+/** The change of a candidate. */
 export interface Change extends Freedom {
   /** Nodes that stay FP32, by name. */
   readonly keep?: readonly string[];

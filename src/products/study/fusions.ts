@@ -19,7 +19,7 @@ export const innerTensors = (path: string): readonly InnerTensor[] =>
       op !== 'Cast' && dtype !== 'float64' && readers.length > 0 && !isOutput,
   );
 
-/** What the kernels of a program span; without a program each tensor may lie inside of one. */
+/** The nodes and tensors that each kernel spans; without a program each tensor may lie inside of one. */
 export function fusionGroups(
   tensors: readonly InnerTensor[],
   program: PlanProgram | null,

@@ -46,7 +46,7 @@ export function bisectLine(
     ...['trtforge', 'bisect', candidate, '--against', reference],
     ...words('--precision', precision),
     ...[...(shapes ?? [])].flatMap(([name, dims]) => words('--shapes', shapeText(name, dims))),
-    // What is held out of a calibration comes with it.
+    // Samples held out of a calibration come with it.
     ...words('--inputs', data?.part === undefined ? data?.files : null),
     ...preparationWords(data),
     ...words('--seed', seed),
@@ -89,7 +89,7 @@ const conversionWords = (options: ConversionOptions): Words => [
   ...(options.keepNodes ?? []).flatMap(({ source }) => words('--keep-nodes', source)),
 ];
 
-/** What only `convert` takes. */
+/** Whether it has parts of `convert` alone. */
 const hasMore = ({ pluginTypes, unquantizedNodes = [] }: ConversionOptions): boolean =>
   (pluginTypes?.size ?? 0) + unquantizedNodes.length > 0;
 

@@ -3,7 +3,7 @@ import { type Product, verbOf } from '../../cli/command.js';
 const quality = verbOf('Quality');
 const verb = verbOf('Products');
 
-/** What is inside two models or engines: what makes one fail, where values diverge, what to quantize. */
+/** The inside of two models or engines: the cause of a failure, where values diverge, what to quantize. */
 export const study: Product = {
   name: 'study',
   errors: ['TF_BUDGET_UNREACHABLE'],

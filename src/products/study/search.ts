@@ -1,4 +1,4 @@
-/** What a candidate came to; `unresolved`: it could not be built or run, which shows nothing about what it changes. */
+/** The outcome of a candidate; `unresolved`: it could not be built or run, which shows nothing about its change. */
 export type Outcome = 'pass' | 'fail' | 'unresolved';
 
 /** Tries a set of changes; null: the budget is spent. */
@@ -122,7 +122,7 @@ const MOST_ADDITIONS = 8;
 interface Fit<T> {
   /** Whether a set keeps the budget. */
   readonly fits: (items: readonly T[]) => Promise<boolean>;
-  /** How long the prefix that keeps it is likely to be. */
+  /** The likely length of the prefix that keeps it. */
   readonly guess: number;
   /** Whether an addition to a set that fits is worth a trial. */
   readonly mayFit: (chosen: readonly T[], item: T) => boolean;

@@ -6,7 +6,7 @@ import { publishFile } from '../../base/files/publish.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { packageVersion } from '../../version.js';
 
-/** How trials of one kind are kept. */
+/** The form in which trials of one kind are kept. */
 interface TrialForm<T> {
   /** Its name in the folder. */
   readonly file: string;
@@ -15,10 +15,10 @@ interface TrialForm<T> {
   readonly trial: z.ZodType<T>;
 }
 
-/** What a search tried, kept in a file after each trial: a search that was stopped goes on where it was. */
+/** The trials of a search, kept in a file after each one: a search that was stopped goes on where it was. */
 export class Trials<T extends { readonly id: number; readonly key: string }> {
   readonly all: T[];
-  /** How many of them this run made. */
+  /** Number of them that this run made. */
   made = 0;
   /** The file that they are kept in. */
   readonly path: string;
@@ -50,7 +50,7 @@ export class Trials<T extends { readonly id: number; readonly key: string }> {
     return this.all.find((trial) => trial.key === key);
   }
 
-  /** What was tried is not tried again. Throws TF_WRITE_FAILED, TF_CANCELLED, and what `make` throws. */
+  /** Makes a trial, or returns the known one. Throws TF_WRITE_FAILED, TF_CANCELLED, and what `make` throws. */
   async once(
     key: string,
     signal: AbortSignal | undefined,

@@ -12,7 +12,7 @@ export function profilesOf({ identity }: Passport): readonly Profile[] {
   return profiles.length === 0 ? [{}] : profiles;
 }
 
-/** What the known answer of an engine feeds back. */
+/** The states that the known answer of an engine feeds back. */
 export const knownStates = ({ knownAnswer }: Passport): readonly StatePair[] =>
   Object.entries(knownAnswer?.state ?? {}).map(([input, output]) => statePair(input, output));
 

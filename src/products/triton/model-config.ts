@@ -2,7 +2,7 @@ import { readText } from '../../base/files/files.js';
 import { parseProtobufText, printProtobufText } from '../../formats/serving/protobuf-text.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 
-/** What trtforge writes and judges of a config.pbtxt, by the file's own names; the file may have more, and any of it may be absent. */
+/** The fields of a config.pbtxt that trtforge writes and judges, by the file's own names; the file may have more, and any may be absent. */
 export interface ModelConfig {
   readonly name?: string;
   readonly platform?: string;
@@ -67,7 +67,7 @@ export interface ModelConfig {
   readonly parameters?: Readonly<Record<string, { readonly string_value?: string }>>;
 }
 
-/** What back ends make of a whole batch. */
+/** A tensor that back ends make of a whole batch. */
 interface BatchIo {
   readonly data_type?: string;
   readonly source_input?: readonly string[];
@@ -161,7 +161,7 @@ const dtypes = new Map(Object.entries(dataTypes).map(([dtype, type]) => [type, d
 /** numpy's name of a type of config.pbtxt; undefined for one that no engine has. */
 export const dtypeOf = (type = ''): Dtype | undefined => dtypes.get(type);
 
-/** What serves a model by its platform, the older way to name a back end. */
+/** The back end of each platform, the older way to name a back end. */
 export const platforms: ReadonlyMap<string, string> = new Map([
   ['tensorrt_plan', 'tensorrt'],
   ['tensorflow_graphdef', 'tensorflow'],
@@ -171,7 +171,7 @@ export const platforms: ReadonlyMap<string, string> = new Map([
   ['ensemble', 'ensemble'],
 ]);
 
-/** What a configuration states to serve it; empty where it leaves that to the names of files. */
+/** The back end that a configuration states; empty where it leaves that to the names of files. */
 export const backendOf = ({ platform = '', backend = '', ensemble_scheduling }: ModelConfig): string =>
   ensemble_scheduling === undefined ? backend || (platforms.get(platform) ?? platform) : 'ensemble';
 

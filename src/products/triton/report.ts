@@ -9,7 +9,7 @@ import type { TritonCheck } from './check/result.js';
 import { backendOf, type ModelConfig, readModelConfig } from './model-config.js';
 import type { TritonTry } from './try/result-schema.js';
 
-/** What is shown of the results of `triton check` and `triton try`. */
+/** The part of the results of `triton check` and `triton try` that is shown. */
 type Found = Partial<Pick<TritonCheck, 'findings'> & Pick<TritonTry, 'outcome' | 'models'>>;
 
 /** `ROOT/deploy/triton/MODEL/config.pbtxt` */
@@ -25,13 +25,13 @@ function readable(path: string): ModelConfig | null {
   }
 }
 
-/** What a result states of each finding, and of each model that did not pass. */
+/** The reasons that a result states: of each finding, and of each model that did not pass. */
 const reasonsOf = ({ findings = [], models = [] }: Found): readonly string[] => [
   ...findings.map(({ where, message }) => `${where}: ${message}`),
   ...models.flatMap(({ name, reason }) => (reason ? [`${name}: ${reason}`] : [])),
 ];
 
-/** How the engines of a run root are served, and what was found about that; of two roots those of both. */
+/** The serving of a run root's engines, and the findings about it; of two roots those of both. */
 export const tritonSections: RunRootSections = (runs) => {
   const files = runs.flatMap(({ root }, at) =>
     filesBelow(root, DEPTH).map((file) => ({

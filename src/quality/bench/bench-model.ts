@@ -178,11 +178,11 @@ interface Measured {
   readonly runs: BenchRun[];
   readonly facts: OpenedFacts;
   readonly transfers: boolean;
-  /** What is to say of sizes that nobody gave. */
+  /** Notes on sizes that were not passed. */
   readonly guesses: readonly string[];
 }
 
-/** What the times of a provider are, and are not. */
+/** The meaning of a provider's times, and its limits. */
 function meaningOf(backend: string, transfers: boolean): string {
   const copies = transfers
     ? "with every input's way to the GPU and every output's way back"

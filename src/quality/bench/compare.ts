@@ -224,7 +224,7 @@ export function checkComparison({ candidate, reference, rounds, failAbove }: Ben
   );
 }
 
-/** What a measurement of one engine can show, and a comparison has no place for. */
+/** Rejects views of one engine's measurement that a comparison has no place for. */
 function rejectViews({ layers, samples, shapes }: BenchRequest): void {
   const without = [...(layers ? ['--layers'] : []), ...(samples === undefined ? [] : ['--samples'])];
   const isList = shapes.kind === 'batches' && shapes.batches.length > 1;

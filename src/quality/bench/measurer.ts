@@ -61,7 +61,7 @@ export interface RawLayers {
   readonly times: readonly { readonly name: string; readonly ms: number; readonly runs: number }[];
 }
 
-/** What measures an engine: one GPU, one engine, one thing after another. Errors are those of `loadEngine` and `native-engine.ts`. */
+/** The measurer of an engine: one GPU, one engine, one operation after another. Errors are those of `loadEngine` and `native-engine.ts`. */
 export interface Measurer {
   gpu(device: number): Promise<GpuFound>;
   /** Once, after `gpu`. */

@@ -13,15 +13,15 @@ export interface ModelCase {
   readonly guessedAxes: ReadonlyMap<string, readonly number[]>;
 }
 
-/** What guesses go by: what the graph does with the inputs, and how many guesses went before. */
+/** The basis of guesses: the graph's use of the inputs, and the number of guesses before. */
 export interface Guess {
   readonly uses?: ValueUses;
   readonly attempt?: number;
 }
 
 /**
- * What is to be measured of a model, which has no profiles: the shapes asked for, the rest by the names of its symbols. A batch goes into the first axis of
- * every input that leaves it open, and wherever the symbol of the first of them stands. Throws TF_SHAPE_INVALID for shapes that do not fit.
+ * The cases to measure of a model, which has no profiles: the requested shapes, the rest by the names of its symbols. A batch goes into the first
+ * axis of every input that leaves it open, and wherever the symbol of the first of them stands. Throws TF_SHAPE_INVALID for shapes that do not fit.
  */
 export function modelCases(
   inputs: readonly Binding[],

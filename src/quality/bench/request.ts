@@ -78,7 +78,7 @@ const measuredOptions = {
   }),
 };
 
-/** What only one engine is asked, not two in turns. */
+/** The options for one engine alone, not for two in turns. */
 export const viewOptions = {
   /** Whether to time each layer too. */
   layers: needed(is.flag, {
@@ -122,7 +122,7 @@ export interface ModelBenchRequest extends OptionsOf<typeof measuredOptions>, Pl
   readonly transfers?: boolean;
 }
 
-/** How often both sides are measured, and what decides. */
+/** Number of measurements of both sides, and the limit that decides. */
 export const roundsOptions = {
   rounds: needed(is.whole(3, 1000), {
     flags: '--rounds <n>',
@@ -146,7 +146,7 @@ export const benchCompareOptions = {
   ...roundsOptions,
 };
 
-/** What `benchCompare` is asked. */
+/** The request of `benchCompare`. */
 export interface BenchCompareRequest extends OptionsOf<typeof benchCompareOptions> {}
 
 function parsePercentiles(list: string): readonly number[] {
@@ -172,7 +172,7 @@ export interface BenchContext extends Work {
   readonly trtexecLog?: string;
 }
 
-/** What measuring needs besides its request, with what a caller left out. */
+/** The context of a measurement, with defaults for what a caller left out. */
 export const benchContext = (context: Partial<BenchContext> = {}): BenchContext => ({
   ...context,
   ...workOf(context),

@@ -17,7 +17,7 @@ export const spreadSchema = z.object({
   percentiles: z.record(z.string(), z.number()).optional(),
 });
 
-/** How it was measured. */
+/** The mode of a measurement. */
 export const modeSchema = z.object({
   /** `gpu-only`: nothing is copied between inferences; `with-transfers`: host to device and back in each; `end-to-end`: a call from outside, no GPU times. */
   kind: z.enum(['gpu-only', 'with-transfers', 'end-to-end']),
@@ -131,17 +131,17 @@ const subjectSchema = z.object({
   weightBudgetBytes: z.number().optional(),
   /** The budget that was asked for, bytes or the word; absent where none was. */
   weightBudgetAsked: z.union([z.number(), z.literal('automatic')]).optional(),
-  /** What loading it took from the GPU, bytes; null where nobody asked. */
+  /** GPU memory that loading it took, bytes; null where it was not requested. */
   loadedBytes: z.number().nullable(),
   loadMs: z.number().nullable(),
   layers: z.int().nonnegative().nullable(),
 });
 
-/** What `trtforge bench` measures. The figures at the top are those of the first of `runs`. */
+/** The result of `trtforge bench`. The figures at the top are those of the first of `runs`. */
 export const benchResultSchema = z.object({
   schema: z.literal('trtforge.bench/1'),
   subject: subjectSchema,
-  /** What ran it: `TensorRT 10.6.0.26`, `trtexec 10.6.0`, `ONNX Runtime 1.30.0 (CPU)`. */
+  /** The back end that ran it: `TensorRT 10.6.0.26`, `trtexec 10.6.0`, `ONNX Runtime 1.30.0 (CPU)`. */
   backend: z.string(),
   /** Of a model: library, options and placement; absent for engines. */
   onnxRuntime: ortFactsSchema.optional(),
@@ -180,7 +180,7 @@ const sideSchema = z.object({
 
 const ratioSchema = z.object({ ratio: z.number(), low: z.number(), high: z.number() });
 
-/** What `trtforge bench compare A B` finds. Ratios are times of A over times of B: above 1, A is slower. */
+/** The result of `trtforge bench compare A B`. Ratios are times of A over times of B: above 1, A is slower. */
 export const benchComparisonSchema = z.object({
   schema: z.literal('trtforge.bench-compare/1'),
   candidate: sideSchema,

@@ -14,8 +14,8 @@ export interface ShapeCase {
 }
 
 /**
- * What is to be measured of an engine with these inputs. Without a request: the optimum of the first profile. A batch goes into the first axis of every input
- * where the profile leaves it open, and into other axes with the same range (`[layers, batch, …]`); the rest is at its optimum.
+ * The cases to measure of an engine with these inputs. Without a request: the optimum of the first profile. A batch goes into the first axis of every
+ * input where the profile leaves it open, and into other axes with the same range (`[layers, batch, …]`); the rest is at its optimum.
  * Throws TF_SESSION_INPUT for an input that is not there, TF_PROFILE_MISFIT where no profile takes the shapes.
  */
 export function shapeCases(inputs: readonly EngineBinding[], request: ShapeRequest): readonly ShapeCase[] {

@@ -4,7 +4,7 @@ import { publishFile } from '../../base/files/publish.js';
 import { writeNpz } from '../../formats/tensor/npz.js';
 import { tensorFrom } from '../../formats/tensor/values.js';
 
-/** What any way of measuring gives for each inference, milliseconds; columns are equally long and in the order of the measurement. */
+/** The times of each inference, milliseconds, by any way of measuring; columns are equally long and in the order of the measurement. */
 export interface Times {
   /** Which stream ran it, from 0. */
   readonly streams: Int32Array;

@@ -66,7 +66,7 @@ export interface DoctorProbes {
   remote(signal: AbortSignal): Promise<RemoteFacts | null>;
 }
 
-/** What the probes found; undefined where a probe failed or hung, which `failures` then reports. */
+/** The findings of the probes; undefined where a probe failed or hung, which `failures` then reports. */
 export interface DoctorFacts {
   readonly machine: MachineFacts | undefined;
   readonly tools: ToolFacts | undefined;

@@ -62,7 +62,7 @@ function lookAtMachine({ root }: Host): MachineFacts {
   };
 }
 
-/** What Linux can allocate without swapping; `freemem` counts the file cache as used. */
+/** Memory that Linux can allocate without swapping; `freemem` counts the file cache as used. */
 function availableMemory(root: string): number | undefined {
   try {
     const kibibytes = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync(`${root}/proc/meminfo`, 'utf8'))?.[1];

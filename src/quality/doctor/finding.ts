@@ -9,7 +9,7 @@ export const findingSchema = z.object({
   topic: z.enum(['machine', 'gpu', 'tensorrt', 'versions', 'onnxruntime', 'store']),
   severity: z.enum(['ok', 'info', 'warning', 'problem']),
   what: z.string(),
-  /** What to do about it; null when nothing needs doing. */
+  /** The remedy; null when none is needed. */
   remedy: z.string().nullable(),
 });
 export interface Finding extends z.infer<typeof findingSchema> {}

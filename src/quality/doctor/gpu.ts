@@ -5,7 +5,7 @@ import { runSupervised } from '../../base/process/supervise.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { Host } from '../../tensorrt/toolchain/places.js';
 
-/** What is known of the GPUs and their driver, and by which way. */
+/** Known facts of the GPUs and their driver, and the source of these. */
 export interface GpuView extends GpuList {
   readonly source: 'driver' | 'nvidia-smi' | 'none';
   /** The code of the error that kept the driver from being asked; null when it answered, be it with no GPU. */

@@ -28,7 +28,7 @@ export const onnxRuntimeSchema = z.object({
 });
 export type OnnxRuntimeFacts = z.infer<typeof onnxRuntimeSchema>;
 
-/** What the child that loads a library answers. */
+/** The answer of the child that loads a library. */
 export interface OnnxRuntimeAnswer {
   readonly version: string;
   readonly buildInfo: string;

@@ -5,7 +5,7 @@ import { gpuArchitectures, serves } from '../../behaviour/gpus.js';
 import { isInLine } from '../../behaviour/versions.js';
 import { type FoundToolchain, unableToBuild, unknownVersion } from '../../tensorrt/toolchain/find.js';
 
-/** What a toolchain can do here; `why` is null when it can. */
+/** Whether a toolchain can do something here; `why` is null when it can. */
 interface Ability {
   readonly can: boolean;
   readonly why: string | null;
@@ -19,7 +19,7 @@ export interface Abilities {
 const able: Ability = { can: true, why: null };
 const unable = (why: string): Ability => ({ can: false, why });
 
-/** What a toolchain can do with the GPUs at hand. Building with tensorrt-rtx needs no GPU; everything else does. */
+/** The abilities of a toolchain with the GPUs at hand. Building with tensorrt-rtx needs no GPU; everything else does. */
 export function abilitiesOf(
   toolchain: FoundToolchain,
   gpus: readonly Pick<Gpu, 'name' | 'computeCapability'>[],

@@ -30,7 +30,7 @@ export const listedToolchainSchema = z.object({
   builderResources: z.array(z.string()),
   /** Path of the licence text, where trtforge installed it. */
   license: z.string().nullable(),
-  /** What it can do on this machine, and why not. */
+  /** Its abilities on this machine, and the reasons against. */
   build: abilitySchema,
   run: abilitySchema,
 });

@@ -9,7 +9,7 @@ import { loggedRunSchema, runOutcomeSchema } from './logged-run.js';
 export const explainResultSchema = z.object({
   schema: z.literal('trtforge.explain/1'),
   log: z.string(),
-  /** How many the log has. */
+  /** Number of lines in the log. */
   lines: z.int().nonnegative(),
   /** As the banner of the run that decides the outcome reports; null where the log is not trtexec's. */
   tensorrtVersion: z.string().nullable(),
@@ -45,7 +45,7 @@ export function explainLines(log: string, lines: Iterable<string>, means?: Expla
   return explanation(log, reading);
 }
 
-/** What was read, as a result. */
+/** The reading of a log, as a result. */
 export const explanation = (log: string, reading: LogReading): ExplainResult => ({
   schema: 'trtforge.explain/1',
   log,
@@ -60,7 +60,7 @@ const MOST_CONTROLS = 0.03;
 
 const fromUtf16 = 'iconv -f utf-16 -t utf-8 FILE | trtforge explain -';
 
-/** What is often passed in place of a log, by its first bytes, and how to make one of it. */
+/** Files that are often passed in place of a log, by their first bytes, and the command that makes one. */
 const KINDS: readonly { readonly magic: readonly number[]; readonly is: string; readonly with: string }[] = [
   { magic: [0x1f, 0x8b], is: 'compressed by gzip', with: 'gzip -dc FILE | trtforge explain -' },
   { magic: [0x28, 0xb5, 0x2f, 0xfd], is: 'compressed by zstd', with: 'zstd -dc FILE | trtforge explain -' },

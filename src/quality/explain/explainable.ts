@@ -8,12 +8,13 @@ import { type ExplainMeans, LogReading } from './log-reading.js';
 /** Results of trtforge are far smaller; a larger document is taken for a log. */
 const LARGEST_RESULT = 64 << 20;
 
-/** How deep strings are looked for in a result. */
+/** The depth to which strings are looked for in a result. */
 const DEEPEST = 12;
 
 /**
- * What is not a log file but can be explained as one: `-` is standard input, read to its end, and a JSON document (a result or error of trtforge, a report)
- * is the lines of its texts. Undefined for anything else. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE for what is not text.
+ * Reads input that is not a log file but can be explained as one: `-` is standard input, read to its end, and a JSON document (a result or error of
+ * trtforge, a report) is the lines of its texts. Undefined for anything else. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE,
+ * TF_USAGE for what is not text.
  */
 export async function readExplainable(
   path: string,

@@ -20,11 +20,11 @@ const modelNodeSchema = z.object({
   outputs: z.array(valueSchema),
 });
 
-/** What of the model an issue's lines name. */
+/** The place in the model that an issue's lines name. */
 export const modelPlaceSchema = z.object({
   /** `name`: the lines name the nodes. `path`: all that lies between the first and last node they name. `order`: no path joins these two; all nodes that stand between them in the file. */
   found: z.enum(['name', 'path', 'order']),
-  /** How many there are; the first of them are listed. */
+  /** Number of nodes; the first of them are listed. */
   total: z.int().positive(),
   nodes: z.array(modelNodeSchema),
   /** Operator to count, most frequent first. */

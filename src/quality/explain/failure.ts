@@ -10,7 +10,7 @@ import { placeSentences } from './place-text.js';
 import { inOrder } from './severity.js';
 import type { SilentlyBuilt } from './silent-issues.js';
 
-/** What a piece of work that calls TensorRT gave, and the known issues its log shows although it went well. */
+/** The result of work that calls TensorRT, and the known issues that its log shows although it succeeded. */
 export interface Explained<T> {
   readonly result: T;
   readonly issues: readonly ExplainedIssue[];
@@ -29,7 +29,7 @@ export const explainingOptions = {
 };
 
 export interface ExplainingOptions<T = unknown> extends Omit<OptionsOf<typeof explainingOptions>, 'built'> {
-  /** What the result was built by, where it is a new engine of the model: issues that no line shows are reported too. */
+  /** The build of the result, where it is a new engine of the model: issues that no line shows are reported too. */
   readonly built?: (result: T) => SilentlyBuilt | null;
 }
 
@@ -116,7 +116,7 @@ class IssueListener {
     for (const text of message.split('\n')) {
       this.#number++;
       if (severity !== 'I' && this.#seen.size < REMEMBERED) this.#seen.add(text);
-      // What a child prints on its way down has trtexec's own prefix.
+      // A line that a child prints before it dies has trtexec's own prefix.
       for (const line of parseLine(text, this.#number))
         this.#waiting.push({ ...line, text, severity: line.severity ?? severity });
     }
@@ -182,11 +182,11 @@ async function explained(
   });
 }
 
-/** How many issues a remedy names; all of them are in the details. */
+/** Number of issues that a remedy names; all of them are in the details. */
 const IN_REMEDY = 2;
 
 function remedyOf(error: TrtforgeError, issues: readonly ExplainedIssue[]): string {
-  // What trtexec misread was passed right: the remedies for wrong options do not apply.
+  // An option that trtexec misread was passed right: the remedies for wrong options do not apply.
   if (error.code === 'TF_TRTEXEC_MISREAD') return error.remedy;
   const telling = issues.filter(({ severity, id }) => severity === 'error' && id !== 'process-died');
   if (telling.length === 0) return error.remedy;

@@ -8,16 +8,16 @@ import type { ModelNodes } from './model-nodes.js';
 import { REASON } from './reason-line.js';
 import { inOrder } from './severity.js';
 
-/** How many lines an issue lists; a tactic can be skipped thousands of times. */
+/** Number of lines that an issue lists; a tactic can be skipped thousands of times. */
 export const LISTED_LINES = 20;
 
-/** How many unexplained error lines are listed. */
+/** Number of unexplained error lines that are listed. */
 export const LISTED_UNEXPLAINED = 100;
 
-/** How many findings of a model are reported as causes. */
+/** Number of findings of a model that are reported as causes. */
 const MOST_CAUSES = 5;
 
-/** How many different names of nodes an issue remembers. */
+/** Number of different node names that an issue remembers. */
 const MENTIONS = 50;
 
 /** Only so much of a line is matched: what reports a message stands at its front. */
@@ -27,15 +27,15 @@ const LONGEST_MATCHED = 8 << 10;
 const CONSEQUENCE = new RegExp(
   [
     '^(?:Engine set up failed|Inference set up failed|Building engine failed|Engine could not be created from network|Failed to create engine from model or file|Network And Config setup failed|Parsing model failed|Failed to parse onnx file|Got invalid engine!|Engine deserialization failed|Builder creation failed|Required optimization profile is invalid|Could not create network|Failed to create (?:runtime|builder|context)|Error occurred during inference|(?:Network|Config|Builder config|runtime) creation failed|Engine refit failed|Reading engine file (?:via .{1,50} )?failed|Set optimization profile failed|Please ensure that the engine is built with preview feature|Unable to create execution context|Invalid tensor names found in --loadInputs)',
-    // What the ONNX parser prints around the node it rejected, and what the library reports of having no engine.
+    // Lines that the ONNX parser prints around the node it rejected, and the library's reports of having no engine.
     '--- (?:Begin|End) node ---|^Node name: ',
     '^\\S{1,200}\\.cpp:\\d{1,9}: (?:input|output|name|op_type): "',
     'In function (?:(?:check|import)FallbackPlugin|parse(?:Graph|Node|Model):)',
     'Internal Error \\((?:Engine deserialization failed|Assertion engine != nullptr failed)',
     'Network validation failed',
-    // What ONNX Runtime and nvinfer print of an engine that was not built or did not run.
+    // Lines that ONNX Runtime and nvinfer print of an engine that was not built or did not run.
     'TensorRT EP (?:could not build engine|execution context enqueue failed)|Non-zero status code returned while running TRTKernel|build engine file failed|Failed to set pipeline to',
-    // What trtforge reports of a failure whose lines stand before.
+    // trtforge's report of a failure whose lines stand before.
     '^TF_[A-Z_]{3,60} ',
   ].join('|'),
 );
@@ -131,7 +131,7 @@ export class IssueFinder {
     return inOrder([...causes, ...issues.filter(({ id }) => causes.length === 0 || !places.has(id))]);
   }
 
-  /** What `inspect` finds of the nodes that the lines name; of the whole model where neither they nor a known issue lead anywhere. */
+  /** Findings of `inspect` on the nodes that the lines name; on the whole model where neither they nor a known issue lead anywhere. */
   #causes(issues: readonly ExplainedIssue[], model: ModelNodes): ExplainedIssue[] {
     const errors = issues.filter(({ severity }) => severity === 'error');
     const places = errors.filter(({ id }) => this.#found.get(id)?.issue.isPlace);
@@ -186,7 +186,7 @@ function inMajors({ majors }: KnownIssue, version: string | null): boolean {
 
 type Meaning = Pick<KnownIssue, 'severity' | 'cause' | 'remedy'>;
 
-/** What an issue means beside the others of its run. */
+/** The meaning of an issue beside the others of its run. */
 function meaningOf(issue: KnownIssue, standing: readonly FoundIssue[], passed: boolean): Meaning {
   if (passed) return issue.whenPassed ?? issue;
   const cause = standing.find((found) => issue.follows?.includes(found.issue.id));

@@ -14,7 +14,7 @@ export const LISTED_RUNS = 1000;
 /** The worst first: what one run hides, another must not excuse. */
 const OUTCOMES: readonly RunOutcome[] = ['failed', 'died', 'passed', 'unknown'];
 
-/** What a log is read with, besides the core's known issues. */
+/** The options for reading a log, besides the core's known issues. */
 export const explainOptions = {
   /** The ONNX file at work, or what reads it: nodes that the log names are looked up in it. */
   model: optional(is.either(is.text, is.object<ModelNodes>())),
@@ -23,7 +23,7 @@ export const explainOptions = {
 
 export interface ExplainMeans extends OptionsOf<typeof explainOptions> {}
 
-/** What the lines of a log came to. */
+/** The result of reading the lines of a log. */
 export interface ReadLog {
   readonly lines: number;
   readonly tensorrtVersion: string | null;

@@ -113,7 +113,7 @@ function passedWithErrors({ unexplained }: IssueFinder): ExplainedIssue {
   };
 }
 
-/** What to look at when a process ended without a word. */
+/** The places to look at when a process ended without a message. */
 const LOOK =
   "Look at the exit status (134 is an abort, 137 the kernel's out-of-memory killer) and at dmesg; try once more with --verbose.";
 

@@ -17,7 +17,7 @@ import { dtypeFromOnnx } from '../../formats/tensor/dtype.js';
 import type { ModelNode, ModelPlace } from './explained-issue.js';
 import { suspectsAmong } from './suspects.js';
 
-/** How many nodes of a place are listed. */
+/** Number of nodes of a place that are listed. */
 const LISTED_NODES = 50;
 
 type Value = ModelNode['inputs'][number];
@@ -30,7 +30,7 @@ export interface ModelNodes {
   between(first: string, last: string): ModelPlace | null;
   /** The nodes of any graph that are picked out. */
   struck(find: (view: GraphView) => readonly NodeProto[]): ModelPlace | null;
-  /** What `inspect` finds in the model that TensorRT is known to reject. */
+  /** Findings of `inspect` in the model that TensorRT is known to reject. */
   rejections(): readonly Finding[];
 }
 
@@ -97,7 +97,7 @@ function byNumber(text: string, view: GraphView | undefined): NodePlace | undefi
   return { view, index: Number(text) };
 }
 
-/** What the first node leads to and the last one needs; where no path joins them, what stands between them. */
+/** The nodes that the first one leads to and the last one needs; where no path joins them, those that stand between them. */
 function region(view: GraphView, first: number, last: number): ModelPlace | null {
   const uses = new GraphUses(view.graph!);
   const led = nodesReached([view.nodes[first]!], uses.after);
@@ -143,7 +143,7 @@ function describe(node: NodeProto, view: GraphView, values: ReadonlyMap<string, 
   };
 }
 
-/** What a graph and those around it declare of their values. */
+/** The values that a graph and those around it declare. */
 function valuesOf(view: GraphView): Map<string, Value> {
   const values = view.parent === undefined ? new Map<string, Value>() : valuesOf(view.parent);
   const { graph } = view;

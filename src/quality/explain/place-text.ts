@@ -1,9 +1,9 @@
 import type { ModelPlace } from './explained-issue.js';
 
-/** How many operators and nodes a sentence names. */
+/** Number of operators and nodes that a sentence names. */
 const NAMED = 6;
 
-/** What of the model an issue names, in sentences; none without a place. */
+/** The place in the model that an issue names, in sentences; none without a place. */
 export function placeSentences(place: ModelPlace | null): string[] {
   if (place === null) return [];
   return [

@@ -30,7 +30,7 @@ const silentIssues: readonly SilentIssue[] = [
   },
 ];
 
-/** What builds an engine, as far as silent issues depend on it. */
+/** The builder of an engine, as far as silent issues depend on it. */
 export interface SilentlyBuilt {
   readonly product: 'tensorrt' | 'tensorrt-rtx';
   /** As far as it is known: `10.6.0`. */

@@ -3,7 +3,7 @@ import { isOnnxDomain, qualifiedOpType } from '../../formats/onnx/graph.js';
 import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
 import type { ModelPlace } from './explained-issue.js';
 
-/** How many nodes of one suspicion are named. */
+/** Number of nodes of one suspicion that are named. */
 const NAMED = 5;
 
 /** A pattern in the graph that TensorRT is known to stumble over. */
@@ -18,7 +18,7 @@ const ofType =
   (nodes: readonly NodeProto[]) =>
     nodes.filter((node) => types.includes(qualifiedOpType(node)));
 
-/** What users of TensorRT met behind a failed region, the most telling first. */
+/** Patterns that users of TensorRT met behind a failed region, the most telling first. */
 const suspicions: readonly Suspicion[] = [
   {
     find: maskOfDetr,

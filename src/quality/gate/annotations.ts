@@ -6,8 +6,8 @@ const MOST_OF_A_LEVEL = 10;
 type Level = 'error' | 'warning' | 'notice';
 
 /**
- * What went wrong as GitHub's workflow commands, one a line: `::error file=…,line=…,title=…::message`, escaped so that no value can begin a command of
- * its own. Failures and inconclusive checks are errors, warnings warnings; what does not fit GitHub's ten of a level is counted in the last one.
+ * Problems as GitHub's workflow commands, one a line: `::error file=…,line=…,title=…::message`, escaped so that no value can begin a command of its
+ * own. Failures and inconclusive checks are errors, warnings warnings; what does not fit GitHub's ten of a level is counted in the last one.
  */
 export function githubAnnotations(result: GateResult): readonly string[] {
   const noted = [

@@ -15,13 +15,13 @@ export const baselineSchema = z.strictObject({
       field: z.string(),
       at: z.string(),
       value: z.number(),
-      /** What the regression rule's `same` fields were. */
+      /** The values of the regression rule's `same` fields. */
       same: z.record(z.string(), scalarSchema),
     }),
   ),
 });
 
-/** What checks with a regression rule measured when the baseline was made. */
+/** The values that checks with a regression rule measured when the baseline was made. */
 export type Baseline = z.infer<typeof baselineSchema>;
 export type BaselineValue = Baseline['values'][number];
 

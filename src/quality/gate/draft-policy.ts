@@ -26,7 +26,7 @@ interface Measure {
   readonly better?: 'higher';
 }
 
-/** What results measure, whichever command wrote them: a result that has the field gets the check. */
+/** The measures in results of any command: a result that has the field gets the check. */
 const MEASURES: readonly Measure[] = [
   { field: 'failures.length', why: 'Samples, runs or tensors of chunks that failed.' },
   { field: 'drift.max', why: 'The largest error of the main output over the stream.' },
@@ -203,7 +203,7 @@ function checkLines(
 /** JSON's strings are YAML's, and comments of one line. */
 const quoted = (text: string): string => JSON.stringify(text);
 
-/** What YAML reads as text without quotation marks. */
+/** Text without quotation marks where YAML reads it as text. */
 const plain = (text: string): string =>
   /^[a-z][\w.-]*$/i.test(text) && !/^(?:true|false|null|yes|no|on|off|[yn])$/i.test(text)
     ? text

@@ -34,7 +34,7 @@ export function valuesAt(root: unknown, path: string): readonly FoundValue[] {
   return found.filter(({ value }) => value !== undefined);
 }
 
-/** What may have been meant by a path that leads nowhere: fields of its last name elsewhere, or what is where it ends. */
+/** A hint for a path that leads nowhere: fields of its last name elsewhere, or the fields that are where it ends. */
 export function fieldHint(root: unknown, path: string): string {
   const steps = parse(path) ?? [];
   const last = steps.at(-1);
@@ -103,7 +103,7 @@ function takeKey(at: string, value: unknown, key: string): readonly FoundValue[]
   return isRecord(value) && Object.hasOwn(value, key) ? [{ at: place, value: value[key] }] : [];
 }
 
-/** What results call the elements of their lists: outputs are called by their tensors. */
+/** The fields with the names of list elements in results: outputs are called by their tensors. */
 const NAMES = ['name', 'tensor'] as const;
 
 /** Elements by their names, where each has one of its own: places stay the same when a list is in another order. */

@@ -23,9 +23,9 @@ export const gateFindingSchema = z.object({
   /** NaN and infinities by name. */
   value: scalarSchema.optional(),
   unit: z.string().nullable(),
-  /** What the baseline has, for a check with a regression rule. */
+  /** The baseline's value, for a check with a regression rule. */
   baseline: z.number().nullable(),
-  /** What decided. `within` is a pass. */
+  /** The rule that decided. `within` is a pass. */
   rule: z.enum([
     'within',
     'limit',
@@ -40,7 +40,7 @@ export const gateFindingSchema = z.object({
     OWN_OUTCOME,
   ]),
   outcome: findingOutcomeSchema,
-  /** What it would be without its waiver; the same as `outcome` where there is none. */
+  /** The outcome without its waiver; the same as `outcome` where there is none. */
   unwaived: findingOutcomeSchema,
   /** One sentence with the number and the limit. */
   message: z.string(),
@@ -63,7 +63,7 @@ export const gateWaiverSchema = z.object({
   line: z.int().positive().nullable(),
 });
 
-/** What `gate` finds: a policy over results. */
+/** The result of `gate`: a policy over results. */
 export const gateResultSchema = z.object({
   schema: z.literal('trtforge.gate/1'),
   policy: z.string(),
@@ -81,7 +81,7 @@ export const gateResultSchema = z.object({
       name: z.string(),
       path: z.string(),
       schema: z.string().nullable(),
-      /** How many checks read it; 0 means that the policy reports nothing about it. */
+      /** Number of checks that read it; 0 means that the policy reports nothing about it. */
       checks: z.int().nonnegative(),
     }),
   ),
@@ -97,7 +97,7 @@ export const gateResultSchema = z.object({
   /** Worst first. */
   findings: z.array(gateFindingSchema),
   waivers: z.array(gateWaiverSchema),
-  /** What decided, in sentences. */
+  /** The reasons that decided, in sentences. */
   reasons: z.array(z.string()),
   /** The command line of this run; null where a program called the library. */
   repeat: z.string().nullable(),

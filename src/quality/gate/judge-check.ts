@@ -8,7 +8,7 @@ import type { PolicyCheck } from './policy.js';
 import type { Margin, Regression, Scalar } from './policy-schema.js';
 import type { JudgedFinding } from './waivers.js';
 
-/** How a value moved against its baseline, when it moved further in the bad direction than a margin allows. */
+/** A value's move against its baseline, further in the bad direction than a margin allows. */
 interface Slip {
   readonly level: 'fail' | 'warn';
   /** "12.5 % worse than 20 (allowed 10%)". */
@@ -55,7 +55,7 @@ const lossText = (loss: number, baseline: number): string =>
     ? String(readable(loss))
     : `${Number(((100 * loss) / Math.abs(baseline)).toPrecision(3))} %`;
 
-/** What checks are judged against. */
+/** The evidence that checks are judged against. */
 export interface Evidence {
   readonly results: readonly GateInput[];
   /** null: none was passed. */
@@ -68,7 +68,7 @@ export interface JudgedCheck {
   readonly findings: readonly JudgedFinding[];
   /** Names of the results it read. */
   readonly read: readonly string[];
-  /** What a baseline made now would have of it. */
+  /** Its values for a baseline made now. */
   readonly measured: readonly BaselineValue[];
 }
 

@@ -39,7 +39,7 @@ export function renderGateMarkdown(result: GateResult): string {
     .concat('\n');
 }
 
-/** What `without` took out of the rules: the caller that reads a pass is to know. */
+/** Checks that `without` took out of the rules: the caller that reads a pass must know them. */
 export const droppedText = ({ dropped }: GateResult): string =>
   `The policy leaves out ${dropped.join(', ')}.`;
 

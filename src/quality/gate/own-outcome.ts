@@ -6,7 +6,7 @@ import type { JudgedFinding } from './waivers.js';
 const WHY =
   'What the command that wrote the result found. It counts in every policy; only a waiver excuses it.';
 
-/** How results spell it: commands that judge, then runs that build and explained logs. An engine that was built and compared with nothing is skipped here. */
+/** Spellings in results: commands that judge, then runs that build and explained logs. An engine built and compared with nothing is skipped here. */
 const OUTCOMES: ReadonlyMap<unknown, Statement['outcome']> = new Map([
   ['pass', 'pass'],
   ['passed', 'pass'],
@@ -44,7 +44,7 @@ export function ownOutcome(result: GateInput): readonly JudgedFinding[] {
   return (isExplained ? parts : [whole, ...parts]).map((each) => ownFinding(result, each));
 }
 
-/** What was not compared did not pass, whatever the exit code. */
+/** Worst first: no comparison is no pass, whatever the exit code. */
 const order: readonly Statement['outcome'][] = ['fail', 'inconclusive', 'skipped', 'pass'];
 const bySeverity = (a: Statement, b: Statement): number =>
   order.indexOf(a.outcome) - order.indexOf(b.outcome);
@@ -54,7 +54,7 @@ function stated(at: string, value: unknown): readonly Statement[] {
   return outcome === undefined ? [] : [{ at, outcome }];
 }
 
-/** What the command ended with; `ok` is for results that have no exit code, since inconclusive is not ok either. */
+/** The outcome that the command ended with; `ok` is for results that have no exit code, since inconclusive is not ok either. */
 function endOf({ exitCode, ok }: GateInput['content']): readonly Statement[] {
   if (typeof exitCode === 'number')
     return [{ at: 'exitCode', outcome: exitCode === 0 ? 'pass' : exitCode === 4 ? 'inconclusive' : 'fail' }];

@@ -9,7 +9,7 @@ const fieldPath = word.refine(
   'is not a path such as verdicts.contract or outputs[name=y].checks[0].measured',
 );
 
-/** What a limit forbids. Several operators in one limit: any of them is enough. */
+/** The values that a limit forbids. Several operators in one limit: any of them is enough. */
 export const limitSchema = z
   .strictObject({
     above: finite.optional(),
@@ -67,7 +67,7 @@ const checkFields = {
   inconclusive: limitSchema.optional(),
   warn: limitSchema.optional(),
   regression: regressionSchema.optional(),
-  /** What a missing result or field means; default fail. */
+  /** The outcome of a missing result or field; default fail. */
   missing: z.enum(['fail', 'inconclusive', 'warn', 'skip']).optional(),
 };
 

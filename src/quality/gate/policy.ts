@@ -76,7 +76,7 @@ const EXPIRES_SOON_DAYS = 14;
 
 type WrittenCheck = NonNullable<PolicyFile['checks']>[number] & { readonly line: number | null };
 
-/** What a policy and all it extends add up to, before references are resolved. */
+/** The sum of a policy and all it extends, before references are resolved. */
 interface Draft {
   readonly checks: Map<string, WrittenCheck>;
   readonly results: Map<string, Selector>;

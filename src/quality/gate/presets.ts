@@ -1,6 +1,6 @@
 import type { PolicyFile } from './policy-schema.js';
 
-/** What `stream verify` writes. */
+/** The results that `stream verify` writes. */
 const stream = { schema: 'trtforge.stream-verify/*' };
 
 /** Fails for "fail", and is inconclusive for everything else that is not "pass". */

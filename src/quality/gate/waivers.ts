@@ -5,7 +5,7 @@ import type { Policy, PolicyWaiver } from './policy.js';
 
 const DAY_MS = 86_400_000;
 
-/** What a waiver can excuse: a measured miss, and what a result reports of itself. What is missing, not a number or an error is never excused. */
+/** Findings a waiver can excuse: a measured miss, and a result's own report. A missing value, one that is no number, or an error is never excused. */
 const EXCUSABLE: ReadonlySet<GateFinding['rule']> = new Set(['limit', 'regression', OWN_OUTCOME]);
 const MISSES: ReadonlySet<GateFinding['outcome']> = new Set(['fail', 'inconclusive', 'warn']);
 

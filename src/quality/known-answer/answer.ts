@@ -29,7 +29,7 @@ const answerFileSchema = z.object({
 export const hasOutputs = ({ cases }: KnownAnswer): boolean =>
   cases.some(({ outputs }) => outputs.length > 0);
 
-/** What it does not cover. */
+/** The parts that it does not cover. */
 export const uncovered = ({ left, cases }: KnownAnswer): readonly string[] => {
   const isOlder = cases.some(({ outputs }) => outputs.some(({ slices }) => slices === undefined));
   return isOlder ? [...left, OLDER] : left;

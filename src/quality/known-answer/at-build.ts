@@ -94,7 +94,7 @@ async function madeAnswer(
   }
 }
 
-/** What an engine computes in by its recipe: what it was converted to, or what is in its model; products of FP32 are TF32 unless the recipe says otherwise. */
+/** The precision an engine computes in by its recipe: its conversion's or model's; products of FP32 are TF32 unless the recipe states otherwise. */
 export function precisionOf(
   { precision, flags }: { readonly precision: string; readonly flags: readonly string[] },
   ofModel: readonly VerifyPrecision[] = [],

@@ -27,13 +27,13 @@ export interface BuiltEngine {
   readonly program: PlanProgram | null;
 }
 
-/** How candidates become engines. Target, recipe and profiles of an engine that is searched are those of its passport. */
+/** The build of candidates as engines. Target, recipe and profiles of an engine that is searched are those of its passport. */
 export type CandidateBuild = Omit<
   BuildOptions,
   'model' | 'precision' | 'conversion' | 'weaklyTyped' | 'output' | 'extension' | 'modelName' | 'modelVersion'
 >;
 
-/** What names an engine and how its kind is built. */
+/** The name of an engine, and the way its kind is built. */
 export interface EnginesRequest
   extends Pick<VerifyRequest, 'reference' | 'candidate' | 'conversion' | 'device' | 'toolchain' | 'plugins'> {
   /** Where the engine of a candidate that is a model is written. */
@@ -41,7 +41,7 @@ export interface EnginesRequest
   readonly build?: CandidateBuild;
 }
 
-/** What the compiler may do besides the recipe. */
+/** The compiler's freedom besides the recipe. */
 export interface Freedom {
   /** False: products of FP32 tensors are not shortened to TF32. */
   readonly tf32?: false;
@@ -53,7 +53,7 @@ interface SearchedEngine {
   readonly identity: IdentityDocument;
   readonly inputs: readonly { readonly dtype: string | null }[];
   readonly toolchain: BuildOptions['toolchain'];
-  /** How it is built of the candidate; null where it is the candidate. */
+  /** The options that build it from the candidate; null where it is the candidate. */
   readonly build: BuildOptions | null;
 }
 
@@ -123,7 +123,7 @@ export class CandidateEngines {
     return this.#searched.path;
   }
 
-  /** How the engine is built of the candidate; null where it is the candidate. */
+  /** The options that build the engine from the candidate; null where it is the candidate. */
   get candidateBuild(): BuildOptions | null {
     return this.#searched.build;
   }
@@ -134,7 +134,7 @@ export class CandidateEngines {
     if (build !== null) await buildOrLoad(build, { ...buildContext(this.#context), areSizesKnown: false });
   }
 
-  /** How its engines are run, where that was said for the build. */
+  /** The place where its engines are run, where it was passed for the build. */
   get place(): Pick<VerifyRequest, 'device' | 'toolchain' | 'plugins'> {
     const { device, toolchain, plugins } = { ...this.#request, ...this.#request.build };
     return { device, toolchain, plugins };
@@ -158,7 +158,7 @@ export class CandidateEngines {
   }
 
   /**
-   * How the engine's model was converted; null where it was built as it is. Throws TF_USAGE where another model, by its digest, was converted,
+   * The conversion of the engine's model; null where it was built as it is. Throws TF_USAGE where another model, by its digest, was converted,
    * and for another calibration than was passed.
    */
   conversion(model: string): { readonly precision: FormatId; readonly options: ConversionOptions } | null {

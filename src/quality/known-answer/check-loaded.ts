@@ -13,7 +13,7 @@ export interface LoadedCheckOptions {
   readonly signal?: AbortSignal;
 }
 
-/** What the checks of an engine found, and where. */
+/** The findings of an engine's checks, and their place. */
 export interface Observed extends Checked {
   readonly gpu: { readonly name: string; readonly uuid: string };
   readonly driver: string | null;

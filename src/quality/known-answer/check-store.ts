@@ -104,7 +104,7 @@ async function enginesOf(store: LocalStore, names: readonly string[] = [], signa
     const passport = await store.passport(identity);
     const planPath = store.planPath(identity);
     const name = known ?? identity;
-    // What cannot be read fails where it is checked.
+    // An engine that cannot be read fails where it is checked.
     const hasAnswer =
       passport?.knownAnswer !== undefined || (!store.trust.required && hasAnswerBeside(planPath));
     if (passport === undefined || hasAnswer) candidates.push({ name, identity, planPath });

@@ -25,10 +25,10 @@ const pathOf = (
   return join(cacheFolder(environment), 'checks', `${key.slice(0, 32)}.json`);
 };
 
-/** What an earlier check found of the plan in this place; undefined where there was none, or none that decided. */
+/** The result of an earlier check of the plan in this place; undefined where there was none, or none that decided. */
 export function recallCheck(place: CheckedPlace, environment: NodeJS.ProcessEnv): EngineCheck | undefined {
   const path = pathOf(place, environment);
-  // What stands there is taken for true.
+  // The file that stands there is trusted.
   const parsed = checkedSchema.safeParse(isPrivate(path, dirname(path)) ? readJson(path) : undefined);
   return parsed.success ? parsed.data.result : undefined;
 }
@@ -46,7 +46,7 @@ export function rememberCheck(result: EngineCheck, environment: NodeJS.ProcessEn
   }
 }
 
-/** What `observeEngine` finds and what follows from it, remembered for this GPU, driver and library. Throws what that throws, TF_PASSPORT_INVALID. */
+/** The result of `observeEngine`, remembered for this GPU, driver and library. Throws what that throws, TF_PASSPORT_INVALID. */
 export async function checkAndRemember(planPath: string, options: CheckOptions = {}): Promise<EngineCheck> {
   const { environment = process.env } = options;
   const proof = proofOf(planPath, environment);

@@ -25,14 +25,14 @@ import { type Proof, proofOf, recordLine, resultOf } from './proof.js';
 import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
-/** What `engineCheck` is asked. */
+/** The request of `engineCheck`. */
 export interface EngineCheckRequest extends Omit<CheckOptions, keyof OpenContext> {
   readonly engine: string;
   /** The FP32 model: to record an answer from, or to build the engine again. */
   readonly against?: string;
   /** Run `against` and write what it gives beside the plan, for an engine whose passport has no answer. */
   readonly record?: boolean;
-  /** What the limits of a recorded answer are for; default: what the passport states. */
+  /** The precision that the limits of a recorded answer are for; default: the passport's. */
   readonly precision?: VerifyPrecision;
   /** Build the engine again from `against`, as its passport states it, and compare. */
   readonly rebuild?: boolean;

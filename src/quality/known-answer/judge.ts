@@ -3,7 +3,7 @@ import type { AnswerCase, AnsweredOutput } from './answer.js';
 import type { WrongElement } from './result.js';
 import { type Sketch, SLICE_SUMS, sketchError, sliceErrors } from './sketch.js';
 
-/** What one output of a case is, compared with its answer. */
+/** The judgement of one output of a case, compared with its answer. */
 export interface JudgedAnswer {
   readonly outcome: VerifyOutcome;
   readonly reason: string | null;

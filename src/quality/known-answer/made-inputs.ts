@@ -53,7 +53,7 @@ export const inTypesOf = (bindings: readonly Binding[], tensors: NamedTensors): 
     }),
   );
 
-/** How many rows the inputs of a case have; undefined where they have no first axis of one size, of two at least. */
+/** Number of rows in the inputs of a case; undefined where they have no first axis of one size, of two at least. */
 export function rowsOf(inputs: readonly MadeInput[]): number | undefined {
   const [rows, ...others] = new Set(
     inputs.flatMap(({ shape, spread }) => (spread.kind === 'values' ? [] : [shape[0] ?? 0])),

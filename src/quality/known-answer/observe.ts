@@ -11,11 +11,11 @@ import type { Proof } from './proof.js';
 export interface CheckOptions extends OptionsOf<typeof loadOptions>, OpenContext {
   /** Ordinal among the visible GPUs; default 0. */
   readonly device?: number;
-  /** How often the same inputs run; default 3. */
+  /** Number of runs of the same inputs; default 3. */
   readonly repeat?: number;
 }
 
-/** What `check-child` is sent. */
+/** The request that `check-child` is sent. */
 export interface CheckRequest extends Omit<CheckOptions, 'emit' | 'signal'> {
   readonly planPath: string;
   readonly answer: KnownAnswer | undefined;

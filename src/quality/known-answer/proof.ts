@@ -43,7 +43,7 @@ export const recordLine = (path: string, name = 'model', mustBeSigned: boolean):
       : ['engine', 'check', path, '--record', '--against', `${name}.onnx`]),
   ]);
 
-/** What follows from the checks: without a known answer nothing says that what an engine gives is right. */
+/** The result of the checks: without a known answer nothing shows that an engine's outputs are right. */
 export function resultOf(
   { plan: { path, passport }, planSha256, answer, answerSha256, mustBeSigned }: Proof,
   observed: Observed | null,

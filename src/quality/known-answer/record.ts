@@ -37,11 +37,11 @@ import {
 } from './sketch.js';
 import { runSteps, statesAmong } from './states.js';
 
-/** What is recorded of. */
+/** The source of a recorded answer. */
 export interface AnswerRequest {
   /** The FP32 model. */
   readonly reference: string;
-  /** What the limits are for. */
+  /** The precision that the limits are for. */
   readonly precision: VerifyPrecision;
   /** Of the engine; none for fixed shapes. */
   readonly profiles: readonly Profile[];

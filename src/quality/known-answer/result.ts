@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { outcomeSchema } from '../verify/result.js';
 
-/** What is checked, in this order. */
+/** The checks, in this order. */
 export const checkIds = ['answer', 'repeat', 'rows', 'graph', 'contexts', 'rebuild'] as const;
 
 const wrongElementSchema = z.object({
@@ -30,7 +30,7 @@ export const answerCheckSchema = z.object({
 });
 export type AnswerCheck = z.infer<typeof answerCheckSchema>;
 
-/** What `engine check` finds. */
+/** The result of `engine check`. */
 export const engineCheckSchema = z.object({
   schema: z.literal('trtforge.engine-check/1'),
   engine: z.string(),
@@ -39,14 +39,14 @@ export const engineCheckSchema = z.object({
   /** Where the known answer is: in the passport or in the file beside the plan; null where there is none. */
   answer: z.enum(['passport', 'file']).nullable(),
   reference: z.string().nullable(),
-  /** What it ran on; null where it did not run. */
+  /** The GPU that it ran on; null where it did not run. */
   gpu: z.object({ name: z.string(), uuid: z.string() }).nullable(),
   driver: z.string().nullable(),
   library: z.string().nullable(),
   checks: z.array(answerCheckSchema),
   outcome: outcomeSchema,
   reasons: z.array(z.string()),
-  /** What the answer does not cover, and why. Absent in results of versions before. */
+  /** The parts that the answer does not cover, and why. Absent in results of earlier versions. */
   left: z.array(z.string()).optional(),
   /** The file that was written beside the plan; null where none was asked for. */
   recorded: z.string().nullable(),

@@ -24,7 +24,7 @@ interface Mode {
   readonly context?: 0 | 1;
 }
 
-/** What is checked: it takes inputs in the types of the reference. */
+/** The runner that is checked: it takes inputs in the types of the reference. */
 export interface Runner {
   /** Whether it has CUDA graphs and contexts. */
   readonly isEngine: boolean;
@@ -103,13 +103,13 @@ const shapeKey =
 
 const copyOf = ({ dtype, shape, bytes }: Tensor): Tensor => ({ dtype, shape, bytes: Buffer.from(bytes) });
 
-/** What the checks found, and what the engine gives in every case. */
+/** The results of the checks, and the engine's outputs in every case. */
 export interface Checked {
   readonly checks: readonly AnswerCheck[];
   readonly found: readonly (readonly Sketch[])[];
 }
 
-/** What TensorRT 8.6 reports of a second context with the same profile. */
+/** TensorRT 8.6's report of a second context with the same profile. */
 const LENT = /has been chosen by another IExecutionContext/;
 
 /** Turns of two contexts at once. */
@@ -133,7 +133,7 @@ export async function runChecks(runner: Runner, answer: KnownAnswer, repeat = 3)
       }),
     );
   }
-  // What is compared with itself is compared at the smallest sizes: buffers of the largest take longer to make than to run.
+  // An engine is compared with itself at the smallest sizes: buffers of the largest take longer to make than to run.
   const [first] = cases.toSorted((a, b) => a.steps - b.steps || elementsOf(a) - elementsOf(b));
   if (first === undefined) return { checks, found };
   const { profile } = first;
@@ -181,7 +181,7 @@ export async function runChecks(runner: Runner, answer: KnownAnswer, repeat = 3)
 const elementsOf = ({ inputs }: AnswerCase): number =>
   inputs.reduce((sum, { shape }) => sum + elementCount(shape), 0);
 
-/** What an engine gives in a case. */
+/** The outputs of an engine in a case. */
 const runCase = (runner: Runner, answer: KnownAnswer, each: AnswerCase): Promise<NamedTensors> => {
   const run = (inputs: NamedTensors) => runner.run(inputs, each);
   return each.steps > 1
@@ -232,7 +232,7 @@ function compared(
 
 const SAME: JudgedAnswer = { outcome: 'pass', reason: null, wrong: null, measured: null };
 
-/** What runs of one engine may be apart where an output has no answer, in shares of it: they are the same kernels. */
+/** Most that runs of one engine may differ where an output has no answer, in shares of it: they are the same kernels. */
 const OWN_RUNS = { rms: 0.02, max: 0.1 };
 
 function ownLimit({ l2, max, as, shape }: Sketch): AnsweredOutput['limit'] {

@@ -13,9 +13,9 @@ export type Sketch = z.infer<typeof sketchSchema>;
 export const MOST_PLACES = 64;
 
 /**
- * What is kept of a tensor: its elements at `places` of it, and sums with random signs in as many groups, a count sketch. The square of the distance of two
- * tensors is that of their sums, give or take `sqrt(2 / places)` (Charikar, Chen and Farach-Colton, 2002): no element is left out of it. `axis`: whose positions are
- * kept each by its own size; negative where none are.
+ * The sketch of a tensor: its elements at `places` of it, and sums with random signs in as many groups, a count sketch. The square of the distance of
+ * two tensors is that of their sums, give or take `sqrt(2/places)` (Charikar, Chen and Farach-Colton, 2002): no element is left out of it.
+ * `axis`: whose positions are kept each by its own size; negative where none are.
  */
 export function sketchOf(
   name: string,
@@ -128,7 +128,7 @@ export const coarser = <S extends Sketch>(sketch: S): S => {
   };
 };
 
-/** How type and origin of an output are compared. */
+/** The way an output is compared, by its type and origin. */
 export const comparedAs = (tensor: Tensor, isOrdered: boolean): Sketch['as'] =>
   isOrdered
     ? 'set'
@@ -140,7 +140,7 @@ export const comparedAs = (tensor: Tensor, isOrdered: boolean): Sketch['as'] =>
 export const distanceOf = ({ sums }: Sketch, other: Sketch): number =>
   Math.sqrt(sums.reduce((sum, one, at) => sum + (one - other.sums[at]!) ** 2, 0));
 
-/** How far an output is from its answer. */
+/** The distance of an output from its answer. */
 export interface SketchError {
   /** Root mean square of the errors of all elements, as the sums have it. */
   readonly rms: number;
@@ -188,7 +188,7 @@ export const sizesOnly = <S extends Sketch>(sketch: S): S => ({
   slices: sketch.slices && { ...sketch.slices, sums: [] },
 });
 
-/** How far each position that is kept is from its answer, by root mean square: at least, as the sizes have it; about, as the sums have it. Empty where none are compared. */
+/** RMS distance of each kept position from its answer: at least, as the sizes have it; about, as the sums have it. Empty where none are compared. */
 export function sliceErrors({ slices, shape }: AnsweredOutput, { slices: found }: Sketch) {
   if (slices == null || found == null || slices.rms.length !== found.rms.length) return [];
   const size = shape[slices.axis] ?? 1;

@@ -18,7 +18,7 @@ type Context = CompareModelsContext & { readonly emit: EventListener };
 export const comparedModels = { a: needed(is.text), b: needed(is.text) };
 
 /**
- * What differs between two ONNX models: interface, opsets, metadata, weights with the distance of their values, nodes with their attributes.
+ * Compares two ONNX models: interface, opsets, metadata, weights with the distance of their values, nodes with their attributes.
  * Reads every weight once and those that differ once more, in constant memory. Throws what opening and reading a model throw, TF_CANCELLED.
  */
 export async function compareModels(
@@ -51,7 +51,7 @@ export async function compareModels(
 
 type ModelSide = Awaited<ReturnType<typeof sideOf>>;
 
-/** What a model declares, and its canonical form with the weights that it had. */
+/** A model's declarations, and its canonical form with the weights that it had. */
 async function sideOf(model: OnnxModel, { emit, signal }: Context) {
   const { proto, path } = model;
   const graph = proto.graph!;

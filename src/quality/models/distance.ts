@@ -9,7 +9,7 @@ import type { WeightDistance } from './result.js';
 
 const NO_TOLERANCE = { absolute: 0, relative: 0 };
 
-/** How far b's values are from a's, read piece by piece. Null where the shapes differ, and for text and complex numbers. */
+/** The distance of b's values from a's, read piece by piece. Null where the shapes differ, and for text and complex numbers. */
 export function distanceOf(a: Weight, b: Weight): WeightDistance | null {
   if (a.dims.join() !== b.dims.join() || !isNumeric(a) || !isNumeric(b)) return null;
   const [reference, candidate] = [streamedTensor(a), streamedTensor(b)];

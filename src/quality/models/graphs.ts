@@ -34,7 +34,7 @@ export class GraphComparison {
     nodes: { same: 0, renamed: [], added: [], removed: [], changed: [] },
     others: [],
   };
-  /** What is to be read to know how far values are apart. */
+  /** The values to read for their distance. */
   readonly differing: Differing[] = [];
   readonly #weights: { readonly a: Weights; readonly b: Weights };
 
@@ -130,7 +130,7 @@ export class GraphComparison {
     });
   }
 
-  /** What the messages of graphs and functions have besides. */
+  /** Compares the other fields of the messages of graphs and functions. */
   #others(a: GraphView, b: GraphView, scope: GraphScope): void {
     const add = (field: string) => this.found.others.push({ graph: a.path, field });
     if (a.graph !== undefined && b.graph !== undefined) {

@@ -29,7 +29,7 @@ const valuesSchema = z.object({
 });
 export type ValueChanges = z.infer<typeof valuesSchema>;
 
-/** How far B's values are from A's, by the definitions of `compare`; null where there is nothing to measure (text, complex numbers, other shapes). */
+/** The distance of B's values from A's, by `compare`'s definitions; null where there is nothing to measure (text, complex numbers, other shapes). */
 const distanceSchema = z.object({
   elements: count,
   /** Elements that differ. */
@@ -51,7 +51,7 @@ const tensorSchema = placeSchema.extend({ name: z.string(), ...tensorTypeSchema.
 const nodeSchema = placeSchema.extend({ name: z.string(), op: z.string(), outputs: z.array(z.string()) });
 const renamedSchema = placeSchema.extend({ a: z.string(), b: z.string() });
 
-/** What `compare models` finds: what is in A and not in B is removed, what is in B and not in A is added. */
+/** The result of `compare models`: a part in A and not in B is removed, one in B and not in A is added. */
 export const modelComparisonSchema = z.object({
   schema: z.literal('trtforge.compare-models/1'),
   /** `pass` when the digests are equal: builds of both have one identity. Producer and metadata may differ all the same. */

@@ -26,7 +26,7 @@ const differenceSchema = z.object({
   /** By how much each prefers its own choice to the other's: how nearly it would have decided otherwise. null for `steps`. */
   referenceMargin: measureSchema.nullable(),
   candidateMargin: measureSchema.nullable(),
-  /** How far the other scores of the row are from the reference's, at most. null for `steps`. */
+  /** The largest distance of the row's other scores from the reference's. null for `steps`. */
   movement: measureSchema.nullable(),
   /** The reference's margin is within twice the movement, so that this explains the difference. */
   lowMargin: z.boolean(),
@@ -65,7 +65,7 @@ export const decisionDetailsSchema = z.object({
   swap: exchangeSchema.nullable(),
   /** All differences, of which the first are listed. */
   different: z.number(),
-  /** How many of them are low-margin decisions: they fail the task only by their number. */
+  /** Number of low-margin decisions among them: they fail the task only by their number. */
   lowMargin: z.number(),
   /** The share of the compared decisions that are the same, of tokens or of durations, whichever is lower; null where none was compared. */
   agreement: z.number().nullable(),
@@ -78,7 +78,7 @@ export const decisionDetailsSchema = z.object({
 });
 export type DecisionDetails = z.infer<typeof decisionDetailsSchema>;
 
-/** What low-margin decisions and free decoding make of the counts. */
+/** The outcome of the counts, by low-margin decisions and free decoding. */
 export function outcomeOfDecisions(details: DecisionDetails): VerifyOutcome {
   const { different, lowMargin, emitted, decisions, unjudged } = details;
   // After a low-margin decision free decoding may go another way.
@@ -86,7 +86,7 @@ export function outcomeOfDecisions(details: DecisionDetails): VerifyOutcome {
   return worst([agreementOutcome(details), decisions === 0 || unjudged.length > 0 ? 'inconclusive' : 'pass']);
 }
 
-/** What the share of equal decisions comes to: a broken model moves its scores so far that its own movement explains every difference. */
+/** The outcome of the share of equal decisions: a broken model moves its scores so far that its own movement explains every difference. */
 export function agreementOutcome({
   agreement,
   minAgreement,
@@ -131,7 +131,7 @@ export function metricsOfDecisions(details: DecisionDetails): Metric[] {
 /** Differences that are listed one by one. */
 const LISTED = 20;
 
-/** What one side chose, and its best score less the second best. */
+/** The choice of one side, and its best score less the second best. */
 interface Choice {
   readonly index: number;
   readonly margin: number;
@@ -158,7 +158,7 @@ export class DecisionTally {
     this.#decisions++;
   }
 
-  /** What both chose in one place, among the scores from `from` on in a row of each; returns whether it is the same. */
+  /** Compares both choices in one place, among the scores from `from` on in a row of each; returns whether they are the same. */
   choice(
     where: Pick<DecisionDifference, 'chunk' | 'at'> & { readonly what: 'token' | 'duration' | 'class' },
     reference: Choice,
@@ -264,8 +264,8 @@ export class DecisionTally {
 const MOVEMENTS = 2;
 
 /**
- * How far the candidate's scores of one row are from the reference's: the largest difference but for those of the two choices, which differ by as much as they
- * were moved whatever moved them. Scores that are equal did not move, also where they are infinite. NaN where one has no number.
+ * The distance of the candidate's scores of one row from the reference's: the largest difference but for those of the two choices, which differ by as
+ * much as they were moved whatever moved them. Scores that are equal did not move, also where they are infinite. NaN where one has no number.
  */
 export function movementOf(
   reference: Float32Array,
@@ -284,7 +284,7 @@ export function movementOf(
 export const isLowMargin = (lead: number, movement: number): boolean =>
   Number.isFinite(movement) && lead <= MOVEMENTS * movement;
 
-/** How much of what is decoded or classified must be the same. */
+/** The share of what is decoded or classified that must be the same. */
 export const minAgreementOption = optional(is.decimal(0, 1), {
   flags: '--min-agreement <share>',
   group: 'Tolerances',

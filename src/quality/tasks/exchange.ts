@@ -3,7 +3,7 @@ import type { Exchange } from './decisions.js';
 import type { Encoded } from './transducer.js';
 import type { Decision, GreedyDecoder, TokenDecoder } from './transducer-decoder.js';
 
-/** How far logits and decisions that are led along a reference move from it. */
+/** The distance of logits and decisions, led along a reference, from it. */
 export class Drift {
   /** Decisions that change. */
   tokens = 0;

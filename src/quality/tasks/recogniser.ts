@@ -3,7 +3,7 @@ import type { UtteranceChunks } from '../../formats/contract/model-meta.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';
 
 export interface RecogniserFacts {
-  /** How features are made, as far as it is stated. */
+  /** The parameters of the features, as far as they are stated. */
   readonly features: {
     /** Rows of the features: mel bins. */
     readonly count: number | null;
@@ -20,7 +20,7 @@ export interface RecogniserFacts {
   readonly streaming: UtteranceChunks | null;
   /** The files that are open, the encoder first. */
   readonly files: readonly string[];
-  /** What runs the encoder, for reports. */
+  /** The back end that runs the encoder, for reports. */
   readonly backend: string;
 }
 

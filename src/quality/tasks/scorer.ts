@@ -2,7 +2,7 @@ import type { OpenContext } from '../../engines/runtime/back-end.js';
 import type { Recogniser } from './recogniser.js';
 import type { Metric } from './task.js';
 
-/** How texts are made comparable, by name. */
+/** The methods that make texts comparable, by name. */
 export const textNormalizers = {
   none: 'words between spaces, as they are',
   seed: 'upper case, punctuation removed',

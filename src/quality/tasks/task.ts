@@ -22,11 +22,11 @@ export interface Sample {
   /** Its place in the data, from 0: the number of a chunk, of an image. */
   readonly index: number;
   readonly inputs: NamedTensors;
-  /** What is expected: recorded outputs, labels. */
+  /** The expected outputs: recorded ones, labels. */
   readonly reference: NamedTensors;
 }
 
-/** What every task result has, whatever its `details` are. */
+/** The part that every task result has, whatever its `details` are. */
 export const taskIdentitySchema = z.object({
   /** Id and revision of the kind of task. */
   task: z.string(),

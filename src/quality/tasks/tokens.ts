@@ -8,7 +8,7 @@ import { type Sample, SampleDigest, type Task, type TaskKind, type TaskResult } 
 import type { Encoded, TransducerFacts } from './transducer.js';
 import { type Decision, GreedyDecoder, type TokenDecoder } from './transducer-decoder.js';
 
-/** What a `TokenTask` decodes with. */
+/** The parts that a `TokenTask` decodes with. */
 export interface TokenTaskParts {
   /** The encoder output that is decoded. */
   readonly output: string;

@@ -7,7 +7,7 @@ import {
   type TransducerFacts,
 } from './transducer.js';
 
-/** What a greedy decoder decided at one step, and by how much. */
+/** The decision of a greedy decoder at one step, and its margin. */
 export interface Decision {
   /** Encoder step it looked at. */
   readonly step: number;
@@ -38,7 +38,7 @@ export interface TokenDecoder {
   readonly digest: string;
   readonly facts: TransducerFacts;
   readonly models: DecodingModels;
-  /** What the joint network takes of an encoder. */
+  /** The joint network's input from an encoder. */
   readonly encoderInput: { readonly name: string; readonly shape: Binding['shape'] };
   /** The output of the joint network. */
   readonly logits: string;
@@ -74,7 +74,7 @@ export class GreedyDecoder {
     return this.#step;
   }
 
-  /** What is best at a step, by what the predictor has seen; changes nothing. */
+  /** The best decision at a step, by what the predictor has seen; changes nothing. */
   async decide(encoded: Encoded, step = this.#step): Promise<Decision> {
     const logits = await jointLogits(this.#joint, encoded, step, this.#predictor.output!, this.#facts);
     return decisionOf(step, logits, this.#facts);

@@ -7,12 +7,12 @@ import { elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../formats/tensor/values.js';
 
-/** What runs a component: the part of a session that decoding needs. */
+/** The runner of a component: the part of a session that decoding needs. */
 export interface Runner extends Pick<Session, 'inputs' | 'outputs'> {
   run(inputs: NamedTensors, options?: RunOptions): Promise<NamedTensors>;
 }
 
-/** What a decoder must know of a bundle besides its models. */
+/** The facts of a bundle that a decoder needs besides its models. */
 export interface TransducerFacts extends LogitFacts {
   /** Smallest shapes the engines take, by component and input: narrower calls are padded with zeros. */
   readonly smallest: Readonly<Record<'predictor' | 'joint', ReadonlyMap<string, readonly number[]>>>;
@@ -28,7 +28,7 @@ export interface Encoded {
   readonly steps: number;
 }
 
-/** What an encoder takes besides features: states that it returned for the chunk before (none: zeros), and the smallest shapes of its inputs. */
+/** An encoder's inputs besides features: states that it returned for the chunk before (none: zeros), and the smallest shapes of its inputs. */
 interface EncoderSetting {
   readonly states?: NamedTensors;
   readonly smallest?: ReadonlyMap<string, readonly number[]>;

@@ -63,7 +63,7 @@ export function resolveChecks(output: string, asked: readonly AskedCheck[]): rea
 
 const UNBOUNDED = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY] as const;
 
-/** What a threshold can be: a cosine above 1 would fail whatever is compared. */
+/** The possible range of a threshold: a cosine above 1 would fail whatever is compared. */
 const possible: Readonly<Partial<Record<CheckKind, readonly [number, number]>>> = {
   quantile: [0, 1],
   cosine: [-1, 1],
@@ -180,7 +180,7 @@ const atLeast = (statistic: string, measured: number, limit: number): CheckResul
   bound: 'at-least',
 });
 
-/** How near to its limit a check is, beyond 1 where it fails: the measured number over the limit, of similarities by how much they are beyond. */
+/** The nearness of a check to its limit, beyond 1 where it fails: the measured number over the limit, of similarities by how much they are beyond. */
 export function severityOf({ measured, limit, pass, bound, or }: CheckResult): number {
   if (bound === 'at-least') return pass ? 1 / (2 + Number(measured) - limit) : 1 + limit - Number(measured);
   const share = (of: Measure, most: number) => (Number(of) === 0 ? 0 : Number(of) / most || 0);

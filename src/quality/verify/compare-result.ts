@@ -12,14 +12,14 @@ const sideSchema = z.object({
   unmatched: z.array(z.string()),
 });
 
-/** What `compare` finds: recorded outputs compared with others. */
+/** The result of `compare`: recorded outputs compared with others. */
 export const compareResultSchema = z.object({
   schema: z.literal('trtforge.compare/1'),
   candidate: sideSchema,
   reference: sideSchema,
-  /** What the usual limits are for. */
+  /** The precision that the usual limits are for. */
   precision: z.enum(verifyPrecisions),
-  /** How many runs of both were compared, in order. */
+  /** Number of runs of both that were compared, in order. */
   runs: z.number(),
   /** By the reference's names. */
   outputs: z.array(verifiedOutputSchema),

@@ -188,7 +188,7 @@ function checkNames(request: CompareRequest, candidate: OutputSet, known: readon
   );
 }
 
-/** What trtexec printed of float32 values is a float32 again: digits that only a double has are none of theirs. Memory for them is that of the text's values. */
+/** Makes trtexec's printed float32 values float32 again: digits that only a double has are none of theirs. Memory for them is that of the text's. */
 function asPrinted(
   printed: readonly OutputRun[],
   others: readonly OutputRun[],

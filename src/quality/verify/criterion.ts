@@ -28,7 +28,7 @@ interface Sample extends FloatPairs {
   readonly shape: readonly number[];
 }
 
-/** What decides about one output: its limits, by the size of the typical samples together, or a sample's own where that is larger. */
+/** The criterion of one output: its limits, by the size of the typical samples together, or a sample's own where that is larger. */
 export class Criterion {
   readonly samples: readonly Sample[];
   /** The samples that set the scale. */
@@ -39,7 +39,7 @@ export class Criterion {
   readonly #axis: number | null;
   /** Whether the candidate computes in 16 bits or codes. */
   readonly #isNarrow: boolean;
-  /** What means nothing at each position; undefined where nothing does. */
+  /** The size that means nothing at each position; undefined where none does. */
   readonly #negligible: Float64Array | undefined;
   /** The references of the typical samples. */
   readonly #sums: SliceSums;
@@ -270,7 +270,7 @@ export class Criterion {
       : [...this.#negligible.keys()].filter((at) => this.#negligible![at]! > 0);
   }
 
-  /** What a position of the axis is: the whole output where there is none. */
+  /** The kind of a position of the axis: the whole output where there is none. */
   #kindOf(position: number): 'whole' | 'slice' | 'scores' {
     if (this.#axis === null) return 'whole';
     return this.#negligible?.[position] ? 'scores' : 'slice';

@@ -5,7 +5,7 @@ import { atMost, type CheckResult } from './checks.js';
 import type { VerifiedOutput, VerifyPrecision } from './result.js';
 import { toleranceOf } from './tolerance.js';
 
-/** What an output decides, by the graph that makes it. */
+/** The decisions of an output, by the graph that makes it. */
 export interface Decides {
   /** Whether probabilities reach it through nothing but what moves, chooses or multiplies them. */
   readonly areScores: boolean;
@@ -41,7 +41,7 @@ function shareOf(precision: VerifyPrecision): number {
 const LEAST_SHARE = 0.001;
 const EIGHT_BIT = 0.1;
 
-/** How many of so many decisions may turn: at least one, a near tie that no width of ties has. */
+/** Most of the decisions that may turn: at least one, a near tie that no width of ties has. */
 function mostTurned(precision: VerifyPrecision, decisions: number): number {
   const share = shareOf(precision);
   const ofFew =

@@ -61,7 +61,7 @@ export function errorMap(
   };
 }
 
-/** How much of a tensor is error: the RMS of the error over that of the reference, by the ratio in dB; infinite where values are not finite on one side only, 0 where no ratio is known. */
+/** Error's share of a tensor: its RMS over the reference's, by the ratio in dB; infinite for values finite on one side only, 0 without a ratio. */
 export function errorShare(signalToNoise: Measure | undefined, mismatching: number): number {
   if (mismatching > 0) return Number.POSITIVE_INFINITY;
   const share = 10 ** (-Number(signalToNoise) / 20);

@@ -29,7 +29,7 @@ export function errorStatistics(comparison: Comparison): VerifiedOutput['statist
   return named.flatMap(([name, value]) => (value === null ? [] : [{ name, amount: measure(value) }]));
 }
 
-/** What the values are on either side: all finite ones of each, whatever the other side has there. */
+/** The values on either side: all finite ones of each, whatever the other side has there. */
 export function sidesOf(
   { candidate, reference, finite, elements, tolerance }: Comparison,
   pairs: FloatPairs,

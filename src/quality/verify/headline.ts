@@ -5,7 +5,7 @@ import { type Decisions, decisionText, isOfDecisions } from './decisions.js';
 import { BLOWN_UP } from './judged.js';
 import type { VerifiedOutput, VerifyResult } from './result.js';
 
-/** What a verdict is about, and what decided: the same words in every text, page and gate. */
+/** The subject of a verdict, and what decided: the same words in every text, page and gate. */
 
 type Judged = Pick<VerifyResult, 'outputs' | 'samples' | 'samplesFrom' | 'unreached'>;
 
@@ -42,7 +42,7 @@ const decisionsText = (decisions: Decisions): string =>
     ...(decisions.pass === null ? ['too few to decide'] : []),
   ].join(', ');
 
-/** What was checked of an output, line by line, then what the samples show nothing about. */
+/** The checks of an output, line by line, then what the samples show nothing about. */
 export const checkedLines = ({
   checks,
   decisions = [],
@@ -87,7 +87,7 @@ export function decisionsSentence(outputs: readonly VerifiedOutput[]): string | 
   return found.length === 0 ? null : `${found.slice(0, NAMED).join('; ')}${more}.`;
 }
 
-/** What decided: of the output that decided the check that went furthest. `isLimit`: its limit did, not a doubt. Null when nothing was checked. */
+/** The deciding check: of the output that decided, the one that went furthest. `isLimit`: its limit did, not a doubt. Null if nothing was checked. */
 export function decidedBy({ outputs }: Pick<VerifyResult, 'outputs'>) {
   const output = worstFirst(outputs).find(({ checks }) => checks.length > 0);
   const [check] = output?.checks.toSorted((a, b) => severityOf(b) - severityOf(a)) ?? [];
@@ -99,7 +99,7 @@ export function decidedBy({ outputs }: Pick<VerifyResult, 'outputs'>) {
   };
 }
 
-/** What the verdict is not about; of samples that do not run for one reason the first. */
+/** The parts that the verdict does not cover; of samples that do not run for one reason the first. */
 export function blindSpots({ leftOut = [], unreached, headRoom }: VerifyResult): readonly string[] {
   const lines = [...new Set(leftOut.map(({ reason }) => reason))].map((reason) => {
     const [first, ...more] = leftOut.filter((each) => each.reason === reason);

@@ -13,15 +13,15 @@ import type { VerifyRequest } from './request.js';
 import type { VerifyPrecision } from './result.js';
 import { toleranceOf } from './tolerance.js';
 
-/** What a model gave: its outputs, sample by sample. */
+/** The outputs of a model, sample by sample. */
 export interface Outputs {
   readonly outputs: readonly NamedTensors[];
   readonly bindings: readonly Binding[];
-  /** What each sample is; default: all count alike. */
+  /** The kind of each sample; default: all count alike. */
   readonly samples?: readonly SampleInfo[];
 }
 
-/** What is known of two models besides their outputs. */
+/** The known facts of two models besides their outputs. */
 interface JudgedModels extends Pick<JudgeRequest, 'codes' | 'plant'> {
   readonly reaching?: ReturnType<typeof reachingOutputs>;
   readonly noise?: OwnNoise;

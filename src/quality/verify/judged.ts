@@ -7,7 +7,7 @@ import type { Decides } from './decisions.js';
 import { measure, type VerifiedOutput, type VerifyPrecision } from './result.js';
 import { type AskedTolerance, checkTolerances } from './tolerance.js';
 
-/** What decides about outputs, as a user may set it. */
+/** The rules that decide about outputs, as a user may set them. */
 export interface JudgeRules {
   readonly precision: VerifyPrecision;
   readonly atol: readonly AskedTolerance[];
@@ -39,11 +39,11 @@ export interface JudgeRequest extends JudgeRules {
   /** One tensor a sample; candidate and reference have the same shapes. */
   readonly candidate: readonly TensorReader[];
   readonly reference: readonly TensorReader[];
-  /** What each sample is; default: all count alike. */
+  /** The kind of each sample; default: all count alike. */
   readonly samples?: readonly SampleInfo[];
   /** The format of the codes that both models have. */
   readonly codes?: FormatId;
-  /** What rounding the weights alone costs (see `weightsCost`). */
+  /** The cost of rounding the weights alone (see `weightsCost`). */
   readonly weightsCost?: number;
   /** The inputs whose values reach the output, where a model tells. Without any it is compared as a constant. */
   readonly reachedBy?: () => readonly string[];
@@ -51,7 +51,7 @@ export interface JudgeRequest extends JudgeRules {
   readonly isCount?: () => boolean;
   /** The largest small weight of the model: an output of noise that is far beyond it says nothing of real ones. */
   readonly largestWeight?: () => number;
-  /** What it decides, where the model is known. */
+  /** The decisions that it makes, where the model is known. */
   readonly decides?: () => Decides;
   /** Samples on which the original itself moves by more than the limits, and how far: they decide nothing. */
   readonly unstable?: ReadonlyMap<number, number>;
@@ -61,7 +61,7 @@ export interface JudgeRequest extends JudgeRules {
   readonly plant?: boolean;
 }
 
-/** What the original does by itself where its inputs move a little, of the samples on which a candidate failed. */
+/** The original's own movement where its inputs move a little, of the samples on which a candidate failed. */
 export interface OwnNoise {
   /** By output: the samples on which one step of FP32, or of drawn ones rounding the inputs to the candidate's 16 bits, moves it beyond the limits, and how far. They do not decide. */
   readonly unstable: ReadonlyMap<string, ReadonlyMap<number, number>>;
@@ -93,10 +93,10 @@ export interface JudgedOutput {
 /** A candidate that is this much nearer to the reference than a planted error is told apart from it, however wide the limits are. */
 export const TELLS_APART = 4;
 
-/** How many times the largest weight an output of drawn samples may reach. */
+/** The multiple of the largest weight that an output of drawn samples may reach. */
 export const BLOWN_UP = 1000;
 
-/** How many of the worst elements are listed. */
+/** Number of the worst elements that are listed. */
 export const WORST_ELEMENTS = 5;
 
 export const described = ({ name, reference, candidate }: JudgeRequest, elements: number) => ({
@@ -132,7 +132,7 @@ export function located(pair: FarPair, samples: readonly TensorReader[]): Locate
   };
 }
 
-/** What the limits accept in the place of the candidate, where, and the input that would decide. */
+/** The error that the limits accept in the place of the candidate, its place, and the input that would decide. */
 export function undecidedSentence({ reachedBy }: JudgeRequest, [first]: VerifiedOutput['planted']): string {
   const inputs = reachedBy?.() ?? [];
   const remedy =

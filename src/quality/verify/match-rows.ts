@@ -48,7 +48,7 @@ export function matchRows(
     const free = new Set(own);
     let [missing, others] = [0, 0];
     for (const row of own) {
-      // What a near tie chose says nothing about the values of its row.
+      // The choice in a near tie shows nothing about the values of its row.
       const isClear = !columns.some((one) => isTie(one, one.theirs, row, first, first + rows - 1, bound));
       const near = isClear ? nearest(columns, row, free, same) : undefined;
       if (near !== undefined) free.delete(near);

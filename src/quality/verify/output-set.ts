@@ -38,7 +38,7 @@ export interface OutputSet {
 export interface OutputSetOptions {
   /** Which runner of Polygraphy's results; must be said when there are several. */
   readonly runner?: string;
-  /** What npy elements of a type that numpy lacks are. */
+  /** The type of npy elements whose type numpy lacks. */
   readonly voidDtype?: Dtype;
 }
 

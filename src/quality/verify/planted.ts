@@ -15,8 +15,8 @@ const factors: Readonly<Partial<Record<PlantedError, number>>> = {
 };
 
 /**
- * What an error makes of the reference of each sample: its mean over all samples (by position of the axis), the outputs of the next sample of the same shape, or
- * the reference times a factor. Undefined where no other sample has the shape. No model runs for it.
+ * The wrong outputs that an error makes of each sample's reference: its mean over all samples (by position of the axis), the outputs of the next
+ * sample of the same shape, or the reference times a factor. Undefined where no other sample has the shape. No model runs for it.
  */
 export function plantedIn(
   samples: readonly PlantedSample[],

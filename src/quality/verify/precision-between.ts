@@ -28,7 +28,7 @@ function passportOf(path: string): Passport {
   }
 }
 
-/** What computes: types of values and codes in the model, or what the engine was converted to or built from; the widest tolerance first. */
+/** The types that compute: of values and codes in the model, or those an engine was converted to or built from; the widest tolerance first. */
 function precisionsOfFile(path: string): readonly ('fp32' | FormatId)[] {
   if (isEngineFile(path)) {
     const { identity, model } = passportOf(path);
@@ -38,7 +38,7 @@ function precisionsOfFile(path: string): readonly ('fp32' | FormatId)[] {
   return precisionsOfModelFile(path);
 }
 
-/** What computes, the widest tolerance first; FP32 of an engine of which that is not known. */
+/** The type that computes, by the widest tolerance; FP32 of an engine of which that is not known. */
 export const precisionOf = (path: string): 'fp32' | FormatId =>
   isBare(path) ? 'fp32' : (precisionsOfFile(path)[0] ?? 'fp32');
 

@@ -41,10 +41,10 @@ export function probabilitiesOf(
   };
 }
 
-/** How far from 1 the rows of a softmax add up. */
+/** The largest distance from 1 of the sum of a softmax's row. */
 const SUM_ERROR = 1e-3;
 
-/** What has no logits. */
+/** The value without logits. */
 export const NO_LOGITS: Probabilities = { logits: { peak: 0, rms: 0 }, steepness: 0 };
 
 const logitOf = (p: number): number => {

@@ -9,7 +9,7 @@ import type { Decides } from './decisions.js';
 
 const nothing: ReadonlySet<string> = new Set();
 
-/** What a model does with its values on their way to an output. */
+/** The treatment of a model's values on their way to an output. */
 interface Reached extends Decides {
   /** The inputs whose values reach it: shapes alone carry no value. */
   readonly inputs: readonly string[];
@@ -29,7 +29,7 @@ const makesScores = (name: string): boolean => /^(Sigmoid|HardSigmoid|Softmax)$/
 const KEEPS_SCORES =
   /^(Cast|Identity|Reshape|Squeeze|Unsqueeze|Flatten|Transpose|Concat|Slice|Split|Gather.*|TopK|Mul|Max|Min|ReduceMax|ReduceMin|Where|Pad|Expand|Tile|Sqrt|Clip|MaxPool|Resize|Scatter.*|If|Loop|(De)?QuantizeLinear|.*::.*(NMS|NonMaxSuppression).*)$/;
 
-/** What reaches each output of a model, looked up when first asked for. Throws what opening the model throws. */
+/** Returns the facts of each output of a model, looked up when first requested. Throws what opening the model throws. */
 export function reachingOutputs(path: string): (output: string) => Reached {
   let found: ReadonlyMap<string, Reached> | undefined;
   return (output) => {
@@ -53,7 +53,7 @@ const ordersRows = (name: string): boolean =>
 
 const MOVES = /^(Cast|Identity|Reshape|Squeeze|Unsqueeze|Flatten)$/;
 
-/** What makes a value, what only casts and moves it left out. */
+/** The origin of a value: nodes that only cast and move it are left out. */
 function originOf(value: Value | undefined): Value | undefined {
   const { producer } = value ?? {};
   return producer && MOVES.test(operatorName(producer)) ? originOf(producer.inputs[0]) : value;

@@ -28,17 +28,17 @@ export const sampleOptions = {
 
 export interface SampleData extends OptionsOf<typeof sampleOptions> {}
 
-/** What a verdict is about. */
+/** The samples that a verdict is about. */
 export interface SamplesFrom {
   /** Each that ran. */
   readonly samples: SampleInfo[];
-  /** How many the user's data have; null where all were drawn. */
+  /** Number of samples in the user's data; null where all were drawn. */
   readonly available: number | null;
 }
 
 const { shapes, ranges } = drawOptions;
 
-/** What a comparison draws its inputs from, and what it allows. */
+/** The source of a comparison's inputs, and the differences that it allows. */
 export const judgingOptions = {
   /** Default 0. */
   seed: optional(is.whole(0), {
@@ -46,7 +46,7 @@ export const judgingOptions = {
     group: 'Inputs',
     describe: 'seed of the random inputs (default: 0)',
   }),
-  /** How many samples: of data the first so many, by default 32 at most; else so many are drawn, by default 3 and more until a verdict is clear. */
+  /** Number of samples: the first ones of data, by default 32 at most; else drawn ones, by default 3 and more until a verdict is clear. */
   samples: optional(is.whole(1, 10_000), {
     flags: '--samples <count>',
     group: 'Inputs',
@@ -71,15 +71,15 @@ export const verifyOptions = {
   reference: needed(is.text),
   /** An ONNX file or an engine. */
   candidate: needed(is.text),
-  /** What the tolerances are for; default: the lowest precision that the candidate computes in, which of an engine its passport says. */
+  /** The precision that the tolerances are for; default: the lowest that the candidate computes in, which for an engine its passport states. */
   precision: optional(is.word<VerifyPrecision>(), {
     flags: '--precision <type>',
     describe: 'whose tolerances to use (default: the lowest precision in the candidate)',
     choices: verifyPrecisions,
   }),
-  /** What the candidate is built for: drawn samples are at the optimum of the first, and one at every other end. Shapes that state other sizes go first. Default: those of an engine's passport. */
+  /** Candidate's profiles (default: its passport's). Drawn samples: at the first optimum, one at each other end. Shapes of other sizes go first. */
   profiles: optional(is.list<Profile>()),
-  /** How the candidate was converted from the reference, where the caller knows: what repairs a failure is tried on top of it. */
+  /** The candidate's conversion from the reference, where the caller knows it: what repairs a failure is tried on top of it. */
   conversion: optional(is.object<ConversionOptions>(conversionOptions)),
   /** Whether the result has where in the worst output the error is, for a page. */
   errorMap: optional(is.flag),
@@ -88,7 +88,7 @@ export const verifyOptions = {
   ...placeOptions,
 };
 
-/** What `verifyModel` compares and how; place and loading are the candidate's: the reference runs on the CPU. */
+/** The request of `verifyModel`; place and loading are the candidate's: the reference runs on the CPU. */
 export interface VerifyRequest extends OptionsOf<typeof verifyOptions> {}
 
 export const verifyContextOptions = {
@@ -99,7 +99,7 @@ export const verifyContextOptions = {
 
 export interface VerifyContext extends OptionsOf<typeof verifyContextOptions> {}
 
-/** How recorded outputs are compared. */
+/** The options for comparing recorded outputs. */
 export const comparingOptions = {
   precision: optional(is.word<VerifyPrecision>(), {
     flags: '--precision <type>',
@@ -170,7 +170,7 @@ export const compareOptions = {
   errorMap: verifyOptions.errorMap,
 };
 
-/** What `compareOutputs` is asked. */
+/** The request of `compareOutputs`. */
 export interface CompareRequest extends OptionsOf<typeof compareOptions> {}
 
 export type CompareContext = WorkContext;

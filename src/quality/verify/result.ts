@@ -21,7 +21,7 @@ export const outcomeSchema = z.enum(['pass', 'fail', 'inconclusive']);
 export const plantedErrors = ['zeros', 'mean', 'another sample', 'turned sign', 'non-zeros x 0.7'] as const;
 export type PlantedError = (typeof plantedErrors)[number];
 
-/** What the tolerances of a comparison are for; `tf32` is FP32 whose products have operands of 11 significant bits, TensorRT's default. */
+/** The precisions that a comparison's tolerances are for; `tf32` is FP32 whose products have operands of 11 significant bits, TensorRT's default. */
 export const verifyPrecisions = ['fp32', 'tf32', ...formatIds] as const;
 export type VerifyPrecision = (typeof verifyPrecisions)[number];
 
@@ -43,7 +43,7 @@ export const verifiedOutputSchema = z.object({
   elements: z.number(),
   outcome: outcomeSchema,
   pass: z.boolean(),
-  /** What decides, in the units of the output. */
+  /** The deciding checks, in the units of the output. */
   checks: z.array(
     z.object({
       statistic: z.string(),
@@ -77,7 +77,7 @@ export const verifiedOutputSchema = z.object({
       }),
     )
     .optional(),
-  /** How many classes an axis has, and how many no sample gave a probability above 0.1: the verdict is not about those. */
+  /** Number of classes of an axis, and of those that no sample gave a probability above 0.1: the verdict is not about those. */
   classes: z.object({ axis: z.number(), of: z.number(), unpredicted: z.number() }).optional(),
   /** Where drawn samples make an output far larger than the weights behind it: how large. */
   blownUp: z.object({ peak: z.number(), largestWeight: z.number() }).optional(),
@@ -147,7 +147,7 @@ export const errorMapSchema = z.object({
 });
 export type ErrorMap = z.infer<typeof errorMapSchema>;
 
-/** What a verdict is about: each sample that ran, and how many the user's data have; null where all were drawn. */
+/** The samples that a verdict is about: each one that ran, and the number in the user's data; null where all were drawn. */
 const sampleKind = z.enum(['data', 'drawn', 'edge']);
 const samplesFromSchema = z.object({
   samples: z.array(
@@ -161,7 +161,7 @@ const samplesFromSchema = z.object({
   available: z.number().nullable(),
 });
 
-/** What `verify` finds: one model compared with another on the same inputs. */
+/** The result of `verify`: one model compared with another on the same inputs. */
 export const verifyResultSchema = z.object({
   schema: z.literal('trtforge.verify/1'),
   /** Paths as passed, and what ran them. */
@@ -169,7 +169,7 @@ export const verifyResultSchema = z.object({
   candidate: z.string(),
   referenceBackend: z.string(),
   candidateBackend: z.string(),
-  /** What the tolerances are for. */
+  /** The precision that the tolerances are for. */
   precision: z.enum(verifyPrecisions),
   /** Values that were computed in float32 and rounded to 16 bits, as a GPU stores them; 0 when the candidate has none. */
   roundedValues: z.number(),
@@ -177,7 +177,7 @@ export const verifyResultSchema = z.object({
   samples: z.number(),
   /** Absent in results of versions before. */
   samplesFrom: samplesFromSchema.optional(),
-  /** What no sample reached, so that this verdict is not about it; absent where it was not looked for. */
+  /** The parts that no sample reached, so that this verdict is not about them; absent where they were not looked for. */
   unreached: z
     .object({
       branches: z.array(
@@ -240,7 +240,7 @@ export const verifyResultSchema = z.object({
   /** null: the inputs are no stream. */
   drift: z.null(),
   outcome: outcomeSchema,
-  /** What was found, on which samples, and the decisions, in a line; absent in results of versions before. */
+  /** The finding, its samples, and the decisions, in a line; absent in results of earlier versions. */
   headline: z.string().optional(),
   reasons: z.array(z.string()),
   /** After a numeric failure: what `bisect` found within seconds, and its command line; absent where it could search nothing. */
@@ -248,7 +248,7 @@ export const verifyResultSchema = z.object({
     .object({
       /** Whether a conversion that was tried passes, and none of the nodes it keeps FP32 can be left out. */
       passes: z.boolean(),
-      /** How many conversions were compared. */
+      /** Number of conversions that were compared. */
       tried: z.number(),
       /** Patterns of these nodes: what to add to the options of the conversion. Nodes without names have none. */
       keepNodes: z.array(z.string()),

@@ -50,24 +50,24 @@ const MOST_PRODUCTS = 2 ** 42;
 export interface DataSamples {
   /** None where none fits. */
   readonly samples: readonly CalibrationSample[];
-  /** How many there are, of which those in `samples` are the first. */
+  /** Number of samples in all, of which those in `samples` are the first. */
   readonly available: number;
-  /** What a reader of the verdict has to know of them. */
+  /** Facts about them that a reader of the verdict has to know. */
   readonly warnings: readonly string[];
 }
 
-/** What both sides of a verification run on: the user's samples in their order, else samples that are made and drawn. */
+/** The samples of both sides of a verification: the user's in their order, else samples that are made and drawn. */
 export interface SamplePlan {
   /** Of the first sample. */
   readonly inputs: readonly Omit<PlannedInput, 'tensor'>[];
-  /** How many samples are judged at first, and how many there are at most. */
+  /** Number of samples that are judged at first, and the largest number of them. */
   readonly firstRound: number;
   readonly most: number;
-  /** How many samples the user's data have, of which those that run are the first; null where all are drawn. */
+  /** Number of samples in the user's data, of which those that run are the first; null where all are drawn. */
   readonly available: number | null;
   readonly info: (sample: number) => SampleInfo;
   readonly tensors: (sample: number) => NamedTensors;
-  /** What was planned and does not run. */
+  /** The planned samples that do not run. */
   readonly leftOut: readonly LeftOut[];
   /** Drawn samples beyond the range of what is drawn; none beside data. */
   readonly headRoom: readonly (HeadRoomLevel & Pick<LeftOut, 'tensors'>)[];
@@ -89,7 +89,7 @@ export const without = (plan: SamplePlan, sample: number, reason: string): Sampl
   leftOut: [...plan.leftOut, { ...plan.info(sample), reason, tensors: () => plan.tensors(sample) }],
 });
 
-/** What did not run, why, and the branches that it alone would have taken; `message` is for people. */
+/** The samples that did not run, why, and the branches that each alone would have taken; `message` is for people. */
 export function leftOutOf(
   path: string,
   { leftOut, inputs }: SamplePlan,
@@ -142,7 +142,7 @@ const sourcesOf = (
 
 const namedOf = (files: readonly string[]) => files.filter((file) => file !== 'random');
 
-/** What the samples hold, digested. Throws what reading them throws. */
+/** The digests of the samples' content. Throws what reading them throws. */
 export const digestsOf = (data: SampleData): readonly string[] =>
   sourcesOf(data).flatMap((source) => source.digests());
 
@@ -396,7 +396,7 @@ function sizesOf(
   });
 }
 
-/** What an engine is built for; none where it has no passport. */
+/** The profiles that an engine is built for; none where it has no passport. */
 const profilesOf = (engine: string): readonly Profile[] =>
   existsSync(passportPath(engine)) ? readPassport(engine).identity.document.recipe.profiles : [];
 

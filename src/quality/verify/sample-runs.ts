@@ -82,7 +82,7 @@ export class SampleRuns {
     this.#candidateOptions = honours.has('threads') ? { ...options, threads } : options;
   }
 
-  /** What runs. Throws TF_INTERNAL before the reference has begun to run: what data have depends on the inputs of the model. */
+  /** The plan that runs. Throws TF_INTERNAL before the reference has begun to run: the samples of data depend on the inputs of the model. */
   get plan(): SamplePlan {
     if (this.#plan !== undefined) return this.#plan;
     throw new TrtforgeError('TF_INTERNAL', 'No samples are planned before the reference runs.');
@@ -284,7 +284,7 @@ async function finiteAt({ headRoom }: SamplePlan, run: Run): Promise<ReadonlySet
 const isRunFailure = (error: unknown): error is TrtforgeError =>
   error instanceof TrtforgeError && error.code === 'TF_ONNXRUNTIME_FAILED';
 
-/** How large inputs may be before the candidate makes NaN or infinity of what the reference has finite; undefined where that was not tried, or the reference itself has no finite output. */
+/** Largest inputs before the candidate makes NaN or infinity of finite reference values; undefined if untried, or without finite reference output. */
 export function headRoomOf(
   { headRoom }: SamplePlan,
   reference: SideRun,
@@ -316,7 +316,7 @@ const has = ({ bindings }: SideRun, name: string) => bindings.some((binding) => 
 /** Outputs of both sides stay in memory until they are judged. */
 const MOST_BYTES = 2 ** 30;
 
-/** How many samples a comparison may go on to, after some ran. */
+/** Most samples that a comparison may go on to, after some ran. */
 export function mostSamples(
   { reference, candidate }: { readonly reference: Outputs; readonly candidate: Outputs },
   { most }: SamplePlan,

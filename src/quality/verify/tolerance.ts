@@ -30,7 +30,7 @@ export interface AskedTolerance {
 const tolerances = (list: string) => splitAtCommas(list).map(parseTolerance);
 const flat = <T>(lists: readonly (readonly T[])[]): readonly T[] => lists.flat();
 
-/** What an element may be off. */
+/** The tolerances of an element. */
 export const toleranceOptions = {
   atol: optional(is.list<AskedTolerance>(), {
     flags: '--atol <tolerances>',
@@ -68,25 +68,25 @@ export const toleranceOf = (precision: VerifyPrecision): Format['tolerance'] =>
 /** Of probabilities, below which share of the bound an error means nothing: a score of 1e-7 is as good as one of 1e-6. */
 const LEAST_SHARE = 0.01;
 
-/** What rounding loses near 0 whatever the output's size: the smallest step of FP16 in the last few operators. */
+/** The loss by rounding near 0 whatever the output's size: the smallest step of FP16 in the last few operators. */
 function leastError(precision: VerifyPrecision, dtype: Dtype | undefined): number {
   const typed = floatFormatNamed(precision)?.dtype;
   const isHalf = [dtype, typed].includes('float16') || quantizedFormatNamed(precision) !== undefined;
   return isHalf && dtype !== 'bfloat16' ? 4 * 2 ** -24 : 0;
 }
 
-/** What decides about one output, in its own units. */
+/** The limits that decide about one output, in its own units. */
 export interface Limits {
-  /** What an element may be off: for counting, and for what the user asked. */
+  /** The tolerance of an element: for counting, and for what the user requested. */
   readonly tolerance: JustifiedTolerance;
-  /** What was requested and must hold; without any the usual limits do. */
+  /** The requested checks, which must hold; without any the usual limits do. */
   readonly checks: readonly ResolvedCheck[];
   readonly usual: UsualLimits | null;
   /** One quantile of the user's own, or those that reports show. */
   readonly quantiles: 'all' | { readonly fraction: number };
 }
 
-/** What Polygraphy allows when nothing is said, absolute and relative. */
+/** Polygraphy's default tolerance, absolute and relative. */
 const POLYGRAPHY_TOLERANCE = 1e-5;
 
 /** A few elements of millions may be this much worse than nearly all others: 4 times the bound, of the largest reference; where a range of codes clips, a steep edge falls to the other side. */
@@ -189,9 +189,9 @@ const CODES_FACTOR = 0.5;
 /** No bound of codes is narrower: healthy INT8 models are off by 1 to 5 % on real data (measured on 29). */
 const NARROWEST_OF_CODES = 0.04;
 
-/** What the usual limits depend on. */
+/** The facts that the usual limits depend on. */
 interface ComparedTypes {
-  /** What rounding the weights alone costs, relative to the RMS of the output, where that was tried. */
+  /** The cost of rounding the weights alone, relative to the RMS of the output, where that was tried. */
   readonly weightsCost?: number;
   readonly precision: VerifyPrecision;
   /** The format of the codes that both models have. */
@@ -269,7 +269,7 @@ export function checkTolerances(asked: readonly AskedTolerance[]): void {
   );
 }
 
-/** What integers and booleans may be off, and the share of them that may be off by more. */
+/** The tolerance of integers and booleans, and the share of them that may be off by more. */
 export interface ExactLimits {
   readonly tolerance: Tolerance;
   /** The same where it was asked for. */

@@ -32,7 +32,7 @@ export interface FailedComparison {
   readonly precision: VerifyPrecision;
   readonly reference: ReferenceRun;
   readonly candidate: SideRun;
-  /** What it took. */
+  /** The time that it took. */
   readonly ms: number;
 }
 

@@ -22,8 +22,9 @@ const LARGEST_FILE = 256 * 2 ** 20;
 const MOST_SAMPLES = 8;
 
 /**
- * What rounding the weights of the reference to the codes of a quantized precision costs by itself, by output: the RMS of the errors over that of the output, on
- * the first typical samples. Undefined for other precisions, and where the reference cannot be quantized or is larger than 256 MiB. Throws TF_CANCELLED.
+ * The cost of rounding the weights of the reference to the codes of a quantized precision, alone and by output: the RMS of the errors over that of
+ * the output, on the first typical samples. Undefined for other precisions, and where the reference cannot be quantized or is larger than 256 MiB.
+ * Throws TF_CANCELLED.
  */
 export async function weightsCost(
   { reference }: VerifyRequest,

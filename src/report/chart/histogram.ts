@@ -3,7 +3,7 @@ import { join, type Markup, markup } from '../markup/markup.js';
 import { across, axisTicks, type Chart, type Tone } from './frame.js';
 import { logScale, type Scale } from './scale.js';
 
-/** How many elements fell in [from, to). */
+/** Number of elements that fell in [from, to). */
 interface Bin {
   readonly from: number;
   readonly to: number;
@@ -23,7 +23,7 @@ export interface Histogram {
   /** Elements whose quantity is exactly zero: they have no place on a logarithmic axis and get a bar of their own. */
   readonly zeros: number;
   readonly marks: readonly HistogramMark[];
-  /** What the quantity is, printed under the axis. */
+  /** The name of the quantity, printed under the axis. */
   readonly axis: string;
 }
 

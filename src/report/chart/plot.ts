@@ -6,7 +6,7 @@ interface PlotPoint {
   readonly x: number;
   readonly y: number;
   readonly tone: Tone;
-  /** What the point stands for, shown when pointed at. */
+  /** The thing that the point stands for, shown when pointed at. */
   readonly name: string;
 }
 

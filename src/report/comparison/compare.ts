@@ -40,7 +40,7 @@ const sideOf = ({ path, result }: Run): RunComparison['a'] => {
   };
 };
 
-/** What differs between the identities of two engines; null where a run has none. */
+/** The differences between the identities of two engines; null where a run has none. */
 export function identityDifferences(
   { build: a }: ForgeResult,
   { build: b }: ForgeResult,
@@ -199,7 +199,7 @@ function otherSamples(a: VerifyResult, b: VerifyResult): string | null {
     : `The samples differ: ${onSamples(a)} (${a.samples}) and ${onSamples(b)} (${b.samples}).`;
 }
 
-/** What a command line judges by. */
+/** The options that a command line judges by. */
 const JUDGING = ['--inputs', '--seed', '--samples', '--val-range', '--preprocess', '--imgsz'];
 
 /** The words of the line of a run, an option with its value, and how far its samples are its own: drawn ones, files, what a calibration held out. */
@@ -232,7 +232,7 @@ function samplesDiffer(runA: ForgeResult, runB: ForgeResult, differing: string |
   const taken = other.options.filter(
     ([name = '']) => JUDGING.includes(name) || (other.rank === 2 && name === '--calibration'),
   );
-  // How pictures are prepared stays for those of a calibration.
+  // The preparation of pictures stays for those of a calibration.
   const replaced = new Set([...JUDGING.slice(0, 4), ...taken.map(([name]) => name)]);
   const line = [...own.options.filter(([name]) => !replaced.has(name!)), ...taken].flat();
   return `${differing} To compare, run ${isA ? 'A' : 'B'} on the samples of ${isA ? 'B' : 'A'}: ${shellLine(line)}`;

@@ -41,7 +41,7 @@ const partSchema = z.object({
   of: z.string().nullable(),
   /** Why the figures of the two runs cannot be compared; empty where they can. */
   notComparable: z.array(z.string()),
-  /** What a reader should know of a comparison that can be made. */
+  /** Facts about a comparison that can be made and that its reader should know. */
   warnings: z.array(z.string()),
   /** Why figures of the two are measured badly: their ratio is unreliable. */
   doubts: z.array(z.string()),
@@ -53,7 +53,7 @@ export const runComparisonSchema = z.object({
   schema: z.literal('trtforge.run-comparison/1'),
   /** The version of trtforge that compared. */
   version: z.string(),
-  /** What both are results of: `forge`. */
+  /** The kind of both results: `forge`. */
   kind: z.string(),
   a: sideSchema,
   b: sideSchema,

@@ -4,10 +4,10 @@ import { modeText } from '../sentences.js';
 import { comparedPart, differ, lacks, row } from './part.js';
 import type { ComparedPart } from './result.js';
 
-/** How the rows of speed begin of which the first kind that is there is drawn. */
+/** Beginnings of the rows of speed; the first kind that is there is drawn. */
 export const MEDIANS = ['GPU time, median', 'end to end, median'] as const;
 
-/** What was measured on one GPU, in one mode, at the same shapes. */
+/** The measurements on one GPU, in one mode, at the same shapes. */
 export function speedPart(
   a: BenchResult | null,
   b: BenchResult | null,

@@ -11,7 +11,7 @@ export class Markup {
   }
 }
 
-/** What a template takes: markup goes in as it is, everything else is escaped; null, undefined and false are nothing. */
+/** The content that a template takes: markup goes in as it is, everything else is escaped; null, undefined and false are nothing. */
 export type Content = Markup | string | number | null | undefined | false | readonly Content[];
 
 /**

@@ -10,7 +10,7 @@ import { code, numbers, type Section, table } from '../section.js';
 import { nameOfFile, speedSentence } from '../sentences.js';
 import { defineReport } from './kind.js';
 
-/** What `trtforge bench` and `bench model` print with `--json`. */
+/** The result that `trtforge bench` and `bench model` print with `--json`. */
 export const benchReport = defineReport<BenchResult>({
   source: 'bench',
   file: 'bench.json',

@@ -24,7 +24,7 @@ import { defineReport } from './kind.js';
 /** The result's name in a run root. */
 export const RESULT_FILE = 'report.json';
 
-/** What `trtforge forge` writes. */
+/** The report of `trtforge forge`. */
 export const forgeReport = defineReport<ForgeResult>({
   source: 'forge',
   file: RESULT_FILE,
@@ -53,7 +53,7 @@ export const forgeReport = defineReport<ForgeResult>({
   }),
 });
 
-/** What became of one model; a run over several has these for each. */
+/** The sections of one model; a run over several has these for each. */
 export const modelSections = (result: ForgeResult): readonly Section[] =>
   present([
     accuracySection(result),
@@ -68,7 +68,7 @@ export const modelSections = (result: ForgeResult): readonly Section[] =>
 
 type Failure = Pick<NonNullable<ForgeResult['error']>, 'remedy' | 'code' | 'exitCode'>;
 
-/** What to do about a failure, and the known issues that are not harmless. */
+/** The remedies of a failure, and the known issues that are not harmless. */
 export const remediesOf = (
   failure: Failure | null,
   issues: NonNullable<ForgeResult['issues']> = [],

@@ -6,7 +6,7 @@ import type { Page, Section } from '../section.js';
 
 /** One kind of result that is rendered as a report: a run of forge, a bundle. */
 export interface ReportKind<R = unknown> {
-  /** What makes such a result, for messages: `forge`. */
+  /** The command that makes such a result, for messages: `forge`. */
   readonly source: string;
   /** Its name in the folder that the command writes. */
   readonly file: string;
@@ -14,7 +14,7 @@ export interface ReportKind<R = unknown> {
   readonly result: z.ZodType<R> & { readonly shape: { readonly schema: z.ZodLiteral<string> } };
   /** Its folder is a run root, where results of other commands lie too: sections of them are shown before the phases. */
   readonly isRunRoot?: true;
-  /** What is shown of it. */
+  /** The page that shows it. */
   page(result: R): Page;
   /** Two of them side by side, where a kind can be compared. */
   readonly compare?: (a: ResultAt<R>, b: ResultAt<R>) => RunComparison;
@@ -22,7 +22,7 @@ export interface ReportKind<R = unknown> {
   readonly chart?: (result: R) => Chart | null;
 }
 
-/** What a product shows of its results in the run root of another command, or in two that are compared; `result` is that command's. */
+/** A product's sections on its results in the run root of another command, or in two that are compared; `result` is that command's. */
 export type RunRootSections = (runs: readonly RunOf<unknown>[]) => readonly Section[];
 
 /** Types a kind by its own result, then forgets it so that kinds fit one list. */

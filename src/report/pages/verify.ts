@@ -9,7 +9,7 @@ import { code, facts, labelled, present } from '../section.js';
 import { nameOfFile, outcomeWord } from '../sentences.js';
 import { defineReport } from './kind.js';
 
-/** What `trtforge verify` finds. */
+/** The report of `trtforge verify`. */
 export const verifyReport = defineReport<VerifyResult>({
   source: 'verify',
   file: 'verify.json',
@@ -32,7 +32,7 @@ export const verifyReport = defineReport<VerifyResult>({
   }),
 });
 
-/** What `trtforge compare` finds. */
+/** The report of `trtforge compare`. */
 export const compareReport = defineReport<CompareResult>({
   source: 'compare',
   file: 'compare.json',

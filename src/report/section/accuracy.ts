@@ -26,11 +26,11 @@ import {
 } from '../section.js';
 import { formatMeasure, IN_SHORT, outcomeTone, shortStatistics } from '../sentences.js';
 
-/** How far the converted model is from the original. */
+/** The accuracy of the converted model against the original. */
 export const accuracySection = ({ verification }: ForgeResult): Section | null =>
   verification === null ? null : verificationSection('accuracy', 'Accuracy', verification);
 
-/** How far the engine, run on its GPU, is from the original. */
+/** The accuracy of the engine, run on its GPU, against the original. */
 export const engineAccuracySection = ({ engineVerification }: ForgeResult): Section | null =>
   engineVerification === null
     ? null
@@ -53,7 +53,7 @@ type Errors = Pick<VerifyResult, 'outputs' | 'errorMap' | 'samples'> & {
   readonly samplesFrom?: { readonly samples: readonly { readonly origin: string; readonly kind: string }[] };
 };
 
-/** What decided, then output by output, the worst first, with the distribution of the error drawn, and where in the output that decided it is. */
+/** The decision, then the outputs, the worst first, with the distribution of the error drawn, and its places in the output that decided. */
 export function errorBlocks(result: Errors): Blocks {
   const { errorMap } = result;
   const outputs = worstFirst(result.outputs);

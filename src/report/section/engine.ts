@@ -48,7 +48,7 @@ export function engineSection({ engine, passport, build, profileFrom }: ForgeRes
   };
 }
 
-/** What the layers of a quantized model compute in. */
+/** The types that the layers of a quantized model compute in. */
 export function layersSection({ build }: ForgeResult): Section | null {
   const precisions = build?.passport.plan.precisions;
   if (precisions === undefined) return null;

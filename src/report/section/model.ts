@@ -10,7 +10,7 @@ import { modelBytes, nameOfFile } from '../sentences.js';
 const OPS_DRAWN = 8;
 const severityTone = { error: 'bad', warning: 'warn', info: 'quiet' } as const;
 
-/** What is in the ONNX file: facts, bindings, operators, findings. */
+/** The content of the ONNX file: facts, bindings, operators, findings. */
 export function modelSection({ model }: ForgeResult): Section | null {
   if (model === null) return null;
   const { inputs, outputs, externalFiles, findings, ops } = model;

@@ -6,7 +6,7 @@ import type { ForgeResult } from '../result.js';
 import { charts, code, labelled, list, muted, note, type Section, strong } from '../section.js';
 import { computedNodes, conversionSentence } from '../sentences.js';
 
-/** What computes in the lower precision now, and which rule kept which node in FP32, and why. */
+/** The nodes in the lower precision now, and those kept in FP32, each by its rule, and why. */
 export function precisionSection({ conversion }: ForgeResult): Section | null {
   if (conversion === null) return null;
   const { label, kinds, all, lowest, others, stay } = computedNodes(conversion);

@@ -68,7 +68,7 @@ function spansOf({ name, status, startMs, ms, steps }: ReportPhase, totalMs: num
   return [...whole, ...inner];
 }
 
-/** What the run ran on. */
+/** The environment of the run. */
 export const environmentSection = (environment: ForgeResult['environment']): Section | null =>
   environment.length === 0
     ? null

@@ -4,7 +4,7 @@ import { percentilesOf } from '../../quality/bench/spread.js';
 import { badge, code, labelled, numbers, type Section, table } from '../section.js';
 import { modeText, speedSentence } from '../sentences.js';
 
-/** How fast an engine or a model is where it was measured, how that was measured, and what makes the measurement unreliable. */
+/** The speed of an engine or a model where it was measured, the way of measuring, and what makes the measurement unreliable. */
 export function speedSection({ bench }: { readonly bench: BenchResult | null }): Section | null {
   if (bench === null) return null;
   const { gpu, subject, warnings, backend } = bench;

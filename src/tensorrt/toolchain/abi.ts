@@ -4,7 +4,7 @@ import { behaviour, products } from '../../behaviour/facts.js';
 import { isWithin, rangeText } from '../../behaviour/versions.js';
 import type { Toolchain } from './toolchain.js';
 
-/** What a table in `native/abi/` reports of one generation: the functions of each class and the numbers of each enumeration. */
+/** The content of a table in `native/abi/` on one generation: the functions of each class and the numbers of each enumeration. */
 export interface AbiTable {
   readonly generation: Generation;
   /** First and last version the table was derived from. */

@@ -1,7 +1,7 @@
 import type { ByteSource } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
 
-/** What a shared library reports of itself without being loaded. */
+/** The facts that a shared library states of itself without being loaded. */
 export interface ElfFacts {
   /** Node's name for the processor (`x64`, `arm64`), or `e_machine` as a number in text. */
   readonly architecture: string;

@@ -5,7 +5,7 @@ import type { FoundToolchain } from './find.js';
 export const exportFormats = ['shell', 'pixi', 'dockerfile'] as const;
 export type ExportFormat = (typeof exportFormats)[number];
 
-/** What makes a toolchain visible to other programs (and to trtforge). */
+/** The exports that make a toolchain visible to other programs (and to trtforge). */
 export interface ToolchainExports {
   /** The variable that names the installation, and its folder. */
   readonly home: { readonly variable: 'TENSORRT_HOME' | 'TENSORRT_RTX_HOME'; readonly folder: string };

@@ -53,7 +53,7 @@ export async function findToolchains(
 /** `findToolchains` over any host, with what was found damaged. */
 export const surveyToolchains = async (host: Host): Promise<Survey> => surveyPlaces(await places(host), host);
 
-/** What lies in these places. */
+/** The survey of these places. */
 export function surveyPlaces(where: readonly SearchedPlace[], host: Host): Survey {
   const candidates = new Map<string, Candidate>();
   const damaged = new Map<string, DamagedLibrary>();
@@ -80,7 +80,7 @@ export interface ToolchainRequest {
   readonly product: Toolchain['product'];
   /** A version or its beginning: `10`, `10.6`, `10.6.0.26`. */
   readonly version?: string;
-  /** What it must be able to do; building needs the full libraries and the ONNX parser. Default: build. */
+  /** The required ability; building needs the full libraries and the ONNX parser. Default: build. */
   readonly purpose?: 'build' | 'run';
 }
 
@@ -216,7 +216,7 @@ function toToolchain(
   };
 }
 
-/** What the wheel's record beside a pip folder reports: `tensorrt_rtx_cu13_libs-1.7.1.116.dist-info`. */
+/** The facts in the wheel's record beside a pip folder: `tensorrt_rtx_cu13_libs-1.7.1.116.dist-info`. */
 function packageRecord(
   folder: string,
   product: Toolchain['product'],

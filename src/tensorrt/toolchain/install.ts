@@ -25,7 +25,7 @@ export const installOptions = {
   wheel: optional(is.text),
   /** The folder of toolchains, in which the new one becomes a folder; trtforge's own by default. */
   folder: optional(is.text),
-  /** What the user typed, so that the licence error can give the exact command. */
+  /** The user's command line, so that the licence error can print the exact command. */
   command: optional(is.text),
 };
 
@@ -47,7 +47,7 @@ export interface InstalledToolchain {
   readonly isNew: boolean;
 }
 
-/** What an installation would do: which release, where, and what stands there already. */
+/** The plan of an installation: its release, its place, and what stands there already. */
 export interface PlannedInstallation {
   readonly release: Release;
   /** The folder of toolchains. */
@@ -185,7 +185,7 @@ function makeWorkspace(parent: string, release: Release): string {
   }
 }
 
-/** What a killed installation left behind: its workspace names its process, and that process is gone. */
+/** Removes the remains of a killed installation: its workspace names its process, and that process is gone. */
 function removeAbandoned(parent: string): void {
   for (const name of readdirSync(parent)) {
     const processId = /\.(\d+)(?:\.[0-9a-f]+)?\.unpublished$/.exec(name)?.[1];

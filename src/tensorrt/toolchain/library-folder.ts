@@ -19,7 +19,7 @@ export interface LibraryGroup {
   readonly parserVersion: string | null;
   /** CUDA major it is linked against; null where it links none. */
   readonly cudaMajor: number | null;
-  /** What the builder has kernels for: `sm89`, `ptx`, or `all` (one file for every architecture). Empty for tensorrt-rtx, which needs none. */
+  /** The targets of the builder's kernels: `sm89`, `ptx`, or `all` (one file for every architecture). Empty for tensorrt-rtx, which needs none. */
   readonly builderResources: readonly string[];
   /** Where the inference library really is, links followed. */
   readonly realPath: string;

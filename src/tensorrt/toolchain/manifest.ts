@@ -5,7 +5,7 @@ import { readJson } from '../../base/files/files.js';
 import { UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
 import { MANIFEST_NAME } from './places.js';
 
-/** What stands in an installed toolchain's folder as `toolchain.json`: where it came from. Paths are relative to the folder. */
+/** The content of `toolchain.json` in an installed toolchain's folder: its origin. Paths are relative to the folder. */
 export const toolchainManifestSchema = z.object({
   schema: z.literal('trtforge.toolchain/1'),
   product: z.literal('tensorrt-rtx'),

@@ -27,7 +27,7 @@ export function pythonOf({ PYTHON }: NodeJS.ProcessEnv): string {
   return PYTHON.includes('/') ? resolvePath(PYTHON) : PYTHON;
 }
 
-/** What Python is started with: `-m` and scripts do not load modules from their folder (Python 3.11 and later; earlier ones rely on the folder being ours). */
+/** Python's environment: `-m` and scripts load no modules from their folder (Python 3.11 and later; earlier ones rely on the folder being ours). */
 export const pythonEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
   ...environment,
   PYTHONSAFEPATH: '1',
@@ -101,7 +101,7 @@ function runPip(
   });
 }
 
-/** What pip has written so far; its temporary files are below the folder too, because TMPDIR points there. */
+/** Bytes that pip has written so far; its temporary files are below the folder too, because TMPDIR points there. */
 function bytesUnder(folder: string): number {
   let sum = 0;
   for (const item of existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : []) {

@@ -12,10 +12,10 @@ export function toolchainsFolder(environment: NodeJS.ProcessEnv = process.env): 
 /** Stands in every folder that an installation finished; a folder without it is not trusted. */
 export const MANIFEST_NAME = 'toolchain.json';
 
-/** What finding looks at. The real one is `thisMachine`; tests give a folder as the root of a machine of their own. */
+/** The host that searches look at. The real one is `thisMachine`; tests pass a folder as the root of a machine of their own. */
 export interface Host {
   readonly environment: NodeJS.ProcessEnv;
-  /** What stands before every absolute path of the system: `` for the real machine. */
+  /** The prefix of every absolute path of the system: `` for the real machine. */
   readonly root: string;
   readonly home: string;
   readonly workingFolder: string;
@@ -63,8 +63,8 @@ export async function places(host: Host): Promise<readonly SearchedPlace[]> {
 }
 
 /**
- * What a folder that the user names may hold: an installation, unpacked archives, the environments of venv and Pixi. The working folder is never looked at
- * unless it is named: who unpacks a stranger's repository there does not run the libraries in it.
+ * The places in a folder that the user names: an installation, unpacked archives, the environments of venv and Pixi. The working folder is never
+ * looked at unless it is named: a user who unpacks a foreign repository there does not run the libraries in it.
  */
 export const placesIn = (folder: string, foundBy: string): readonly SearchedPlace[] => [
   ...installationPlaces(folder, foundBy),

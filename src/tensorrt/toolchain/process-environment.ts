@@ -13,8 +13,8 @@ export function withLibraries({ libraries }: Toolchain, env: NodeJS.ProcessEnv):
 }
 
 /**
- * What a process that builds is started with: the libraries' folders, and glibc set to ask the kernel for huge pages, for a builder touches
- * gigabytes once. Measured: 3 to 15 % of a build (docs/evidence/h200.md). Who sets the tunable keeps what they set.
+ * The environment of a process that builds: the libraries' folders, and glibc set to ask the kernel for huge pages, since a builder touches
+ * gigabytes once. Measured: 3 to 15 % of a build (docs/evidence/h200.md). A tunable that the user set is kept.
  * https://sourceware.org/glibc/manual/latest/html_node/Memory-Allocation-Tunables.html
  */
 export function builderEnvironment(toolchain: Toolchain, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { exportFormats } from './exports.js';
 
-/** What `trtforge toolchain install` answers. */
+/** The result of `trtforge toolchain install`. */
 export const toolchainInstallSchema = z.object({
   schema: z.literal('trtforge.toolchain-install/1'),
   name: z.string(),
@@ -19,7 +19,7 @@ export const toolchainInstallSchema = z.object({
 });
 export type ToolchainInstallResult = z.infer<typeof toolchainInstallSchema>;
 
-/** What `trtforge toolchain remove` answers. */
+/** The result of `trtforge toolchain remove`. */
 export const toolchainRemoveSchema = z.object({
   schema: z.literal('trtforge.toolchain-remove/1'),
   name: z.string(),
@@ -27,7 +27,7 @@ export const toolchainRemoveSchema = z.object({
 });
 export type ToolchainRemoveResult = z.infer<typeof toolchainRemoveSchema>;
 
-/** What `trtforge toolchain env` answers. */
+/** The result of `trtforge toolchain env`. */
 export const toolchainEnvSchema = z.object({
   schema: z.literal('trtforge.toolchain-env/1'),
   name: z.string(),

@@ -17,6 +17,6 @@ export interface Toolchain {
     readonly plugins: string | null;
   };
   readonly trtexec: string | null;
-  /** How it was found, for the user: `installed by trtforge`, `TENSORRT_HOME`, `loader path`, `Debian package`, `pip package`, `tar`, `NGC`. */
+  /** The way it was found, for users: `installed by trtforge`, `TENSORRT_HOME`, `loader path`, `Debian package`, `pip package`, `tar`, `NGC`. */
   readonly foundBy: string;
 }

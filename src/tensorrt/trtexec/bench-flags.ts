@@ -4,7 +4,7 @@ import { TrtforgeError } from '../../errors.js';
 import { addPlugins, addProcess, CommandLine, shapeText } from './command-line.js';
 import type { TrtexecBenchRequest } from './request.js';
 
-/** How many inferences a line of the trace averages. */
+/** Number of inferences that a line of the trace averages. */
 export const RUNS_AVERAGED = 10;
 
 export const PERCENTILES = '90,95,99';

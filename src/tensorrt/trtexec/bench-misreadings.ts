@@ -4,7 +4,7 @@ import type { TrtexecLog } from './log/result.js';
 import { differing, type Misreading, processMisreadings } from './misreading.js';
 import type { TrtexecBenchRequest } from './request.js';
 
-/** What a measurement was passed and what its log echoes, wherever they differ. 10 and 11 echo nothing of how an engine is loaded, 8.6 and 9 all of it. */
+/** Differences between a measurement's options and their echo in its log. 10 and 11 echo nothing of how an engine is loaded, 8.6 and 9 all of it. */
 export function benchMisreadings(request: TrtexecBenchRequest, log: TrtexecLog): readonly Misreading[] {
   const { measurement: echo, options } = log;
   const { build, inference, reporting } = options;

@@ -36,7 +36,7 @@ const SOURCES: Readonly<Record<string, string>> = {
   'jit-convolutions': 'JIT convolutions',
 };
 
-/** What a build was passed and what its log echoes, wherever they differ; an option the log is silent about is none. */
+/** The differences between a build's options and their echo in its log; an option the log is silent about is not one. */
 export function buildMisreadings(request: TrtexecBuildRequest, log: TrtexecLog): readonly Misreading[] {
   const { build, model } = log.options;
   const on = (name: TrtexecSwitch) => request.switches.includes(name);

@@ -3,7 +3,7 @@ import { behaviour } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import { rawLines } from './log/lines.js';
 
-/** What `--exportTimes` has of each query, in its order; milliseconds on the host's clock since the run began. */
+/** The fields of `--exportTimes` for each query, in its order; milliseconds on the host's clock since the run began. */
 const TIME_FIELDS = [
   'startEnqMs',
   'endEnqMs',

@@ -6,7 +6,7 @@ import type { TrtexecBuildRequest, TrtexecPool, TrtexecSwitch } from './request.
 
 const MIB = 1 << 20;
 
-/** How each switch is written. */
+/** The flag of each switch. */
 const SWITCHES: Readonly<Record<TrtexecSwitch, readonly [TrtexecFlag, string?]>> = {
   'no-tf32': ['noTF32'],
   'sparse-weights': ['sparsity', 'enable'],

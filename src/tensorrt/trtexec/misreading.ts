@@ -6,7 +6,7 @@ import type { TrtexecRun } from './run.js';
 /** trtexec prints six significant digits. */
 export const PRINTED_PRECISION = 1e-5;
 
-/** What trtexec reports it understood, and what it was passed. */
+/** An option as trtexec reports that it understood it, and as it was passed. */
 export interface Misreading {
   readonly option: string;
   readonly asked: string;
@@ -49,7 +49,7 @@ function isSame(asked: string | number | boolean, echoed: string | number | bool
 
 const text = (value: string | number | boolean): string => (value === '' ? 'nothing' : String(value));
 
-/** What builds and measurements are both passed: the GPU and the plug-ins (`Plugins`, from 10.16 on `Loaded static plugins`), which trtexec echoes in an order of its own. */
+/** Misreadings of builds and measurements: the GPU and the plug-ins (`Plugins`, from 10.16 on `Loaded static plugins`), echoed in trtexec's order. */
 export function processMisreadings(
   { device, plugins }: TrtexecBuildRequest | TrtexecBenchRequest,
   { options: { system } }: TrtexecLog,

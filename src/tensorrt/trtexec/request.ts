@@ -34,13 +34,13 @@ export type TrtexecPrecision = keyof typeof trtexecPrecisions;
 
 export type TrtexecPool = 'workspace' | 'tacticSharedMem' | 'dlaSRAM' | 'dlaLocalDRAM' | 'dlaGlobalDRAM';
 
-/** What to build, in no version's words. `null` leaves the library's default alone. */
+/** The build, in no version's terms. `null` leaves the library's default alone. */
 export interface TrtexecBuildRequest {
   readonly onnx: string;
   readonly saveEngine: string;
   /** The graph's types decide. Always so on 11; 8.6 cannot. */
   readonly stronglyTyped: boolean;
-  /** What a weakly typed build may use besides FP32. */
+  /** The precisions that a weakly typed build may use besides FP32. */
   readonly precisions: readonly TrtexecPrecision[];
   readonly switches: readonly TrtexecSwitch[];
   /** One for each optimization profile, by input. */
@@ -80,7 +80,7 @@ export interface TrtexecPlugins {
 
 const measuring = { group: 'Measuring' } as const;
 
-/** How long and how often to run; names, meaning and defaults as trtexec has them, so that figures compare. */
+/** The duration and number of runs; names, meaning and defaults as trtexec has them, so that figures compare. */
 export const paceOptions = {
   warmUpMs: needed(is.decimal(0, 3_600_000), {
     flags: '--warm-up <ms>',
@@ -117,7 +117,7 @@ export const paceOptions = {
 
 export interface Pace extends OptionsOf<typeof paceOptions> {}
 
-/** How to measure. */
+/** The mode of measuring. */
 export const modeOptions = {
   /** Copies inputs and outputs in every inference. */
   transfers: needed(is.flag, {
@@ -149,7 +149,7 @@ export const modeOptions = {
 /** Every default filled in. */
 export interface ModeRequest extends OptionsOf<typeof modeOptions> {}
 
-/** How to measure an engine, in no version's words; every default filled in, so that all versions measure alike. */
+/** The measurement of an engine, in no version's terms; every default filled in, so that all versions measure alike. */
 export interface TrtexecBenchRequest extends ModeRequest {
   readonly loadEngine: string;
   /** Inputs whose shape the engine leaves open. */

@@ -13,7 +13,7 @@ import { LogReader } from './log/reader.js';
 import type { TrtexecLog } from './log/result.js';
 import { RunProgress } from './progress.js';
 
-/** How many of the last lines an error carries. */
+/** Number of the last lines that an error contains. */
 const LAST_LINES = 20;
 
 /** Memory is looked at so often; the system itself keeps the peak, so a look near the end finds it. */
@@ -39,7 +39,7 @@ export interface TrtexecRunOptions {
   readonly graceMs?: number;
 }
 
-/** What a run of trtexec came to. Nothing here states whether it did its work: `verdict.ts` does. */
+/** The result of a run of trtexec. Nothing here states whether it did its work: `verdict.ts` does. */
 export interface TrtexecRun {
   readonly arguments: readonly string[];
   readonly log: TrtexecLog;

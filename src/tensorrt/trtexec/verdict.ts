@@ -3,10 +3,10 @@ import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { TrtexecLog } from './log/result.js';
 import type { TrtexecRun } from './run.js';
 
-/** How a shell ends when its program was killed. */
+/** The exit code of a shell whose program was killed. */
 const SHELL_SIGKILL = 137;
 
-/** How trtexec 8.6 ends when a call of its own into CUDA fails or an assertion of its own does not hold: with such a line and abort(), where later ones end with exit code 1. */
+/** The line before trtexec 8.6 calls abort(), after a failed CUDA call or assertion of its own; later versions end with exit code 1 there. */
 const ABORTED_ITSELF = /^(?:Cuda|Assertion) failure: /;
 
 /** Lines of errors that a message carries. */
@@ -65,7 +65,7 @@ export function requireSuccess(
 const hasError = ({ errors }: TrtexecLog, pattern: RegExp): boolean =>
   errors.some(({ message }) => pattern.test(message));
 
-/** What an error line means, the first that applies; `Cuda failure: 2` is how calls of its CHECK macro fail before 10.7: with the number alone. */
+/** The meanings of error lines, the first that applies; `Cuda failure: 2` is how calls of its CHECK macro fail before 10.7: with the number alone. */
 const MEANINGS: readonly (readonly [ErrorCode, RegExp])[] = [
   ['TF_MODEL_REJECTED', /^(?:Failed to parse onnx file|Parsing model failed)/],
   [
@@ -85,7 +85,7 @@ const MEANINGS: readonly (readonly [ErrorCode, RegExp])[] = [
   ['TF_PLAN_LOAD_FAILED', /^Engine deserialization failed/],
 ];
 
-/** What a builder without room on the GPU reports in place of that (seen on an H100 with under 1 GiB free), and other faults too. */
+/** A report of a builder without room on the GPU in place of that (seen on an H100 with under 1 GiB free), and of other faults too. */
 const WITHOUT_ROOM = /Cask \(no further information\)|invalid resource handle/;
 const ROOM_BYTES = 1 << 30;
 

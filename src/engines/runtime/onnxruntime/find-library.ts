@@ -85,7 +85,7 @@ export function chooseOrtLibrary(
 
 export const providerNames = { cpu: 'CPU', cuda: 'CUDA', tensorrt: 'TensorRT' } as const;
 
-/** How to get a provider and what it needs. */
+/** Instructions to install a provider, and its needs. */
 export const howToInstall = (provider: 'cuda' | 'tensorrt'): string =>
   `Run pip install "onnxruntime-gpu[cuda,cudnn]"${provider === 'tensorrt' ? ` and pip install ${behaviour['onnxruntime-provider'].value}` : ''} in the active Python environment, or set ORT_HOME to a build with --use_${provider} (docs/onnxruntime.md). Without it: --provider cpu.`;
 

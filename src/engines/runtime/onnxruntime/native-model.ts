@@ -68,7 +68,7 @@ export async function openNativeModel(request: OrtOpen, native: OrtNative): Prom
           name,
           type: dtypes[dtype].onnx,
           shape,
-          // What arrives from another process may begin anywhere.
+          // Bytes from another process may begin anywhere.
           bytes: bytes.byteOffset % 8 === 0 ? bytes : bytes.slice(),
         })),
         outputs: native.outputs.map((name) => ({ name, feeds: outputs.get(name) ?? null })),
@@ -108,7 +108,7 @@ function tensorrtHere(): string | null {
   }
 }
 
-/** What is wrong with a provider or with the GPU, as an error that states so; anything else as it is. */
+/** The error of a provider or of the GPU, as one that states the cause; other errors as they are. */
 function whyNot(
   error: unknown,
   { library, provider, device }: OrtNative,

@@ -10,14 +10,14 @@ const CHILD = new URL('../../../../dist/engines/runtime/onnxruntime/ort-child.js
 
 /** A bundle has three models. */
 const MOST_IDLE = 3;
-/** What an allocator kept beyond this goes back to the system with its process. */
+/** Memory that an allocator keeps beyond this goes back to the system with its process. */
 const IDLE_BYTES = 256 << 20;
 const IDLE_MS = 5000;
 
 export type OrtChild = Omit<SupervisedSession, 'handTo'>;
 
 interface Idle {
-  /** What the process was started with. */
+  /** The process's working folder and environment. */
   readonly key: string;
   readonly child: SupervisedSession;
   readonly timer: NodeJS.Timeout;

@@ -11,12 +11,12 @@ const placementSchema = z.object({
 });
 export type Placement = z.infer<typeof placementSchema>;
 
-/** What of ONNX Runtime ran a model, for results. */
+/** The ONNX Runtime that ran a model, for results. */
 export const ortFactsSchema = z.object({
   /** Path of libonnxruntime.so; `onnxruntime-node` where that package's binding ran it. */
   library: z.string(),
   version: z.string(),
-  /** What the library states of its own build; null with onnxruntime-node's binding. */
+  /** The library's own build; null with onnxruntime-node's binding. */
   buildInfo: z.string().nullable(),
   /** Version of the TensorRT that the provider loaded; null for other providers. */
   tensorrt: z.string().nullable(),

@@ -43,7 +43,7 @@ export function rejectFallback(
   );
 }
 
-/** What a user should know of nodes that were allowed to run elsewhere; empty where there are none. */
+/** Warnings about nodes that were allowed to run elsewhere; empty where there are none. */
 export function placementWarnings(placement: Placement | null): readonly string[] {
   if (placement === null || placement.fallback.length === 0) return [];
   const all = placement.providers.reduce((sum, { nodes }) => sum + nodes, 0);

@@ -12,7 +12,7 @@ export type OrtRequest =
   | {
       readonly kind: 'run';
       readonly inputs: OrtInputs;
-      /** How often; the outputs are those of the last. */
+      /** Number of runs; the outputs are those of the last. */
       readonly iterations: number;
       readonly state: OrtState;
     }
@@ -62,7 +62,7 @@ export type OrtState = readonly (readonly [input: string, output: string])[];
 export interface OrtOpened {
   /** Version of ONNX Runtime. */
   readonly version: string;
-  /** What the library states of its build; null with onnxruntime-node's own binding. */
+  /** The library's own build; null with onnxruntime-node's own binding. */
   readonly buildInfo: string | null;
   /** Version of the TensorRT that the provider loaded. */
   readonly tensorrt: string | null;

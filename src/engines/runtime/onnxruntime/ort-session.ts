@@ -44,7 +44,7 @@ async function cachePrefix(
 const isAddonCompiled = (): boolean => process.platform === 'linux' && existsSync(addonPath);
 
 export interface OrtSessionOptions extends OrtPlace, WorkContext {
-  /** What messages call the model; default: its path. For copies that the user has never seen. */
+  /** The model's name in messages; default: its path. For copies that the user has never seen. */
   readonly givenModel?: string;
   /** Where the model's external data is; default: beside it. */
   readonly weightsFolder?: string;
@@ -75,7 +75,7 @@ export interface OrtSession extends Session, ObservingSession {
   readonly arithmetic: Arithmetic;
   /** Of the process that runs it: `SupervisedSession.peakBytes`. */
   peakBytes(): number | null;
-  /** What ran it, for results. */
+  /** The library that ran it, for results. */
   facts(): Promise<OrtFacts>;
   run(inputs: ByName<Tensor>, options?: ModelRunOptions): Promise<NamedTensors>;
   /** Runs the same inputs again and again and times each run in the process it happens in: tensors cross once, and no time of theirs is in it. */
@@ -291,7 +291,7 @@ const NOT_BUILT = 'TensorRT EP failed to create engine';
 /** The provider states only that an engine was not built; TensorRT's reason is in the log. */
 async function withReason(error: unknown, reasons: readonly string[]): Promise<unknown> {
   if (!isOrtFailure(error) || !error.message.includes(NOT_BUILT)) return error;
-  // What the child wrote before its answer is in the pipe by now.
+  // Output that the child wrote before its answer is in the pipe by now.
   await setImmediate();
   const reason = reasons.at(-1);
   return new TrtforgeError(error.code, reason === undefined ? error.message : `${error.message} ${reason}`, {

@@ -112,7 +112,7 @@ export async function prepareModel(
   );
 }
 
-/** What ONNX Runtime 1.30 loads; a file that states more seldom needs it. */
+/** The newest IR that ONNX Runtime 1.30 loads; a file that states more seldom needs it. */
 const NEWEST_IR = 13n;
 
 /** Shapes (an input of Reshape, Expand, …) in another file: ONNX Runtime infers shapes before it reads external data, and rejects the model. */

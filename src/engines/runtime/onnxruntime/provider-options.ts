@@ -66,7 +66,7 @@ function words(text: string): readonly string[] {
 
 export const isOn = (value: string | undefined): boolean => value === '1' || value?.toLowerCase() === 'true';
 
-/** What a provider is appended with, and the environment of its process. */
+/** The options that a provider is appended with, and the environment of its process. */
 export interface ResolvedProvider {
   readonly providers: NativeOrtRequest['providers'];
   readonly config: readonly Setting[];
@@ -113,7 +113,7 @@ export function resolveProvider(
   };
 }
 
-/** What every process with ONNX Runtime is started with: from 1.27 on the first environment writes files of telemetry below the home folder. */
+/** The environment of every process with ONNX Runtime: from 1.27 on the first environment writes files of telemetry below the home folder. */
 export const ortEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
   ...environment,
   ORT_DISABLE_TELEMETRY: environment.ORT_DISABLE_TELEMETRY ?? '1',

@@ -1,7 +1,7 @@
 import type { EngineCall } from './engine-call.js';
 import type { CallShape } from './engine-inputs.js';
 
-/** What a cache keeps; `busy` entries are never thrown out. */
+/** An entry of a cache; `busy` entries are never removed. */
 export interface CacheEntry {
   readonly bytes: number;
   readonly busy: boolean;

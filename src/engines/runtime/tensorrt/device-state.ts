@@ -85,7 +85,7 @@ export class DeviceState implements EngineState {
       throw new TrtforgeError('TF_SESSION_CLOSED', 'A state was used after it was closed.');
   }
 
-  /** What the last run wrote is now what the next one reads. */
+  /** Makes the state that the last run wrote the one that the next reads. */
   advance(): void {
     this.#side = this.#side === 0 ? 1 : 0;
     this.#steps++;

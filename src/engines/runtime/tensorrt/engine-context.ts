@@ -21,7 +21,7 @@ import type { LoadedEngine } from './load-engine.js';
 import { PendingWork } from './pending-work.js';
 import { PlainCall, StatefulCall } from './prepared-call.js';
 
-/** What all contexts of a session share. */
+/** The settings that all contexts of a session share. */
 export interface ContextSettings {
   readonly engine: LoadedEngine;
   readonly cudaGraph: CudaGraph;

@@ -15,7 +15,7 @@ import {
 } from '../session-inputs.js';
 import type { CallShapes, EngineBinding } from './engine-interface.js';
 
-/** What decides a call: for each input, in the engine's order, its dimensions, and the values of those that are read on the host (else null). */
+/** The shape of a call: for each input, in the engine's order, its dimensions, and the values of those that are read on the host (else null). */
 export interface CallShape {
   readonly dims: readonly (readonly number[])[];
   readonly values: readonly (readonly number[] | null)[];

@@ -25,7 +25,7 @@ export interface EngineBinding extends Binding {
   readonly profiles: readonly BindingRange[];
 }
 
-/** What the inputs of a call look like: shapes, and for inputs with `hostValues` a tensor of their values. */
+/** The inputs of a call: shapes, and for inputs with `hostValues` a tensor of their values. */
 export type CallShapes = ByName<readonly number[] | Tensor>;
 
 export interface EngineRunOptions extends RunOptions {
@@ -90,7 +90,7 @@ export interface EngineState {
   close(): void;
 }
 
-/** What runs an engine: a session (which spreads runs over its contexts) or one context of it. */
+/** A runner of an engine: a session (which spreads runs over its contexts) or one context of it. */
 export interface EngineRunner {
   /**
    * Takes one tensor for each input. The first run of new shapes prepares buffers, a repeated one a CUDA graph. Inputs must not change before
@@ -124,7 +124,7 @@ export interface EngineSession extends Session, EngineRunner {
     pairs: Readonly<Record<string, string>>,
     shapes?: Readonly<Record<string, readonly number[]>>,
   ): EngineState;
-  /** What the engine's inspector reports, as JSON text; see `engines/layers/read-layers.ts`. */
+  /** The report of the engine's inspector, as JSON text; see `engines/layers/read-layers.ts`. */
   layers(): Promise<string>;
 }
 
@@ -148,7 +148,7 @@ export const engineSessionOptions = {
   requirePassport: optional(is.flag),
   /** Contexts that `run` spreads over; default 1. */
   contexts: optional(is.whole(1)),
-  /** How many calls `run` keeps ready per context, and how much pinned memory they may hold; default 16 and 2 GiB. */
+  /** Number of calls that `run` keeps ready per context, and the pinned memory that they may use; default 16 and 2 GiB. */
   keepCalls: optional(is.object<OptionsOf<typeof callOptions>>(callOptions)),
   ...trustOptions,
   ...engineOptions,

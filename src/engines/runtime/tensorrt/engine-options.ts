@@ -5,7 +5,7 @@ import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 
 const engineLoading = { group: 'Engine loading', advanced: true } as const;
 
-/** What only loading takes: a verb that also builds has plug-ins and toolchain among its options of the build. */
+/** Options of loading alone: a verb that also builds has plug-ins and toolchain among its options of the build. */
 export const onlyLoadOptions = {
   /** Bytes of weights kept on the GPU, for engines built with weight streaming; default all. */
   weightBudget: optional(is.either(is.whole(0), is.words('automatic')), {
@@ -24,7 +24,7 @@ export const onlyLoadOptions = {
   }),
 };
 
-/** How engines are loaded, besides the GPU; whatever opens engines has the same. */
+/** Options of loading engines, besides the GPU; everything that opens engines has the same. */
 export const enginesOptions = {
   ...onlyLoadOptions,
   /** Plug-in libraries that the engine needs. */

@@ -1,7 +1,7 @@
 import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine-interface.js';
 import type { SentTensor } from './tensor-exchange.js';
 
-/** What `supervised-engine.ts` asks its child process, and what that answers. Plain data: it crosses between processes. */
+/** The requests of `supervised-engine.ts` to its child process, and the answers. Plain data: it crosses between processes. */
 export type EngineRequest =
   | {
       readonly kind: 'open';

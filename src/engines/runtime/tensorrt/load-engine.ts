@@ -18,7 +18,7 @@ import { type PlanFacts, readPlanOnDisk } from './plan-on-disk.js';
 import { HOST_CODE_REMEDY, toolchainForPlan } from './toolchain-for-plan.js';
 import { checkWeightBudget } from './weight-budget.js';
 
-/** What loading needs of the addon. */
+/** The parts of the addon that loading needs. */
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
 
 export interface LoadOptions
@@ -110,7 +110,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
   }
 }
 
-/** What the passport states of the GPUs that a plan is for; without one the library itself decides. Throws TF_ENGINE_GPU_MISMATCH. */
+/** Checks a GPU against those that the passport states for a plan; without one the library itself decides. Throws TF_ENGINE_GPU_MISMATCH. */
 export function checkComputeCapability(
   { path, passport }: Pick<PlanFacts, 'path' | 'passport'>,
   gpu: Gpu,

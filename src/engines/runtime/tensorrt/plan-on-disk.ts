@@ -10,7 +10,7 @@ import type { Passport } from '../../identity/passport.js';
 import { foreignName, type PlanHeader, readPlanHeader } from '../../plan/header.js';
 import { type Trust, verifyTrusted } from '../../store/trust.js';
 
-/** What is known of a plan that may be given to TensorRT: a whole header of its own, and a passport that agrees, or none where none is required. */
+/** A plan that may be passed to TensorRT: with a complete header of its own, and a passport that agrees, or none where none is required. */
 export interface PlanFacts {
   readonly path: string;
   readonly header: PlanHeader;
@@ -18,7 +18,7 @@ export interface PlanFacts {
 }
 
 export interface PlanOnDisk extends PlanFacts, Disposable {
-  /** What a library is given: the very bytes that were checked. Until the plan is disposed of. */
+  /** The path for a library: the very bytes that were checked. Until the plan is disposed of. */
   readonly loadPath: string;
 }
 

@@ -16,7 +16,7 @@ export interface ToolchainChoice extends OptionsOf<typeof loadOptions> {
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** What to do about a plan that runs only with leave. */
+/** The remedy for a plan that runs only with permission. */
 export const HOST_CODE_REMEDY =
   'A version-compatible plan carries its own runtime, which is code: allow it with --allow-host-code if you trust the file.';
 

@@ -5,7 +5,7 @@ import { lstatIfThere, readJson, removeIfAllowed } from '../../../base/files/fil
 import { systemErrorCode } from '../../../errors.js';
 
 /**
- * What a claim file claims: the right to build an identity, a plan that a process uses, or a folder of unpublished work. One file, one owner; the file
+ * The subject of a claim: the right to build an identity, a plan that a process uses, or a folder of unpublished work. One file, one owner; the file
  * is created when it is not there yet, its time is the owner's heartbeat where the kind has one, and a process that finds its owner dead removes it.
  */
 export type ClaimKind = 'build' | 'use' | 'pending';

@@ -52,7 +52,7 @@ export class LeaseFolder {
     if (isClaim(there) && !this.#isDead(there)) return { lease: null, holder: describeOwner(there.owner) };
     try {
       makeFolder(pathBelow(dirname(this.#folder), basename(this.#folder)));
-      // What may not be removed (another user's in a folder with the sticky bit, a folder with content) must not stop builds for ever.
+      // An entry that may not be removed (another user's in a folder with the sticky bit, a folder with content) must not stop builds for ever.
       if (there !== undefined && !this.#removeDead(path, there)) return { lease: { release: () => {} } };
       const token = createClaim(path, 'build');
       return token === undefined

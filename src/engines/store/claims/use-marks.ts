@@ -11,11 +11,11 @@ interface Hold {
   path: string;
   /** Marked for as long as the process lives, or until `releaseUse`. */
   isKept: boolean;
-  /** How many have the engine open. */
+  /** Number of callers with the engine open. */
   open: number;
 }
 
-/** What this process has marked, by the engine's folder. */
+/** The engines that this process has marked, by their folder. */
 const held = new Map<string, Hold>();
 let releasesAtExit = false;
 

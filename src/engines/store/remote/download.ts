@@ -17,7 +17,7 @@ const HASHED_BYTES = 4 << 20;
 
 const readAsync = promisify(read);
 
-/** What the passport states of a plan. */
+/** The facts of a plan in its passport. */
 interface Expected {
   readonly bytes: number;
   readonly sha256: string;
@@ -49,7 +49,7 @@ export async function downloadFile(
   const actual = await new Download(objects, facts, path, sha256, resumed, options).run();
   if (actual === sha256) return rmSync(ledgerPath(path), { force: true });
   forget(path);
-  // What an earlier process left may never have reached the disk.
+  // Parts that an earlier process left may never have reached the disk.
   if (resumed.length > 0) return downloadFile(objects, facts, path, expected, options);
   throw damaged(
     objects,

@@ -1,6 +1,6 @@
 import { type ErrorCode, TrtforgeError } from '../../../errors.js';
 
-/** What a request to an object store was about, for the sentence of its failure. */
+/** The subject of a request to an object store, for the sentence of its failure. */
 export interface Attempt {
   /** `reading engines/x.engine`, `uploading …`. */
   readonly doing: string;

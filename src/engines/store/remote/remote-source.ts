@@ -12,7 +12,7 @@ import type { RemoteLease } from './remote-lease.js';
 import type { RemoteEngine, RemoteStore } from './remote-store.js';
 import type { TransferOptions } from './transfer.js';
 
-/** How often a waiting machine looks whether the engine is there or the builder gone; grows from the first to the second. */
+/** Interval at which a waiting machine checks whether the engine is there or the builder gone; grows from the first to the second. */
 const POLL_MS = [500, 5_000] as const;
 
 /**

@@ -57,7 +57,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
   readonly place: string;
   readonly leases: RemoteLeases;
   readonly #objects: Objects;
-  /** What every key begins with, as `place` ends: empty, or with a slash behind. */
+  /** The beginning of every key, as `place` ends: empty, or with a slash behind. */
   readonly prefix: string;
   readonly #trust: Trust;
 
@@ -188,7 +188,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     await this.#putJson(this.#indexKey(passport.identity.digest), entry, signal);
   }
 
-  /** What the bucket has, intact or not, in no order. One request for each engine. */
+  /** The engines of the bucket, intact or not, in no order. One request for each engine. */
   async list(signal?: AbortSignal): Promise<readonly (EngineSummary & { readonly key: string | null })[]> {
     const identities = await this.identities(signal);
     const engines: (EngineSummary & { readonly key: string | null })[] = [];
@@ -292,7 +292,7 @@ const metadataOf = ({ identity, plan, built }: Passport): Readonly<Record<string
 
 const identityOf = ({ metadata }: ObjectFacts): string | undefined => metadata['trtforge-identity'];
 
-/** What the index of a bucket keeps of an engine; `key` is below the store's prefix. */
+/** The entry of an engine in the index of a bucket; `key` is below the store's prefix. */
 const remoteEntry = ({ key, passport, signature }: RemoteEngine) => ({
   schema: 'trtforge.remote-entry/1',
   key,

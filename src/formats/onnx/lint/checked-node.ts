@@ -16,15 +16,15 @@ export interface Checked {
   constant(input: number): TensorProto | undefined;
 }
 
-/** What a version of TensorRT rejects of an operator that its parser knows. */
+/** A use that a version of TensorRT rejects of an operator that its parser knows. */
 export interface ParserCheck {
   /** Operators of ONNX, separated by spaces. */
   readonly operators: string;
-  /** What rejects it. */
+  /** The TensorRT that rejects it. */
   readonly by: string;
-  /** What of the node is rejected; undefined where nothing is. */
+  /** The part of the node that is rejected; undefined where nothing is. */
   readonly find: (checked: Checked) => string | undefined;
-  /** What helps. */
+  /** The remedy. */
   readonly cure: string;
 }
 
@@ -75,7 +75,7 @@ export const isFed = (name: string, view: GraphView, types: QuantizedGraph): boo
   types.constant(name, view) === undefined &&
   types.views[0]?.graph?.input.some((input) => input.name === name) === true;
 
-/** What no version has as a type of values inside a network. */
+/** Types that no version has for values inside a network. */
 const NO_VALUES = /^(?:u?int16|uint32|uint64|string|complex\w*)$/;
 
 /** Types of values that no operator of TensorRT takes, outside of quantized pairs. */

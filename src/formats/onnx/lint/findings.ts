@@ -62,20 +62,20 @@ const findingKinds = {
 
 export type FindingCode = keyof typeof findingKinds;
 
-/** What holds for some versions of TensorRT: of a version that is chosen, its own facts are reported instead. */
+/** Findings that hold for some versions of TensorRT: of a version that is chosen, its own facts are reported instead. */
 export const byVersion: ReadonlySet<string> = new Set<FindingCode>([
   'opset-too-new',
   'op-needs-newer-tensorrt',
 ]);
 
-/** What TensorRT builds without a warning, and computes something else. */
+/** Findings on models that TensorRT builds without a warning, but computes wrongly. */
 export const wrongResults: ReadonlySet<string> = new Set<FindingCode>([
   'quantized-blocks',
   'quantized-uint8',
   'quantized-scale',
 ]);
 
-/** What ends a build: TensorRT's parser or builder rejects the model for it, or a version of them. */
+/** Findings that end a build: TensorRT's parser or builder, or a version of them, rejects the model. */
 export const rejections: ReadonlySet<string> = new Set<FindingCode>([
   ...([
     'external-data-missing',

@@ -132,7 +132,7 @@ function meetingsAt(
     return [5, 6].flatMap((state) => same([first?.[batch], shapes[state]?.[batch]]));
   }
   if (opType === 'Gather') return [upTo(counted(node.input[1]), first?.at(int('axis')))];
-  // What is beyond a table of weights is taken to be there: see the rule of Slice.
+  // Sizes beyond a table of weights are taken to be there: see the rule of Slice.
   return opType === 'Slice' ? (first ?? []).map((rows, axis) => upTo(result?.[axis], rows)) : [];
 }
 

@@ -17,7 +17,7 @@ import { lintQuantization } from './quantization.js';
 import { lintConstants, lintTensors } from './tensors.js';
 
 /**
- * What looks wrong with a model, for ONNX or for TensorRT, without reading large weights; `weights.ts` reads them.
+ * Returns the suspicious parts of a model, for ONNX or for TensorRT, without reading large weights; `weights.ts` reads them.
  * `views` are all its graphs, `tensors` all its tensors, `inferred` its shapes: the caller that inspects has gathered them already.
  */
 export function lintModel(

@@ -133,7 +133,7 @@ function lintOpset(opset: number, findings: Findings): void {
   }
 }
 
-/** How often each operator is there that TensorRT's parser has to import by its name: functions of the model are none. */
+/** Number of uses of each operator that TensorRT's parser has to import by its name: functions of the model do not count. */
 export function parsedOperators(model: OnnxModel): Readonly<Record<string, number>> {
   const uses = operatorUses(model.proto, [...visitGraphs(model.proto)], () => inferShapes(model));
   return Object.fromEntries(

@@ -37,7 +37,7 @@ const INTEGER_OPERATORS: ReadonlySet<string> = new Set([
 export const isIntegerOperator = ({ opType, domain }: NodeProto): boolean =>
   isOnnxDomain(domain) && INTEGER_OPERATORS.has(opType);
 
-/** What TensorRT takes as codes, and the lowest compute capability that it builds them for; null: any. */
+/** Types that TensorRT takes as codes, and the lowest compute capability that it builds them for; null: any. */
 const CODES: Readonly<Record<string, string | null>> = {
   int8: null,
   float8_e4m3fn: '8.9',
@@ -266,7 +266,7 @@ function lintUse(node: NodeProto, view: GraphView, quantized: QuantizedGraph, ad
   );
 }
 
-/** What keeps a quantized operation from computing in the type of its codes; undefined where nothing does, and for operations in floating point. */
+/** The problem that keeps a quantized operation from computing in the type of its codes; undefined where none does, and in floating point. */
 export function operationProblem({
   node,
   operands,
@@ -368,7 +368,7 @@ function lintAttention(quantized: QuantizedGraph, findings: Findings): ReadonlyS
   return products;
 }
 
-/** What quantized operands cost an attention on TensorRT: its fusion, or exactness. */
+/** The loss by quantized operands in an attention on TensorRT: its fusion, or exactness. */
 export function attentionProblem({ scores, mixed, hasPairOnScores }: AttentionProducts): QuantizationProblem {
   const [queries, keys] = scores.operands;
   const [probabilities, values] = mixed.operands;

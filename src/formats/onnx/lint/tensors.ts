@@ -11,7 +11,7 @@ const INT32_MAX = 2n ** 31n - 1n;
 /** Exporters write these for "to the end" (Slice) and "no limit"; clamping them changes nothing. */
 const sentinels = new Set([2n ** 63n - 1n, -(2n ** 63n), 2n ** 63n - 2n, -(2n ** 63n) + 1n]);
 
-/** What happens to int64 constants where TensorRT narrows them to int32 (before 10, and for shapes and indices in general). */
+/** The effect on int64 constants where TensorRT narrows them to int32 (before 10, and for shapes and indices in general). */
 export function int64Finding(
   values: readonly bigint[],
 ): { readonly code: 'int64-clamped' | 'int64-sentinel'; readonly what: string } | undefined {
@@ -38,7 +38,7 @@ const findingOf: Partial<Record<ErrorCode, FindingCode>> = {
   TF_ONNX_TENSOR_INVALID: 'tensor-invalid',
 };
 
-/** How messages name the place of a tensor. */
+/** The place of a tensor in messages. */
 export function tensorLabel({ tensor, role, view, node, attribute }: TensorPlace): string {
   const owner = node === undefined ? view.path : `${view.path}/${nodeLabel(node)}`;
   return role === 'initializer' || attribute === undefined

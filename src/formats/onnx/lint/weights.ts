@@ -9,7 +9,7 @@ import type { Weight } from '../weight.js';
 import { Findings } from './findings.js';
 import { int64Finding, tensorLabel } from './tensors.js';
 
-/** What the values of one tensor hold. */
+/** Statistics of the values of one tensor. */
 export interface ValueCensus {
   nan: number;
   infinite: number;

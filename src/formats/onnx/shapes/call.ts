@@ -6,7 +6,7 @@ import { isNumber, type MaybeSize, multiply } from './size.js';
 
 export type Shape = readonly MaybeSize[];
 
-/** What is known of one value of a graph. */
+/** The known facts of one value of a graph. */
 export interface ShapedValue {
   readonly type: ValueType | undefined;
   /** Undefined where not even the rank is known. */
@@ -108,13 +108,13 @@ export class Call {
     return textAttribute(this.node, name, otherwise);
   }
 
-  /** What an attribute holds; undefined where it is absent. */
+  /** The tensor of an attribute; undefined where it is absent. */
   tensor(name: string): ShapedValue | undefined {
     const tensor = attributeOf(this.node, name)?.t;
     return tensor && this.#stored(tensor);
   }
 
-  /** What older opsets have as an attribute and newer ones as an input; undefined where it is absent. */
+  /** Integers that older opsets have as an attribute and newer ones as an input; undefined where absent. */
   intsFrom(index: number, name: string): readonly number[] | undefined {
     return this.has(index) ? this.numbers(index) : this.ints(name);
   }

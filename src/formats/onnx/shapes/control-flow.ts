@@ -6,7 +6,7 @@ import { equals, isNumber, type MaybeSize } from './size.js';
 
 export type MaybeValue = ShapedValue | undefined;
 
-/** What a graph, a function or a node gives. */
+/** The result of a graph, a function or a node. */
 export interface Result {
   readonly outputs: readonly MaybeValue[];
   readonly cost: Cost;
@@ -15,7 +15,7 @@ export interface Result {
 /** Infers a body with these inputs, in the scope around its node. */
 type RunBody = (body: GraphProto, inputs: readonly MaybeValue[]) => Result;
 
-/** How operators with bodies determine their outputs. */
+/** Rules by which operators with bodies determine their outputs. */
 export const bodyRules: ReadonlyMap<string, (call: Call, run: RunBody) => Result> = new Map([
   ['If', branches],
   ['Loop', loop],
@@ -58,7 +58,7 @@ function loop(call: Call, run: RunBody): Result {
   const body = bodyOf(call, 'body');
   const isTrue = (value: MaybeValue) => value?.elements?.[0] === 1;
   const isOpen = !call.has(1) || isTrue(call.inputs[1]);
-  // What leaves the first turn true leaves every turn true.
+  // A condition that the first turn leaves true is true after every turn.
   const scalars = [variable('int64', []), { ...variable('bool', []), elements: isOpen ? [1] : undefined }];
   let carried: readonly MaybeValue[] = call.inputs
     .slice(2)

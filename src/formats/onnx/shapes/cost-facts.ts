@@ -6,7 +6,7 @@ import { isAtLeast, isNumber, type MaybeSize, sizeText, symbolsOf } from './size
 
 type CostFacts = NonNullable<ModelFacts['cost']>;
 
-/** What one run of a model costs, as `inspect` reports it. */
+/** The cost of one run of a model, as `inspect` reports it. */
 export function costFacts({ inputs, gaps, cost, openSizes }: ModelShapes): CostFacts {
   const flops = totalFlops(cost);
   const [peak, ...others] = cost.peaks ?? [];

@@ -9,15 +9,15 @@ export interface Moment {
   readonly node: string;
 }
 
-/** What a graph, a body or one node costs. */
+/** The cost of a graph, a body or one node. */
 export interface Cost {
   /** FLOPs by operator; undefined where the expression is too long. */
   readonly flops: ReadonlyMap<string, MaybeSize>;
-  /** How many nodes are not in it, since something of theirs is not known. */
+  /** Number of nodes that are not in it, since something of theirs is not known. */
   readonly uncounted: number;
   /** Bytes of inner tensors at their highest: several moments where the open sizes decide between them, undefined where there are too many. */
   readonly peaks: readonly Moment[] | undefined;
-  /** How many tensors have no known size and are not in `peaks`. */
+  /** Number of tensors that have no known size and are not in `peaks`. */
   readonly unmeasured: number;
 }
 
@@ -36,7 +36,7 @@ export function addFlops(sum: Map<string, MaybeSize>, flops: ReadonlyMap<string,
   for (const [op, count] of flops) sum.set(op, sum.has(op) ? add(sum.get(op), count) : count);
 }
 
-/** What a body costs that runs so often. */
+/** The cost of a body that runs `times` times. */
 export const repeated = (cost: Cost, times: MaybeSize): Cost => ({
   ...cost,
   flops: new Map([...cost.flops].map(([op, count]) => [op, multiply(count, times)])),
@@ -60,7 +60,7 @@ export function costlier(a: Cost, b: Cost): Cost {
 export interface Step {
   readonly node: NodeProto;
   readonly label: string;
-  /** What its bodies, or the function that it calls, keep alive meanwhile. */
+  /** Bytes that its bodies, or the function that it calls, keep alive meanwhile. */
   readonly inner: Cost['peaks'];
 }
 

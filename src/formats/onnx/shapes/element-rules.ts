@@ -195,7 +195,7 @@ function filled(call: Call, [shape = unknown()]: readonly (Shape | undefined)[])
   return [new Array(countOf(numericShape(shape))).fill(element)];
 }
 
-/** How operators compute the small tensors that sizes come from: `Shape`, `Gather`, `Concat` and what exporters put between. */
+/** Rules for the small tensors that sizes come from: `Shape`, `Gather`, `Concat` and the operators that exporters put between. */
 export const elementRules: ReadonlyMap<string, ElementRule> = new Map<string, ElementRule>([
   ['Shape', (call) => [shapeRange(call)]],
   ['Size', (call) => [[multiply(...call.shape(0))]]],

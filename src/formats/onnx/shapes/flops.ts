@@ -85,7 +85,7 @@ const dft: FlopRule = (call, [output]) => {
 const many = (names: string, rule: FlopRule): readonly (readonly [string, FlopRule])[] =>
   names.split(/\s+/).map((name) => [name, rule]);
 
-/** What operators of the ONNX domain compute. Those that are not here move, select, compare or convert, and count nothing. */
+/** FLOPs of operators of the ONNX domain. Those that are not here move, select, compare or convert, and count nothing. */
 export const flopRules: ReadonlyMap<string, FlopRule> = new Map<string, FlopRule>([
   ['ConvInteger', convolution(1, 0)],
   ['Conv', convolution(1, 2)],

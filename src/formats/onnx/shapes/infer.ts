@@ -83,7 +83,7 @@ export function inferShapes(
 interface Scope {
   readonly values: Map<string, ShapedValue>;
   readonly parent: Scope | undefined;
-  /** What the model declares of values inside. */
+  /** The model's declarations of values inside. */
   readonly declared: ReadonlyMap<string, ValueInfoProto>;
   readonly opsets: ReadonlyMap<string, number>;
   readonly depth: number;
@@ -100,7 +100,7 @@ class Inference {
   readonly #nodes = new Map<NodeProto, NodeFigures>();
   readonly #gaps = new Map<string, { readonly gap: Omit<Gap, 'nodes'>; readonly nodes: Set<unknown> }>();
   readonly #openSizes = new Set<string>();
-  /** How often a name was given to a size that nothing determines. */
+  /** Number of sizes that nothing determines, by their name. */
   readonly #named = new Map<string, number>();
   #steps = 0;
 
@@ -231,7 +231,7 @@ class Inference {
     return { outputs: results, cost: isConstant ? noCost : cost };
   }
 
-  /** What the rules give. */
+  /** The results of the rules. */
   #results(call: Call, scope: Scope): Result {
     const { node } = call;
     const fn = this.#functions.get(functionKey(node));

@@ -15,7 +15,7 @@ import {
   subtract,
 } from './size.js';
 
-/** What exporters write for "to the end", and more. */
+/** The number that exporters write for "to the end", and more. */
 const INT32_MAX = 2 ** 31 - 1;
 
 export function reshape(call: Call): readonly Shape[] {
@@ -30,7 +30,7 @@ function reshaped(from: Shape, target: readonly MaybeSize[], allowZero: boolean)
   );
   const open = sizes.indexOf(undefined);
   if (open < 0 || sizes.indexOf(undefined, open + 1) >= 0) return sizes;
-  // What stands on both sides leaves first: unknown sizes may be among it.
+  // Sizes on both sides are removed first: unknown sizes may be among them.
   const rest = [...from];
   const others = sizes.toSpliced(open, 1).filter((size) => {
     const at = rest.findIndex((each) => equals(each, size));
@@ -94,7 +94,7 @@ export function split(call: Call): readonly Shape[] {
   return sizes.map((size) => shape.with(axis, size));
 }
 
-/** What Slice takes of each axis: attributes before opset 10, inputs since. */
+/** The ranges that Slice takes of the axes: attributes before opset 10, inputs since. */
 export function slicesOf(call: Call): readonly {
   readonly axis: number;
   readonly start: MaybeSize;
@@ -125,7 +125,7 @@ export function slice(call: Call): readonly Shape[] {
   ];
 }
 
-/** How many elements `start:end:step` takes of an axis, as Python counts. */
+/** Number of elements that `start:end:step` takes of an axis, as Python counts. */
 function sliced(
   size: MaybeSize,
   { start, end, step }: ReturnType<typeof slicesOf>[number],

@@ -127,7 +127,7 @@ export const elementwise: ReadonlySet<string> = new Set(
   ),
 );
 
-/** How operators of the ONNX domain determine the shapes of their outputs. */
+/** Rules by which operators of the ONNX domain determine the shapes of their outputs. */
 export const shapeRules: ReadonlyMap<string, ShapeRule> = new Map<string, ShapeRule>([
   ...many(
     `Abs Acos Acosh Asin Asinh Atan Atanh Bernoulli BitCast BitwiseNot Cast CastLike Ceil Celu Clip Cos Cosh CumProd CumSum DequantizeLinear Elu Erf Exp

@@ -6,13 +6,13 @@
 export type Size = number | Expression;
 export type MaybeSize = Size | undefined;
 
-/** What a term multiplies: an open dimension, or what is not a polynomial of them. Never negative. */
+/** A factor of a term: an open dimension, or what is not a polynomial of them. Never negative. */
 interface Atom {
   readonly text: string;
   readonly kind: 'symbol' | 'quotient' | 'min' | 'max';
-  /** What a quotient, minimum or maximum is of. */
+  /** The operands of a quotient, minimum or maximum. */
   readonly of: readonly [Size, Size] | readonly [];
-  /** What it is never below. */
+  /** Its lower bound. */
   readonly least: number;
 }
 
@@ -22,7 +22,7 @@ interface Term {
   readonly atoms: readonly Atom[];
   /** The texts of the atoms: what terms of one sum differ in. */
   readonly key: string;
-  /** What the product of the atoms is never below. */
+  /** The lower bound of the product of the atoms. */
   readonly least: number;
 }
 
@@ -236,7 +236,7 @@ export function isAtLeast(a: MaybeSize, b: MaybeSize): boolean | undefined {
 
 const lowerBound = (size: Size): number => leastDifference(size, 0);
 
-/** What `a - b` is never below; -Infinity where a dimension is subtracted. */
+/** The lower bound of `a - b`; -Infinity where a dimension is subtracted. */
 function leastDifference(a: Size, b: Size): number {
   const [more, less] = [termMap(a), termMap(b)];
   let bound = 0;
@@ -314,7 +314,7 @@ export function symbolsOf(size: Size): readonly string[] {
   return [...new Set(names.flat())];
 }
 
-/** What a size is where its open dimension `name` is `value`; NaN where it depends on others. */
+/** The value of a size where its open dimension `name` is `value`; NaN where it depends on others. */
 export function evaluated(size: Size, name: string, value: number): number {
   const atom = ({ kind, text, of }: Atom): number => {
     if (kind === 'symbol') return text === name ? value : Number.NaN;

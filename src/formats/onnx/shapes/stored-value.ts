@@ -37,7 +37,7 @@ function readElements(
   }
 }
 
-/** What a Constant node holds. */
+/** The value that a Constant node holds. */
 export function constantValue(
   model: ModelLike,
   { attribute: [attribute] }: NodeProto,

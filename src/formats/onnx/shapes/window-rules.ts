@@ -26,7 +26,7 @@ function windowOf(call: Call, kernel: readonly MaybeSize[]): Window {
   };
 }
 
-/** What a kernel covers: (k - 1)·d + 1. */
+/** The extent that a kernel covers: (k - 1)·d + 1. */
 const reach = ({ kernel, dilations }: Window, axis: number): MaybeSize =>
   add(multiply(subtract(kernel[axis], 1), dilations[axis]), 1);
 

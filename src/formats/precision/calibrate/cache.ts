@@ -8,7 +8,7 @@ import { CALIBRATION_REVISION } from './method.js';
 import type { CalibratedRanges, TensorRange } from './ranges.js';
 import { assertEntries, parseTable, tableText } from './table.js';
 
-/** What ranges are of: they are used again only where all of it is the same. */
+/** The origin of ranges: they are used again only where all of it is the same. */
 export interface CalibrationIdentity {
   /** SHA-256 of the samples and of how they are prepared. */
   readonly data: string;
@@ -52,7 +52,7 @@ const cacheSchema = z.object({
 /** Ranges from a file. */
 export interface CachedRanges {
   readonly ranges: CalibratedRanges;
-  /** What a cache of trtforge states of its origin; null for a table, which states none. */
+  /** The origin that a cache of trtforge states; null for a table, which states none. */
   readonly identity: (CalibrationIdentity & { readonly revision: number }) | null;
 }
 

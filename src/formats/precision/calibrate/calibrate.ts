@@ -18,7 +18,7 @@ export interface ObservingSession {
     inputs: NamedTensors,
     options: Observing & { readonly signal?: AbortSignal },
   ): Promise<ReadonlyMap<string, Extremes>>;
-  /** What was asked for of all samples observed. */
+  /** The requested statistics of all samples observed. */
   observed(): Promise<Observed>;
   close(): Promise<void>;
 }
@@ -29,7 +29,7 @@ export interface CalibrateContext extends ObserveContext {
   readonly dtype?: QuantizedDtype;
   /** The tensors whose channels are wanted too, with the axis of the channels. */
   readonly channels?: ReadonlyMap<string, number>;
-  /** How messages call the sample that runs; default: by its number. */
+  /** The name of the running sample in messages; default: its number. */
   readonly sampleName?: () => string;
 }
 
@@ -128,7 +128,7 @@ class Seen {
     return this.#largest.length;
   }
 
-  /** How many times as large the last quarter of the samples made the range. */
+  /** The factor by which the last quarter of the samples enlarged the range. */
   get growth(): number {
     const before = this.#largest[Math.ceil(this.samples * 0.75) - 1]!;
     return this.#largest.at(-1)! / before;

@@ -1,4 +1,4 @@
-/** What the values of each channel of a tensor vary about, and by how much, over all samples. As 32-bit floats, so that a cache holds what was found. */
+/** Mean and variance of each channel of a tensor over all samples. As 32-bit floats, so that a cache holds the values that were found. */
 export interface ChannelMoments {
   readonly mean: Float32Array;
   readonly variance: Float32Array;

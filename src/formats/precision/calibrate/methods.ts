@@ -4,7 +4,7 @@ import type { Histogram } from './histogram.js';
 /** Levels of INT8 on one side of zero: what entropy compares a range with, and the first range that it and MSE consider. */
 const LEVELS = 128;
 
-/** What share of the values, in percent, is within the range where a percentile is requested without one; pytorch-quantization's default. */
+/** Share of the values, in percent, within the range where a percentile is requested without one; pytorch-quantization's default. */
 export const DEFAULT_PERCENTILE = 99.99;
 
 /** The upper edge of the last bin that has values: the largest magnitude, to the width of a bin. */

@@ -15,7 +15,7 @@ interface RunningSession {
 export type SamplesFor<S> = (session: S) => AsyncIterable<NamedTensors> | Iterable<NamedTensors>;
 
 export interface ObserveContext extends WorkContext {
-  /** How many samples there are, where that is known, for progress. */
+  /** Number of samples, where it is known, for progress. */
   readonly total?: number;
 }
 

@@ -3,7 +3,7 @@ import { float32Values } from '../../tensor/values.js';
 import { type ChannelMoments, ChannelSums } from './channels.js';
 import { type Extremes, extremesOf, type Histogram, MagnitudeHistogram } from './histogram.js';
 
-/** What is kept of the outputs of a run besides their extremes. */
+/** The data kept of the outputs of a run besides their extremes. */
 export interface Observing {
   readonly histograms: boolean;
   /** The outputs whose channels are summed up, with the axis of the channels. */

@@ -3,7 +3,7 @@ import type { ChannelMoments } from './channels.js';
 import type { QuantizedDtype } from './grid.js';
 
 /**
- * What calibration found of one tensor, zero included: `amax` is the magnitude that the largest code stands for, by the method asked. It is 0 where every
+ * The calibrated range of one tensor, zero included: `amax` is the magnitude that the largest code stands for, by the method requested. It is 0 where every
  * value was 0, and no scale can be made of that.
  */
 export interface TensorRange {
@@ -17,7 +17,7 @@ export interface TensorRange {
 /** The source of a calibration's log events; its warnings are those of a conversion. */
 export const CALIBRATION_LOG = 'calibration';
 
-/** How the magnitude of a tensor is chosen. */
+/** The method that chooses the magnitude of a tensor. */
 export type CalibrationMethod = 'max' | 'percentile' | 'entropy' | 'mse';
 
 /** Ranges by the name of the tensor in the FP32 model. */

@@ -9,7 +9,7 @@ export interface Format {
   readonly id: string;
   /** As people spell it: `FP16`. */
   readonly label: string;
-  /** How far a converted model may be off its FP32 original, relative to the size of an output. */
+  /** The allowed error of a converted model against its FP32 original, relative to the size of an output. */
   readonly tolerance: {
     readonly bound: number;
     /** Where the bound comes from; shown with every judgement. */
@@ -59,7 +59,7 @@ export interface QuantizedFormat extends Format {
   readonly activations: boolean;
   /** Sizes of the blocks that share a scale, along the axis that is summed over, the first that divides it into two or more; empty: a scale per output channel. */
   readonly blocks: readonly number[];
-  /** What shares a scale in the weight of a convolution: an output channel or the whole tensor. */
+  /** The part of a convolution's weight that shares a scale: an output channel or the whole tensor. */
   readonly convolutionScale: 'channel' | 'tensor';
   /** The element type of the scales of blocks, which then have a scale of the whole tensor themselves; null: the scales are floats like the values. */
   readonly scaleDtype: 'float8_e4m3fn' | null;

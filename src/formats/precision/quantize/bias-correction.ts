@@ -43,7 +43,7 @@ export function biasOperand(
 }
 
 /**
- * What the codes of a weight change in the mean of each output channel: the sum over W - Ŵ times the mean of the input (Nagel et al., "Data-free
+ * The shift of the mean of each output channel by the codes of a weight: the sum over W - Ŵ times the mean of the input (Nagel et al., "Data-free
  * quantization through weight equalization and bias correction", 2019, section 4.2). Each tap of a kernel counts by the share of
  * positions at which it reads the input (`tapShares`), since padding is zero. Reads the weight once.
  */

@@ -27,10 +27,10 @@ export interface QuantizedTensor {
   readonly format: QuantizedFormat;
 }
 
-/** What was done to the graph. */
+/** The changes made to the graph. */
 export interface InsertedQuantizers {
   readonly weights: readonly QuantizedTensor[];
-  /** What no rule need look at: scales, which are rounded already, and biases that are nothing but a correction, however small. */
+  /** Tensors that no rule needs to check: scales, which are rounded already, and biases that are only a correction, however small. */
   readonly additions: ReadonlySet<TensorProto>;
   readonly pairs: number;
 }

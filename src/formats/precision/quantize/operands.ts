@@ -16,7 +16,7 @@ export interface WeightOperand {
 export const isTransposed = ({ node }: Operation, name: 'transA' | 'transB'): boolean =>
   Number(attributeOf(node, name)?.i ?? 0) !== 0;
 
-/** What a value has the elements of: exporters put an Identity before a weight that several modules share. */
+/** The value whose elements another value has: exporters put an Identity before a weight that several modules share. */
 export function original(value: Value): Value {
   for (let at = value; ; ) {
     const from =

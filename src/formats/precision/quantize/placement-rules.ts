@@ -6,7 +6,7 @@ import type { ResolvedConversion } from '../options.js';
 import { requestedRules } from '../requested.js';
 import { isConstant, isTransposed, original, weightOperand } from './operands.js';
 
-/** What a rule may look at besides the node itself. */
+/** The facts that a rule may use besides the node itself. */
 export interface PlacementFacts {
   readonly options: ResolvedConversion;
   readonly format: QuantizedFormat;
@@ -33,7 +33,7 @@ const afterLastLayer: ReadonlySet<string> = new Set(
   ),
 );
 const arithmetic: ReadonlySet<string> = new Set(['Add', 'Sub', 'Mul', 'Div', 'Pow', 'Exp', 'ReduceSum']);
-/** What an answer is taken apart by: arithmetic with its parts behind them decodes it (the edges of a box from distances), and is not a residual. */
+/** Operators that take an answer apart: arithmetic with its parts behind them decodes it (edges of a box from distances), and is not a residual. */
 const takesApart: ReadonlySet<string> = new Set(['Slice', 'Split', 'Softmax']);
 
 /** In this order; the first rule that keeps a node out is the one recorded. */

@@ -10,7 +10,7 @@ export interface ActivationInput {
   readonly value: Value;
 }
 
-/** What becomes of one operation, and why. */
+/** The decision on one operation, and its reason. */
 export interface PlacementDecision {
   readonly operation: Operation;
   readonly quantized: boolean;
@@ -37,14 +37,14 @@ export interface Obstacles {
 
 const notKnown: Obstacles = { activation: () => undefined, weight: () => undefined };
 
-/** What operations are quantized as, besides the rules that keep them out. */
+/** The roles in which operations are quantized, besides the rules that keep them out. */
 export const placements: Readonly<Record<string, string>> = {
   weighted: 'Operations with a stored weight',
   residual: 'Additions to the result of a quantized convolution',
   pooling: 'Poolings between quantized values',
 };
 
-/** What keeps an operation out besides the rules. */
+/** The reasons that keep an operation out besides the rules. */
 export const leftOut: Readonly<Record<string, string>> = {
   range: 'A range or a weight that no scale fits',
   pooling: 'A pooling between values that are not quantized',

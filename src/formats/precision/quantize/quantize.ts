@@ -28,13 +28,13 @@ import { floatsOf } from './scale-layout.js';
 import { storedScales } from './stored-scale.js';
 import { type WeightScales, weightScales } from './weight-scales.js';
 
-/** What was decided and done to the messages of the model; the codes of the weights are still to be made. */
+/** The decisions and changes made to the messages of the model; the codes of the weights are still to be made. */
 export interface Quantization extends InsertedQuantizers {
   readonly placement: Placement;
   /** The magnitude that the largest code stands for and the scale, by activation. */
   readonly activations: ReadonlyMap<Value, { readonly amax: number; readonly scale: number }>;
   readonly opsetReason: string | undefined;
-  /** What calibration found, for rules that look at ranges. */
+  /** The calibrated ranges, for rules that look at ranges. */
   readonly ranges: CalibratedRanges;
 }
 
@@ -102,7 +102,7 @@ export async function quantizeModel(
     },
   };
   const placement = placeQuantizers(flow, options, obstacles);
-  // What the user named was not calibrated: that it has no range keeps nothing out.
+  // Nodes that the user named were not calibrated: their missing ranges keep nothing out.
   const calibrated = new Set(first.activations);
   assertQuantizable(placement, path, flow, options, {
     ...obstacles,
@@ -215,7 +215,7 @@ async function breathe(signal: AbortSignal | undefined): Promise<void> {
   throwIfCancelled(signal, 'reading the weights');
 }
 
-/** What operations with a stored weight multiply it by, with the axis that is summed over. */
+/** The values that operations multiply by a stored weight, with the axis that is summed over. */
 function channelsOf({ decisions }: Placement): ReadonlyMap<string, number> {
   const axes = new Map<string, number>();
   for (const { operation, weight } of decisions) {

@@ -2,7 +2,7 @@ import { optionalExport } from '../../../addon/load.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import type { Tiles } from './tiles.js';
 
-/** What the values that are multiplied by a weight were, by their place along the sum. */
+/** The moments of the values that are multiplied by a weight, by their place along the sum. */
 export interface InputMoments {
   /** Zeros where a bias takes up the mean of the error. */
   readonly mean: Float32Array;

@@ -21,7 +21,7 @@ const SUBNORMAL_STEPS = 2 ** 24;
 const one = new Float32Array(1);
 const bits = new Uint16Array(1);
 
-/** How scales are rounded for what the rest of the model becomes. */
+/** The rounding of scales for the type of the rest of the model. */
 export const storedScales = (rest: RestId): StoredScale => {
   const round = rounding(rest);
   return (magnitude, largest) => {

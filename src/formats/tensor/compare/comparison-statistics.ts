@@ -1,7 +1,8 @@
 import type { PairSums, Tolerance } from './pair-sums.js';
 
 /**
- * How far a candidate's floats are from a reference's, with Polygraphy's definitions: absolute error |c - r|, relative error |c - r| / |r|, where a
+ * Errors of a candidate's floats against a reference's, with Polygraphy's definitions: absolute error |c - r|, relative error |c - r|
+ * |r|, where a
  * reference of 0 counts as 2^-52; both in float32, or in float64 where one side holds numbers that float32 rounds. Quantiles of more than
  * 8,192 pairs are up to 0.4 % too large, never too small (see `quantilesOf`). Where Polygraphy lets NaN and infinities spoil every number, here they are counted apart and the statistics are
  * those of the pairs that are finite on both sides.
@@ -72,7 +73,7 @@ export interface NonFiniteCounts {
   readonly onlyInCandidate: number;
 }
 
-/** What one look at all pairs gathers; `comparisonOf` turns it into statistics. */
+/** The data gathered in one pass over all pairs; `comparisonOf` turns it into statistics. */
 export interface Gathered {
   readonly elements: number;
   readonly sums: PairSums;

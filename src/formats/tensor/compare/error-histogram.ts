@@ -2,7 +2,7 @@ import { type FloatArray, type FloatFormat, float32Format, formatOf } from '../f
 import { wordsOf } from './error-keys.js';
 import { WorstPairs } from './worst-pairs.js';
 
-/** How many elements have which absolute error, one bin for each power of two. */
+/** Number of elements by absolute error, one bin for each power of two. */
 export interface Histogram {
   /** From the largest error downwards no further than 2^-40 of it; what is smaller is in the first bin. `from` is included, `to` is not. */
   readonly bins: { from: number; to: number; count: number }[];

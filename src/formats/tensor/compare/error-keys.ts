@@ -9,7 +9,7 @@ const DROPPED64 = 20 - KEY_FRACTION;
 const BELOW32 = (1 << DROPPED32) - 1;
 const BELOW64 = (1 << DROPPED64) - 1;
 
-/** How many keys errors of a format can have, that of infinity included. */
+/** Number of keys that errors of a format can have, that of infinity included. */
 export const keyCount = ({ exponentBits }: FloatFormat): number => 1 << (exponentBits + KEY_FRACTION);
 
 /**

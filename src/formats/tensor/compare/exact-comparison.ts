@@ -48,7 +48,7 @@ export function compareExactly(
   return { elements, different, outside, largest, worst: worst.list() };
 }
 
-/** How many elements of a tensor are outside a tolerance when zeros are put in the place of what was to be compared with it. */
+/** Number of elements of a tensor outside a tolerance when zeros replace the tensor that was to be compared with it. */
 export function zerosOutside(
   reference: TensorReader,
   { absolute, relative }: Tolerance,
@@ -73,7 +73,7 @@ export function zerosOutside(
   return outside;
 }
 
-/** How many elements of `width` bytes have one that is not zero. */
+/** Number of elements of `width` bytes that are not zero. */
 function nonZero(bytes: Uint8Array, width: number): number {
   let count = 0;
   for (let at = 0; at < bytes.length; at += width)

@@ -1,6 +1,6 @@
 import { eachPieceOf, type FloatReader } from '../float-reader.js';
 
-/** How large numbers are; those that are not finite are left out. */
+/** The magnitudes of numbers; those that are not finite are left out. */
 export interface Magnitudes {
   /** Root mean square; 0 of nothing. */
   readonly rms: number;

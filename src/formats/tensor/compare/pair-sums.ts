@@ -1,7 +1,7 @@
 import { type FloatArray, formatOf } from '../float-format.js';
 import { countKeys } from './error-keys.js';
 
-/** What the pairs of a chunk add up to, in the order in which `measureChunk` writes it; native/src/compare.cpp knows the same order. */
+/** The sums over the pairs of a chunk, in the order in which `measureChunk` writes them; native/src/compare.cpp uses the same order. */
 const sumSlots = [
   'count',
   'candidate',
@@ -50,7 +50,7 @@ export function addSums(sums: PairSums, chunk: Float64Array): void {
   }
 }
 
-/** How far from the reference an element may be: |c - r| <= absolute + relative * |r|, numpy.allclose's rule. */
+/** The allowed distance of an element from the reference: |c - r| <= absolute + relative * |r|, numpy.allclose's rule. */
 export interface Tolerance {
   readonly absolute: number;
   readonly relative: number;

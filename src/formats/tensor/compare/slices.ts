@@ -8,7 +8,7 @@ interface Sums {
   readonly errorSquares: Float64Array;
 }
 
-/** What the pairs at each position of an axis add up to, of pairs that are finite on both sides. */
+/** The sums over the pairs at each position of an axis, of pairs that are finite on both sides. */
 export interface SliceSums extends Sums {
   readonly reference: Float64Array;
   /** Without pairs that are negligible on both sides; `count` is of references that are not. The same sums where nothing is negligible. */

@@ -12,7 +12,7 @@ export interface FarPair {
 export class WorstPairs {
   readonly #most: number;
   readonly #pairs: FarPair[] = [];
-  /** What a pair must exceed to be among them. */
+  /** The error that a pair must exceed to be among them. */
   threshold = 0;
 
   constructor(most: number) {

@@ -8,7 +8,7 @@ import { parseSize } from '../../../cli/values.js';
 import { onlyLoadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import type { BundleRequest } from '../bundle-request.js';
 
-/** What `bundle build` and `bundle forge` have. */
+/** The options of `bundle build` and `bundle forge`. */
 export const bundleOptions = {
   outdir: text({
     flags: '--outdir <folder>',

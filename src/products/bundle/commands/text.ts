@@ -6,7 +6,7 @@ import type { ChainCheck } from '../chain-schema.js';
 import { agreementShare, bundleHeadline, statusTexts } from '../report/sentences.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
 
-/** What building a bundle came to, as text. */
+/** Prints the result of building a bundle, as text. */
 export function renderBundle(report: BundleReport, output: TextOutput): void {
   const { line, colors } = output;
   const { bold, cyan, dim, green, red, yellow } = colors;

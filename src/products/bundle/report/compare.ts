@@ -45,7 +45,7 @@ const sideOf = ({ path, result }: ResultAt<BundleReport>): RunComparison['a'] =>
   };
 };
 
-/** What either side has by its name, in order. */
+/** The entries of both sides, paired by name, in order. */
 function pairsOf<T>(a: readonly T[], b: readonly T[], nameOf: (each: T) => string) {
   const find = (side: readonly T[], name: string) => side.find((each) => nameOf(each) === name) ?? null;
   return [...new Set([...a, ...b].map(nameOf))].map((name) => [name, find(a, name), find(b, name)] as const);

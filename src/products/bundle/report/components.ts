@@ -112,7 +112,7 @@ export const mismatchSection = ({ mismatches, meta }: BundleReport): Section | n
         ],
       };
 
-/** What was run once, its outputs, and what was not done and why. */
+/** The smoke runs, their outputs, and the checks that were not done and why. */
 export function smokeSection(report: BundleReport): Section | null {
   const { components, not_checked } = report;
   const ran = components.flatMap(({ component, smoke }) => (smoke === null ? [] : [{ component, smoke }]));

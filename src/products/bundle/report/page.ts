@@ -12,7 +12,7 @@ import { compareBundles } from './compare.js';
 import { componentSection, componentsSection, mismatchSection, smokeSection } from './components.js';
 import { agreementShare, bundleTitle, bundleVerdict, isoTime, timedPhases } from './sentences.js';
 
-/** What `trtforge bundle build` and `bundle forge` write: what there is to know of the bundle, then the report of each component. */
+/** The report of `trtforge bundle build` and `bundle forge`: the facts of the bundle, then the report of each component. */
 export const bundleReport = defineReport<BundleReport>({
   source: 'a bundle',
   file: REPORT_FILE,
@@ -47,7 +47,7 @@ export const bundleReport = defineReport<BundleReport>({
   }),
 });
 
-/** What the folder has, by its path in there. */
+/** The files of the folder, by their path in there. */
 function filesOf({ outdir, report, timing_cache, components }: BundleReport): ForgeResult['files'] {
   const all: readonly (readonly [string | null, string])[] = [
     [report, 'the result that this page is made of'],

@@ -27,7 +27,7 @@ export const defaultLimits: StreamsLimits = {
   timeLimitSeconds: null,
 };
 
-/** What an answer is about; `deepstream repair` has nothing else. */
+/** The options of an answer; `deepstream repair` has no others. */
 export const answerOptions = {
   fps: option({
     flags: '--fps <list>',

@@ -7,7 +7,7 @@ import { requestedBuild, type StreamsSetup } from '../setup.js';
 import type { DecidedSizing } from '../sizing.js';
 import type { StreamsPlan } from '../streams.js';
 
-/** What is taken over, what is due, and what then depends on the measured rates; `missing` is why none of it can be done here, or null. */
+/** The steps taken over, the steps due, and those that depend on the measured rates; `missing` is why none of it can be done here, or null. */
 export async function streamsSteps(
   { request, names, paths, inputs }: StreamsPlan,
   setup: StreamsSetup,

@@ -21,7 +21,7 @@ const scoresSchema = z.strictObject({
   candidates: z.int(),
 });
 
-/** What `deepstream check` predicts of a configuration; nothing of DeepStream runs for it. */
+/** The prediction of `deepstream check` for a configuration; nothing of DeepStream runs for it. */
 export const deepstreamCheckSchema = z.strictObject({
   schema: z.literal('trtforge.deepstream-check/1'),
   config: z.string(),
@@ -35,7 +35,7 @@ export const deepstreamCheckSchema = z.strictObject({
   writes: z.string().nullable(),
   engine: z.string().nullable(),
   model: z.string().nullable(),
-  /** What the engine was compared with; null: not passed, so not compared. */
+  /** The target that the engine was compared with; null: not passed, so not compared. */
   target: z.strictObject({ tensorrt: z.string().nullable(), gpu: z.string().nullable() }),
   /** Of the image of `--image`, through the model in ONNX Runtime. */
   trial: z

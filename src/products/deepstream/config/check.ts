@@ -162,7 +162,7 @@ function namedBy(settings: NvinferSettings, config: string) {
   return { path, engineFile, engine, model, facts, library, symbols, ports, outputs: ports?.outputs };
 }
 
-/** What nvinfer looks at when an engine is there, built or loaded. */
+/** The checks that nvinfer makes when an engine is there, built or loaded. */
 const afterBuild: readonly string[] = [
   'labels-missing',
   'function-missing',
@@ -252,7 +252,7 @@ function judgeInput(settings: NvinferSettings, { path, ports }: Named): void {
     settings.add('batch-axis', 'batch-size', `nvinfer splits ${other.tensor} by pictures: ${other.why}.`);
 }
 
-/** What a key that names a parse function has in its name, by network-type. */
+/** The middle part of the keys that name a parse function, by network-type. */
 const parsed: readonly string[] = ['bbox', 'classifier', 'segmentation', 'bbox-instance-mask'];
 
 function judgeFunctions(settings: NvinferSettings, { library, symbols, outputs }: Named): void {
@@ -310,7 +310,7 @@ function judgeOutputs(settings: NvinferSettings, { outputs, facts, path }: Named
     settings.add('cluster-mode', 'cluster-mode', `The outputs have ${boxes}.`);
 }
 
-/** What a build makes of the model, which does not decide this start where the engine is loaded; and what the network gets. */
+/** Judges the types of a build, which do not decide this start where the engine is loaded, and the input values of the network. */
 function judgeBuild(settings: NvinferSettings, { facts }: Named, mode: number, isLoaded: boolean): void {
   const networkMode = settings.number('network-mode');
   const isTyped = settings.isSet('strongly-typed');

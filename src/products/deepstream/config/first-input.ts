@@ -6,17 +6,17 @@ type Fault = readonly [code: FindingCode, key: string, message: string];
 /** The types of inputs and outputs that nvinfer has a name for (getLayerInfo). */
 const types: readonly string[] = 'float32 float16 int32 int64 int8 uint8 bool'.split(' ');
 
-/** What nvinfer gives to the first input. */
+/** The images that nvinfer passes to the first input. */
 interface Pictures {
   /** Of infer-dims; undefined where it is not set, and the first dimension behind the batch counts, in NHWC too. */
   readonly channels: number | undefined;
   /** model-color-format: RGB, BGR, GRAY. */
   readonly color: number;
-  /** How many offsets there are; 0: none that count. */
+  /** Number of offsets; 0: none that count. */
   readonly offsets: number;
 }
 
-/** What nvinfer would not take, or fill wrongly, of what it gives pictures to, in its order (initInferenceInfo, preparePreprocess). */
+/** Faults of the image input that nvinfer would reject or fill wrongly, in its order (initInferenceInfo, preparePreprocess). */
 export function faultsOfInput(
   { inputs, outputs }: NamedAxes,
   { color, offsets, ...given }: Pictures,

@@ -4,7 +4,7 @@ import type { DeepstreamCheck } from './check-result.js';
 import type { FindingCode } from './findings.js';
 import type { Output } from './layout.js';
 
-/** What of a configuration, and of the files it names, decides whether nvinfer loads or builds. */
+/** The facts of a configuration, and of the files it names, that decide whether nvinfer loads or builds. */
 export interface NvinferPlan {
   /** `model-engine-file` as an absolute path; null: not set. */
   readonly engineFile: string | null;
@@ -15,7 +15,7 @@ export interface NvinferPlan {
   readonly mode: number;
   /** `gpu0`, `dla1` */
   readonly device: string;
-  /** What a build would start from; null: nothing, and it fails. */
+  /** The source of a build; null: there is none, and the build fails. */
   readonly source: BuildSource | null;
 }
 
@@ -28,7 +28,7 @@ interface BuildSource {
   readonly inputs: readonly Output['shape'][];
 }
 
-/** What is known of the engine without loading it. */
+/** The state of the engine, as known without loading it. */
 export type EngineState =
   | { readonly state: 'missing' }
   | { readonly state: 'invalid'; readonly why: string }
@@ -68,7 +68,7 @@ export const builtEngine = (model: string, batch: number, device: string, mode: 
   `${model}_b${batch}_${device}_${modes[mode]}.engine`;
 
 /**
- * What nvinfer does at its start, by the rules of its sources (DeepStream 9.1, generateBackendContext): load the engine; on any failure, or where batch and dimensions of
+ * Predicts the start of nvinfer, by the rules of its sources (DeepStream 9.1, generateBackendContext): load the engine; on any failure, or where batch and dimensions of
  * its first input do not fit, build one and write it beside the model, under a name of its own; with nothing to build from, end. Pure.
  */
 export function predict(plan: NvinferPlan, engine: EngineState | null, target: NvinferTarget): Prediction {

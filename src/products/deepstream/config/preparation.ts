@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { readJson } from '../../../base/files/files.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 
-/** How a picture becomes the input, in the terms of nvinfer: scale * (level - offset). */
+/** The preparation of an image for the input, in the terms of nvinfer: scale * (level - offset). */
 export interface Preparation {
   readonly scale: number;
   readonly offsets: readonly number[];
@@ -27,7 +27,7 @@ export function preparationKeys({ scale, offsets, color, fit }: Preparation): re
   ];
 }
 
-/** What Hugging Face writes beside a model, as far as nvinfer can do the same. */
+/** The settings that Hugging Face writes beside a model, as far as nvinfer can do the same. */
 const preprocessorSchema = z.object({
   do_rescale: z.boolean().optional(),
   do_normalize: z.boolean().default(true),
@@ -75,7 +75,7 @@ export function differsFromPassport(prepared: Preparation, name: string | undefi
   return `The calibration prepared pictures as "${name}": ${other.join(', ') || 'without offsets'}.`;
 }
 
-/** What the passport states, else what the exporter left in the model (Ultralytics), else preprocessor_config.json beside it (Hugging Face), else the usual: values from 0 to 1, which is reported. */
+/** The preparation by passport, else model metadata (Ultralytics), else preprocessor_config.json beside it (Hugging Face), else 0 to 1, reported. */
 export function knownPreparation(
   file: string,
   metadata: Readonly<Record<string, string>>,

@@ -10,7 +10,7 @@ interface TritonParams {
   readonly model_repo?: { readonly root?: readonly string[] };
 }
 
-/** What is judged of a configuration of nvinferserver, by the file's own names. */
+/** The judged keys of a configuration of nvinferserver, by the file's own names. */
 interface ServerConfig {
   readonly max_batch_size?: number;
   readonly backend?: { readonly triton?: TritonParams; readonly trt_is?: TritonParams };

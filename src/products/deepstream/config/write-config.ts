@@ -40,7 +40,7 @@ export interface ConfigRequest extends Partial<Omit<Preparation, 'color'>> {
   readonly size?: readonly [number, number];
 }
 
-/** What `deepstream config` wrote. */
+/** The result of `deepstream config`. */
 export const deepstreamConfigSchema = z.strictObject({
   schema: z.literal('trtforge.deepstream-config/1'),
   name: z.string(),
@@ -50,7 +50,7 @@ export const deepstreamConfigSchema = z.strictObject({
   model: z.string().nullable(),
   layout: z.enum(['boxes', 'end-to-end', 'detr', 'classifier']).nullable(),
   classes: z.int().nullable(),
-  /** What no file states, and was taken all the same. */
+  /** The values that no file states and that are assumed. */
   assumed: z.array(z.string()),
   warnings: z.array(z.string()),
 });
@@ -88,7 +88,7 @@ export function writeDeepstreamConfig(request: ConfigRequest): DeepstreamConfig 
 
 type Decided = ReturnType<typeof decide>;
 
-/** What is in the files. */
+/** Decides the content of the files. */
 function decide(request: ConfigRequest) {
   const file = resolve(request.file);
   const assumed: string[] = [];
@@ -224,7 +224,7 @@ function judgePlan({ path, product, foreignHeader }: PlanHeader, warnings: strin
   unlessForced(why, 'Build it with --target tensorrt, or pass --force.', warnings);
 }
 
-/** What DeepStream cannot serve is a warning with --force, else an error. */
+/** Warns with --force about what DeepStream cannot serve, else throws. */
 function unlessForced(why: string, remedy: string, warnings: string[]): void {
   if (!isForced()) throw refused(why, remedy);
   warnings.push(why);

@@ -5,7 +5,7 @@ import { candidateSchema } from '../run/candidate.js';
 import { imageRunSchema } from '../run/images.js';
 import { variantSchema } from '../run/variant.js';
 
-/** What `trtforge eval classify` returns. */
+/** The result of `trtforge eval classify`. */
 export const classificationResultSchema = z.object({
   schema: z.literal('trtforge.eval-classify/1'),
   /** In metrics.json of a comparison: which variant it is. */

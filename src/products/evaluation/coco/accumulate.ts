@@ -71,7 +71,7 @@ export function countedAnnotations({ categories, annotations }: DetectionTruth, 
 interface TruePositives {
   /** The precision at each true positive, by falling score: between two of them it only falls. */
   readonly precisions: number[];
-  /** How many are within each of DETECTION_LIMITS. */
+  /** Number of true positives within each of DETECTION_LIMITS. */
   readonly within: number[];
 }
 

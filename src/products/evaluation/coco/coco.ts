@@ -75,7 +75,7 @@ export function scoredResult(
   };
 }
 
-/** What is odd about the whole: an image without detections is valid, but many of them are a run that was cut short. */
+/** Adds the findings about the whole: an image without detections is valid, but many of them are a run that was cut short. */
 function addCounts(
   { images, sizes, annotations }: DetectionTruth,
   { image, box }: Detections,
@@ -99,10 +99,10 @@ function addCounts(
       if (!detected.has(index)) findings.add('image-without-detections', `image ${images[index]}`);
 }
 
-/** What a share is off by where a box leaves its image a little. */
+/** The tolerance of a share where a box leaves its image a little. */
 const SLACK = 0.05;
 
-/** What else four numbers may be in an image of a size, as left, top, width, height. */
+/** Other readings of a box's four numbers in an image of a size, as left, top, width, height. */
 const readings: Readonly<Record<string, (box: Box, size: Size) => Box>> = {
   'centre, width and height': ([x, y, width, height]) => [x - width / 2, y - height / 2, width, height],
   'top, left, height and width': ([y, x, height, width]) => [x, y, width, height],

@@ -20,14 +20,14 @@ export interface Annotation {
   readonly hasIdZero: boolean;
 }
 
-/** What detections are scored against. */
+/** The truth that detections are scored against. */
 export interface DetectionTruth {
   /** Ids of the images to score, ascending. */
   readonly images: readonly number[];
   /** Of those images; null where the file has none. */
   readonly fileNames: readonly (string | null)[];
   readonly sizes: readonly (Size | null)[];
-  /** How many images the file has: more than are scored where those are a subset. */
+  /** Number of images in the file: more than are scored where those are a subset. */
   readonly imagesOfFile: number;
   /** Ascending by id. */
   readonly categories: readonly { readonly id: number; readonly name: string }[];
@@ -46,7 +46,7 @@ export interface ImageChoice {
   readonly maxImages?: number | undefined;
 }
 
-/** What a reader takes besides its file. */
+/** The context of a reader besides its file. */
 export interface ReadingContext {
   readonly findings: Findings;
   readonly signal?: AbortSignal | undefined;

@@ -37,7 +37,7 @@ function sorted(order: Uint32Array, keys: ArrayLike<number>, range: number): Uin
   return result;
 }
 
-/** How many scores are higher, for each; found by bisection of the sorted scores. */
+/** Number of higher scores, for each; found by bisection of the sorted scores. */
 function placesByScore(scores: readonly number[]): Uint32Array {
   const falling = Float64Array.from(scores).sort().reverse();
   const places = new Uint32Array(scores.length);

@@ -41,7 +41,7 @@ const scoresSchema = z.object({
 });
 export interface DetectionScores extends z.infer<typeof scoresSchema> {}
 
-/** What `trtforge eval coco` returns. `dataDigest` is over what is scored of the truth: images, categories, boxes, areas, crowd flags. */
+/** The result of `trtforge eval coco`. `dataDigest` is over the scored part of the truth: images, categories, boxes, areas, crowd flags. */
 export const cocoResultSchema = z.object({
   schema: z.literal('trtforge.eval-coco/1'),
   /** The files, as passed. */

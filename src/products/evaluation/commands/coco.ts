@@ -74,7 +74,7 @@ export function renderScores(result: Omit<CocoResult, 'schema' | 'detections'>, 
   renderFindings(result.warnings, output);
 }
 
-/** What is odd about the data, with its first places. */
+/** Prints the findings about the data, with their first places. */
 export function renderFindings(findings: readonly Finding[], { line, colors }: TextOutput): void {
   for (const { count, what, examples } of findings)
     line(`${colors.yellow('warning')} ${formatCount(count)} ${what} (${examples.join(', ')})`);

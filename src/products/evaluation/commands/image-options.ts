@@ -7,7 +7,7 @@ import { preprocessings } from '../../../formats/images/preprocess.js';
 import { imageRunOptions } from '../options.js';
 import { preparationOf } from '../run/candidate.js';
 
-/** What every verb takes that runs one network over images. */
+/** The options of every verb that runs one network over images. */
 export const imageOptions = {
   images: text({ ...imagesFolder, required: '--images FOLDER' }),
   ...imageRunOptions,

@@ -25,14 +25,14 @@ export interface CompareBackEndsRequest extends Omit<TaskRequest, keyof ModelCho
   readonly backEnds: readonly string[];
   /** The run root; default `tmp/compare-<model>/<date and time>`. */
   readonly output?: string | undefined;
-  /** How models and engines are opened; a back end is passed what it honours. */
+  /** The options for opening models and engines; a back end is passed those that it honours. */
   readonly open: CompareOpenOptions;
   /** Where built engines are kept. */
   readonly store?: string | undefined;
 }
 
 export interface CompareContext extends OpenContext {
-  /** What opens bundles of speech models. */
+  /** The openers of bundles of speech models. */
   readonly recognisers?: readonly Recogniser[];
   /** For the result. */
   readonly commandLine?: string | undefined;

@@ -22,13 +22,13 @@ import type { Variant } from '../run/variant.js';
 export interface ComparedModel extends Pick<Variant, 'label' | 'role'> {
   readonly file: string;
   readonly kind: 'engine' | 'model';
-  /** What MODEL is converted to before it runs; null: it runs as it is. */
+  /** The precision that MODEL is converted to before it runs; null: it runs as it is. */
   readonly precision: FormatId | null;
   /** Of its content, weights in other files included, and of the conversion. */
   readonly digest: string;
 }
 
-/** What a model is converted to without samples of its inputs. */
+/** The precisions that need no samples of a model's inputs. */
 export const precisionsWithoutSamples: readonly FormatId[] = formatIds.filter(
   (id) => quantizedFormatNamed(id)?.activations !== true,
 );

@@ -6,7 +6,7 @@ import type { NotRun } from '../run/variant.js';
 import type { ComparedVariant, Comparison } from './result.js';
 import type { RecordedVariant } from './run-root.js';
 
-/** What only the run knows. */
+/** The facts that only the run has. */
 export interface ComparisonFacts {
   readonly root: string;
   /** Names of variants that ran now; the others were there already. */
@@ -52,7 +52,7 @@ export function compareVariants(
   };
 }
 
-/** What a variant without figures is recorded with. */
+/** The error recorded for a variant without figures. */
 export const errorOf = ({ code, message, remedy, exitCode }: TrtforgeError): NotRun['error'] => ({
   code,
   message,

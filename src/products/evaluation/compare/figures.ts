@@ -8,7 +8,7 @@ import { latencySchema } from '../run/evaluate.js';
 import type { ComparedTaskId, Variant } from '../run/variant.js';
 import { recogniserResultSchema } from '../speech/recogniser-result.js';
 
-/** What a comparison shows of one variant, whatever the task. */
+/** The figures that a comparison shows of one variant, whatever the task. */
 export const figuresSchema = z.object({
   /** The one that is compared comes first. */
   metrics: z.array(metricSchema),
@@ -19,7 +19,7 @@ export const figuresSchema = z.object({
   latency: latencySchema,
   providers: z.array(z.string()),
   placement: z.array(z.string()),
-  /** What ran: models or engines, with the SHA-256 of each file. */
+  /** The files that ran: models or engines, with the SHA-256 of each. */
   files: z.array(z.object({ file: z.string(), sha256: z.string() })),
   /** Of an engine with a passport: its identity. */
   engineIdentity: z.string().nullable(),
@@ -59,7 +59,7 @@ export function figuresOfResult(json: unknown): Figures | null {
   return embedded === undefined ? null : embeddingsFigures(embedded);
 }
 
-/** How the metrics.json of each task is read. */
+/** The reader of each task's metrics.json. */
 export const figureReaders: Readonly<Record<ComparedTaskId, Reader>> = {
   coco: reader(detectorMetricsSchema, detectorFigures),
   classify: reader(classificationResultSchema, classifierFigures),

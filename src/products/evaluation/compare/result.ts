@@ -3,7 +3,7 @@ import { ExitCode } from '../../../errors.js';
 import { comparedTasks, notRunSchema, variantSchema } from '../run/variant.js';
 import { figuresSchema } from './figures.js';
 
-/** What `trtforge compare-backends` and `compare-backends repair` return; `comparison.json` of a run root. */
+/** The result of `trtforge compare-backends` and `compare-backends repair`; `comparison.json` of a run root. */
 export const comparisonSchema = z.object({
   schema: z.literal('trtforge.compare-backends/1'),
   version: z.string(),
@@ -34,7 +34,7 @@ export const comparisonSchema = z.object({
       metric: z.string(),
       value: z.number(),
       of: z.number(),
-      /** How much worse it is, in the metric's unit; below zero where it is better. */
+      /** The loss against the reference, in the metric's unit; below zero where it is better. */
       drop: z.number(),
       /** The drop over the reference's value; null where that is 0. */
       relativeDrop: z.number().nullable(),
@@ -51,7 +51,7 @@ export const comparisonSchema = z.object({
       share: z.number(),
     }),
   ),
-  /** What is not put beside one another, and why. */
+  /** Variants that are not compared with each other, and why. */
   notCompared: z.array(z.object({ variant: z.string(), reference: z.string(), why: z.string() })),
   warnings: z.array(z.string()),
   /** The command line that made it; null where a program called the library. */

@@ -16,7 +16,7 @@ export interface RecordedVariant {
 const METRICS = 'metrics.json';
 const NOT_RUN = 'not-run.json';
 
-/** What the folders of a run root state, in the order of the comparison; `damaged` names, within the root, the files that state no variant. */
+/** The variants in the folders of a run root, in the order of the comparison; `damaged` names, within the root, the files that state no variant. */
 export function readRunRoot(root: string): {
   readonly recorded: readonly RecordedVariant[];
   readonly damaged: readonly string[];

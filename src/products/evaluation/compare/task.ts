@@ -42,9 +42,9 @@ export interface TaskRequest
       'model' | 'instances' | 'imagesDir' | 'preprocess' | 'imgsz' | 'output' | 'variant' | 'open'
     >,
     Omit<ScorerRequest, 'bundle'> {
-  /** What is compared: for speech the meta file that belongs to folders of engines. */
+  /** The model to compare: for speech the meta file that belongs to folders of engines. */
   readonly model: string;
-  /** What `model` is compared with: `FILE` or `NAME=FILE`. */
+  /** The files that `model` is compared with: `FILE` or `NAME=FILE`. */
   readonly candidates?: readonly string[];
 }
 
@@ -56,7 +56,7 @@ interface VariantFolder {
 /** One way to score a model on data. */
 export interface ComparedTask {
   readonly id: ComparedTaskId;
-  /** How images are prepared; null for speech. */
+  /** The preparation of images; null for speech. */
   readonly preprocess: string | null;
   /** Width and height of images where the model leaves them open. */
   readonly imgsz: number;
@@ -196,7 +196,7 @@ function settingsOf(request: TaskRequest, choices: readonly string[]): Settings 
   return { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };
 }
 
-/** What decides figures or times besides the model, the back end and the data. */
+/** The settings that decide figures or times besides the model, the back end and the data. */
 const decisive = ({ preprocess, imgsz, maxImages, allowMissing, ...rest }: Settings) => {
   const { conf, iou, maxDet, preNmsTopk, agnosticNms, multiLabel, warmupRuns, skipLatency } = rest;
   return {

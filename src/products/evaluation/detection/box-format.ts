@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../../../errors.js';
 
-/** What the four numbers of a box are: left, top, right, bottom · centre, width, height · left, top, width, height. */
+/** The meaning of the four numbers of a box: left, top, right, bottom · centre, width, height · left, top, width, height. */
 export const boxLayouts = ['corners', 'centre-size', 'left-top-size'] as const;
 /** `normalised`: from 0 to 1, a share of the input's width or height. */
 export const boxScales = ['pixels', 'normalised'] as const;
@@ -10,7 +10,7 @@ export interface BoxForm {
   readonly scale: (typeof boxScales)[number];
 }
 
-/** How boxes were read. */
+/** The form in which boxes were read. */
 export interface BoxFormat extends BoxForm {
   /** Forms that the values do not exclude either: the usual one of the head was taken. */
   readonly alsoFits: readonly string[];
@@ -55,7 +55,7 @@ export function cornersOf(
 export const nameOf = ({ layout, scale }: BoxForm): string =>
   `${layout} ${scale === 'pixels' ? 'in pixels' : 'from 0 to 1'}`;
 
-/** How many boxes cannot be of a form: their sides in the wrong order, beyond the input, or in pixels and none of them large. */
+/** Number of boxes that cannot be of a form: their sides in the wrong order, beyond the input, or in pixels and none of them large. */
 function misfitsOf({ layout, scale }: BoxForm, boxes: Float32Array, canvas: CanvasSize): number {
   const [width, height] = scale === 'normalised' ? [1, 1] : [canvas.width, canvas.height];
   const smallest = scale === 'normalised' ? 0 : SMALLEST_PIXELS;
@@ -78,7 +78,7 @@ function misfitsOf({ layout, scale }: BoxForm, boxes: Float32Array, canvas: Canv
   return misfits;
 }
 
-/** What the values of boxes say about their form. */
+/** The evidence in the values of boxes for their form. */
 export class BoxEvidence {
   readonly #usual: BoxForm;
   readonly #canvas: CanvasSize;

@@ -64,7 +64,7 @@ interface Scored {
   readonly category: number;
 }
 
-/** What one row is taken for: its best class, or each (`multiLabel`; queries with independent classes, where the best 300 of all decide, as in RT-DETR). */
+/** The classes of one row: the best, or each (`multiLabel`; queries with independent classes, where the best 300 of all decide, as in RT-DETR). */
 function scoresOf(rows: Rows, row: number, head: Head, options: DecodeOptions): readonly Scored[] {
   if (head.kind === 'end-to-end') return [{ score: rows.at(row, 4), category: rows.at(row, 5) }];
   const hasBackground = head.kind === 'detr' && rows.channels > options.classes;

@@ -6,10 +6,10 @@ import { type DecodeOptions, type Head, recogniseHead, usualForm } from './heads
 /** So many boxes wait at most for their form: about 1 MB. */
 const MOST_WAITING = 50_000;
 
-/** What `take` hands candidates to, with boxes as corners in pixels. */
+/** The function that `take` passes candidates to, with boxes as corners in pixels. */
 type Use = (candidates: Candidates, head: Head) => void;
 
-/** What a detector's outputs were taken for, after the last image. */
+/** The recognised form of a detector's outputs, after the last image. */
 export interface DecodedHead extends Head {
   /** `distances` are from the anchor of a box: nothing is open about them. */
   readonly boxes: Omit<BoxFormat, 'layout'> & { readonly layout: BoxFormat['layout'] | 'distances' };

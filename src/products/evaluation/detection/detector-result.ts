@@ -4,7 +4,7 @@ import { candidateSchema } from '../run/candidate.js';
 import { imageRunSchema } from '../run/images.js';
 import { boxLayouts, boxScales } from './box-format.js';
 
-/** How detections were made: what ran, what its outputs were taken for, and all that decides a detection. */
+/** The run behind detections: the candidate, the recognised form of its outputs, and all that decides a detection. */
 export const detectorRunSchema = z.object({
   candidate: candidateSchema,
   head: z.object({
@@ -14,7 +14,7 @@ export const detectorRunSchema = z.object({
     needsNms: z.boolean(),
     /** Names of the outputs that have scores and boxes. */
     outputs: z.object({ scores: z.string(), boxes: z.string() }),
-    /** What the four numbers of a box are; `distances` are from its anchor. */
+    /** The meaning of the four numbers of a box; `distances` are from its anchor. */
     boxes: z.object({
       layout: z.enum([...boxLayouts, 'distances']),
       scale: z.enum(boxScales),
@@ -24,7 +24,7 @@ export const detectorRunSchema = z.object({
       count: z.int(),
       misfits: z.int(),
     }),
-    /** How it was recognised. */
+    /** The facts by which it was recognised. */
     reason: z.string(),
   }),
   labels: z.object({ count: z.number(), from: z.string() }),
@@ -45,7 +45,7 @@ export const detectorRunSchema = z.object({
 });
 export interface DetectorRun extends z.infer<typeof detectorRunSchema> {}
 
-/** What `trtforge eval detector` returns: the scores of `eval coco`, and the run behind them. */
+/** The result of `trtforge eval detector`: the scores of `eval coco`, and the run behind them. */
 export const detectorResultSchema = cocoResultSchema.omit({ detections: true }).extend({
   schema: z.literal('trtforge.eval-detector/1'),
   imagesDir: z.string(),

@@ -3,7 +3,7 @@ import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { BoxEvidence, type BoxForm } from './box-format.js';
 import { Rows, shapesOf } from './rows.js';
 
-/** What the network's outputs are; decided once, from shapes and the values of the first image. */
+/** The form of the network's outputs; decided once, from shapes and the values of the first image. */
 export interface Head {
   /** `end-to-end` [B,N,6] · `boxes` [B,4+C,N] · `dfl` [B,64+C,N] · `objectness` [B,N,5+C] · `detr` logits and boxes. */
   readonly kind: 'end-to-end' | 'boxes' | 'dfl' | 'objectness' | 'detr';
@@ -35,7 +35,7 @@ export const STRIDES = [8, 16, 32] as const;
 const SIGMOID_OF_ONE = 0.732;
 /** So many scores are not all in there by chance. */
 const ENOUGH_SCORES = 100;
-/** What rounding to 16 or 8 bits adds to the sum of a softmax. */
+/** The error that rounding to 16 or 8 bits adds to the sum of a softmax. */
 const SUM_ERROR = 0.02;
 /** Logits beyond this are a probability of 1 in any type: larger values are pixels. */
 const LARGEST_LOGIT = 50;

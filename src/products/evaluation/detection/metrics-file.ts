@@ -10,7 +10,7 @@ const result = cocoResultSchema.shape;
 
 /** metrics.json as auto-quantize-model's evaluators write it, and behind it what makes the figures comparable. */
 export const detectorMetricsSchema = z.object({
-  /** What ran: one of the two. */
+  /** The file that ran: one of the two. */
   onnx_path: z.string().optional(),
   engine_path: z.string().optional(),
   /** The folder that has instances and images. */
@@ -46,7 +46,7 @@ export const detectorMetricsSchema = z.object({
   subset: z.boolean(),
   data_digest: z.string(),
   comparability_key: z.string(),
-  /** What is odd about the data, counted: images that were missing, for one. */
+  /** Irregularities of the data, counted: images that were missing, for one. */
   warnings: result.warnings,
   /** Of a comparison: which of its variants this is. */
   variant: variantSchema.optional(),

@@ -6,7 +6,7 @@ import { imageRunSchema } from '../run/images.js';
 
 const spreadSchema = z.object({ mean: z.number(), std: z.number(), min: z.number(), max: z.number() });
 
-/** What `trtforge eval embeddings` returns; `n_samples` to `validation` have the names of screenalytics' comparison. */
+/** The result of `trtforge eval embeddings`; `n_samples` to `validation` have the names of screenalytics' comparison. */
 export const embeddingsResultSchema = z.object({
   schema: z.literal('trtforge.eval-embeddings/1'),
   n_samples: z.number(),

@@ -7,7 +7,7 @@ import type { OpenContext, OpenedSession, OpenOptions } from '../../../engines/r
 import { ortFactsSchema } from '../../../engines/runtime/onnxruntime/ort-facts.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 
-/** What was evaluated, beside every metric. */
+/** The candidate that was evaluated, beside every metric. */
 export const candidateSchema = z.object({
   file: z.string(),
   kind: z.enum(['engine', 'model']),
@@ -17,7 +17,7 @@ export const candidateSchema = z.object({
   identity: z.string().nullable(),
   name: z.string().nullable(),
   precision: z.string().nullable(),
-  /** How its passport states that images of its calibration were prepared. */
+  /** The preparation of its calibration images, as its passport states it. */
   preprocess: z.string().nullable(),
   backEnd: z.string(),
   /** `ONNX Runtime 1.30.0 (CPU)`. */
@@ -33,7 +33,7 @@ export type Candidate = z.infer<typeof candidateSchema>;
 /** The passport beside an engine, where there is one. */
 export const passportOf = (file: string) => (existsSync(passportPath(file)) ? readPassport(file) : null);
 
-/** How images are prepared for these tasks; the first where nothing states it. */
+/** The preparations of images for these tasks; the first where nothing states it. */
 export const preparations = {
   detector: ['yolo', 'rt-detr'],
   classifier: ['imagenet', 'yolo', 'rt-detr', 'arcface'],

@@ -20,7 +20,7 @@ export const latencySchema = z
   .nullable();
 export type Latency = z.infer<typeof latencySchema>;
 
-/** What the session took, bytes. */
+/** Memory that the session took, bytes. */
 export const memorySchema = z.object({
   /** Largest resident memory of the process that ran it; null where the system does not report it. */
   peakHostBytes: z.number().nullable(),
@@ -37,7 +37,7 @@ export interface Scorer<S extends Sample, R> {
 
 export interface EvaluateOptions<S extends Sample> extends TaskContext {
   readonly samples: AsyncIterable<S> | Iterable<S>;
-  /** How many samples there are, where that is known, for progress. */
+  /** Number of samples, where it is known, for progress. */
   readonly total?: number | undefined;
   /** Untimed runs of the first sample before the others; default none. */
   readonly warmUpRuns?: number;

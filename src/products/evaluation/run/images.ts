@@ -14,10 +14,10 @@ export interface ImageFile {
   readonly path: string;
 }
 
-/** What every evaluation over images takes. */
+/** The request of every evaluation over images. */
 export interface ImageRequest {
   readonly imagesDir: string;
-  /** How images are prepared, by its name. */
+  /** The preparation of images, by its name. */
   readonly preprocess: string;
   /** Width and height of the input where the model leaves them open. */
   readonly imgsz: number;
@@ -51,7 +51,7 @@ export const imageRunSchema = z.object({
 });
 export type ImageRun = z.infer<typeof imageRunSchema>;
 
-/** How images are prepared for a network, at its own size or, where it leaves that open, at `imgsz` pixels. */
+/** The preparation of images for a network, at its own size or, where it leaves that open, at `imgsz` pixels. */
 export const preprocessingFor = (session: OpenedSession, name: string, imgsz: number): Preprocessing =>
   preprocessingOf(session.inputs, name, imgsz);
 

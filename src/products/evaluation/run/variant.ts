@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ExitCode } from '../../../errors.js';
 
-/** What is compared: detections, classes, words. The suffix of every variant's folder. */
+/** The tasks that are compared: detections, classes, words. The suffix of every variant's folder. */
 export const comparedTasks = ['coco', 'classify', 'wer'] as const;
 export type ComparedTaskId = (typeof comparedTasks)[number];
 

@@ -24,7 +24,7 @@ import { scoreUtterances } from '../wer/wer.js';
 import type { RecogniserResult } from './recogniser-result.js';
 
 export interface EvaluateRecogniserRequest {
-  /** What describes the models: the `model_meta.json` of a bundle. */
+  /** The description of the models: the `model_meta.json` of a bundle. */
   readonly meta: string;
   /** TSV with `utt_id`, `wav_path` and `ref_text`. */
   readonly manifest: string;

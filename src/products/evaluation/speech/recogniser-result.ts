@@ -3,7 +3,7 @@ import { latencySchema } from '../run/evaluate.js';
 import { variantSchema } from '../run/variant.js';
 import { werResultSchema } from '../wer/wer-result.js';
 
-/** How transcripts were made. */
+/** The run that made transcripts. */
 export const recogniserRunSchema = z.object({
   /** The models or engines, the encoder first, with the SHA-256 of each file. */
   files: z.array(z.object({ file: z.string(), sha256: z.string() })),
@@ -24,7 +24,7 @@ export const recogniserRunSchema = z.object({
 });
 export type RecogniserRun = z.infer<typeof recogniserRunSchema>;
 
-/** What `trtforge eval recogniser` returns: the scores of `eval wer`, and the run behind them. */
+/** The result of `trtforge eval recogniser`: the scores of `eval wer`, and the run behind them. */
 export const recogniserResultSchema = werResultSchema.omit({ form: true }).extend({
   schema: z.literal('trtforge.eval-recogniser/1'),
   /** In metrics.json of a comparison: which variant it is. */

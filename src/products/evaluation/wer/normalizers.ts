@@ -2,7 +2,7 @@ import type { NormalizerId } from '../../../quality/tasks/scorer.js';
 import { isNumberWord, LETTER, SPACE, spacedDigits, standardizeNumbers, wordsOf } from './number-words.js';
 import { spellings } from './spellings.js';
 
-/** How transcripts are made comparable before they are scored. */
+/** The rules that make transcripts comparable before they are scored. */
 export interface Normalizer {
   readonly id: NormalizerId;
   /** Words of one transcript, normalised. */
@@ -77,7 +77,7 @@ const REPLACEMENTS: readonly (readonly [RegExp, string])[] = [
   }).map(([from, to]) => [ending(from), to] as const),
 ];
 
-/** What every replacement needs: most texts have none of it. */
+/** The text that replacements need: most texts have none of it. */
 const REPLACED = new RegExp(REPLACEMENTS.map(([from]) => from.source).join('|'), 'u');
 
 const FILLERS = word('hmm|mm|mhm|mmm|uh|um');
@@ -145,7 +145,7 @@ interface SpokenWord {
   readonly word: string;
   /** No rule of numbers and their symbols changes it or looks past it. */
   readonly isPlain: boolean;
-  /** What it becomes between plain words. */
+  /** The words that it becomes between plain words. */
   readonly between: readonly string[];
 }
 
@@ -163,7 +163,7 @@ const spokenWords = remembering((text): readonly SpokenWord[] => {
   });
 });
 
-/** What may change across a space: what becomes the end of the word before, and contractions of two words. */
+/** Text that may change across a space: parts that become the end of the word before, and contractions of two words. */
 const ACROSS_SPACES = new RegExp(`${SPACE}(?:hmm|mm|mhm|mmm|uh|um)?'|'[ds] (?:been|gone|done|got)`, 'u');
 
 /** Without what stands between brackets, of at least so many characters: Whisper's expressions take the square of the length where none closes. */

@@ -3,9 +3,9 @@
  * "two point five million dollars" $2500000. Odd results are Whisper's too: scores compare only where both are equal.
  */
 
-/** What Python's `str.split` and `\s` take for white space; JavaScript's `\s` differs in six characters. */
+/** White space of Python's `str.split` and `\s`; JavaScript's `\s` differs in six characters. */
 export const SPACE = String.raw`[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]`;
-/** What Python's `\w` takes. */
+/** The characters of Python's `\w`. */
 export const LETTER = String.raw`[\p{L}\p{N}_]`;
 
 const ONES = (

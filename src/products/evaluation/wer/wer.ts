@@ -17,7 +17,7 @@ export interface WerRequest {
   readonly hypothesis: string;
   /** Id of a normaliser; default `none`. */
   readonly normalizer?: string;
-  /** How many utterances of a manifest may have no hypothesis: they count as all deleted. Default 0. */
+  /** Number of utterances of a manifest that may have no hypothesis: they count as all deleted. Default 0. */
   readonly allowMissing?: number;
   /** Where the score of every utterance goes, as TSV. */
   readonly scores?: string;

@@ -29,9 +29,9 @@ const kubernetesSchema = z.strictObject({
   volumeMounts: named,
   /** Merged into the pod as `kubectl patch` does: mappings key by key, lists of what has a name by their names (the container is `build`); anything else replaces. */
   patch: z.record(z.string(), z.unknown()).default({}),
-  /** How the cluster lends GPUs. */
+  /** The way the cluster provides GPUs. */
   resource: z.enum(['device-plugin', 'dra']).default('device-plugin'),
-  /** How much a build may write into its temporary folder. */
+  /** The amount that a build may write into its temporary folder. */
   scratch: line.default('32Gi'),
   'at-once': count.optional(),
 });
@@ -63,7 +63,7 @@ export const kubernetes: Scheduler<KubernetesWhere> = {
       : { who: 'pods', remedy: 'add volumes and volumeMounts to its kubernetes' },
 };
 
-/** What an image for a target has to have, with a container of NVIDIA's to begin with where a page states one of this TensorRT. */
+/** The requirements of an image for a target, with a container of NVIDIA's to begin with where a page states one of this TensorRT. */
 function imageNeeded(target: string): string {
   const { version } = parseTarget(target).named ?? {};
   const known = version === undefined ? undefined : containersOf(version).at(-1);

@@ -13,21 +13,21 @@ export interface Scheduler<W> {
   readonly option: { readonly flags: string; readonly describe: string; readonly trust?: true };
   /** Where every target goes, by the option's value. */
   instead?(value: string): unknown;
-  /** What a person can hand to it, or run, in the place of `fleet submit`. Throws TF_USAGE for what would end a line. */
+  /** The script that a person can hand to it, or run, in place of `fleet submit`. Throws TF_USAGE for text that would end a line. */
   script(submission: Submission, where: W): Script;
   /** A machine works its batches one after the other, by this name; a queue has none and takes all at once. */
   machine?(where: W): string;
   /** Throws TF_SCHEDULER_FAILED, TF_CANCELLED and, where it works in this process, what that throws. */
   submit(batch: Handed, work: Work): Promise<Done>;
-  /** What it reports of a plan's jobs; absent where it keeps no list. Never rejects. */
+  /** Its report of a plan's jobs; absent where it keeps no list. Never rejects. */
   jobs?(wheres: readonly W[], asked: Asked): Promise<readonly Answered[]>;
-  /** What `where` lacks for a target, `tensorrt@10.13.3.9:sm_89`: a key of it, and why. */
+  /** The key that `where` lacks for a target, `tensorrt@10.13.3.9:sm_89`, and why. */
   lacks?(where: W, target: string): readonly [key: string, why: string] | undefined;
   /** Why its tasks do not see a folder of this machine, and what helps. */
   blind?(where: W): { readonly who: string; readonly remedy: string } | undefined;
 }
 
-/** What is handed to a scheduler at once: jobs of one target. */
+/** The jobs handed to a scheduler at once: those of one target. */
 export interface Submission {
   readonly plan: { readonly id: string; readonly folder: string };
   /** Of the plan's document, as tasks read it. */
@@ -54,10 +54,10 @@ export interface Handed {
   work(): Promise<Done>;
 }
 
-/** What became of a batch: the job's name of a queue, else how the work ended. */
+/** The outcome of a batch: the job's name of a queue, else how the work ended. */
 export interface Done {
   readonly job?: string;
-  /** How many engines came to what: `6 built, 10 failed`. */
+  /** Number of engines by outcome: `6 built, 10 failed`. */
   readonly did?: string;
   readonly exitCode?: ExitCode;
 }
@@ -71,7 +71,7 @@ export interface Task {
 /** Asks of a plan's jobs. */
 export interface Asked {
   readonly plan: string;
-  /** How many jobs the plan has. */
+  /** Number of jobs in the plan. */
   readonly count: number;
   /** The answer of a scheduler's program, empty with the reason where it gave none. */
   ask(
@@ -87,13 +87,13 @@ export interface Answered {
   readonly why: string | null;
 }
 
-/** What stands in one line of a script: no control character, no end of a line. Without \p, which the regular expressions of many validators of its JSON Schema lack. */
+/** One line of a script: no control character or end of line. Without \p, which the regular expressions of many JSON Schema validators lack. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it rejects.
 const LINE = /^[^\u0000-\u001f\u007f-\u009f\u2028\u2029]+$/u;
 export const line = z.string().regex(LINE, 'must be one line of text');
 export const count = z.int().min(1);
 
-/** What goes into a script. Throws TF_USAGE for text that would end its line. */
+/** Returns text for a script. Throws TF_USAGE for text that would end its line. */
 export function oneLine(what: string, text: string): string {
   if (LINE.test(text)) return text;
   throw new TrtforgeError('TF_USAGE', `${what} is not one line of text: ${JSON.stringify(text)}.`, {

@@ -12,7 +12,7 @@ import {
   type Submission,
 } from './scheduler.js';
 
-/** What the script asks of Slurm. */
+/** The script's options for Slurm. */
 const slurmSchema = z.strictObject({
   constraint: line.optional(),
   gres: line.default('gpu:1'),

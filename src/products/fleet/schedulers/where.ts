@@ -43,7 +43,7 @@ export function schedulerAt(where: Where): { readonly by: Scheduler<unknown>; re
   return { by: schedulers[kind], as: where === 'local' || kind === 'local' ? where : where[kind] };
 }
 
-/** What keeps the tasks of a plan from its store, as far as it shows: a pod sees no folder but those of its volumes. */
+/** Reasons why the tasks of a plan cannot reach its store, as far as known: a pod sees no folder but those of its volumes. */
 export const unseenStore = (
   store: string,
   targets: Readonly<Record<string, { readonly where: Where }>>,
@@ -58,15 +58,15 @@ export const unseenStore = (
         ];
   });
 
-/** What schedulers report of a plan's jobs, by their index. */
+/** The schedulers' reports about a plan's jobs, by their index. */
 export interface Scheduled {
   readonly jobs: ReadonlyMap<number, Task & { readonly state: 'queued' | 'running' }>;
-  /** What a scheduler still knows of tasks that ended; such a job may be among the others again. */
+  /** Ended tasks that a scheduler still reports; such a job may be among the others again. */
   readonly ended: ReadonlyMap<number, Task>;
   readonly asked: readonly Answered[];
 }
 
-/** How long a scheduler has to answer. */
+/** The time limit for a scheduler's answer. */
 const ANSWER_MS = 10_000;
 
 /** Asks the schedulers that targets of a plan name. One whose program is missing, fails or hangs was not asked, and why; never rejects. */

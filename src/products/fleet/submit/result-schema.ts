@@ -3,7 +3,7 @@ import type { ExitCode } from '../../../errors.js';
 import { fleetStatusSchema } from '../plan-schema.js';
 import { kindSchema } from '../schedulers/where.js';
 
-/** What was handed to whom. */
+/** The jobs handed over, and to whom. */
 export const fleetSubmitSchema = z.object({
   schema: z.literal('trtforge.fleet-submit/1'),
   plan: z.string(),

@@ -20,7 +20,7 @@ import {
 import { assertVouched, resolvedHere, workOn, worst } from '../work.js';
 import type { FleetSubmit, SubmittedTarget } from './result-schema.js';
 
-/** What goes to one place. */
+/** The jobs that go to one place. */
 export interface Sending {
   readonly target: string;
   /** With all that is asked there: host, image, account. */
@@ -127,7 +127,7 @@ async function decide(
   );
   for (const message of unseenStore(plan.store, targets))
     work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
-  // What is only written is the same each time, whatever is under way.
+  // A script that is only written is the same each time, whatever is under way.
   const scheduled = await scheduledJobs({ ...plan, targets: output === undefined ? targets : {} }, work);
   // A relative path would be another file in the plan's folder.
   const address = isRemoteAddress(given) ? given : resolve(given);
@@ -145,7 +145,7 @@ async function decide(
     const { by, as } = schedulerAt(where);
     return { ...submission, where, skipped, script: by.script(submission, as) };
   });
-  // What tasks would reject, who read the plan by its address; elsewhere its folder may not be there.
+  // Rejects jobs that tasks would reject, which read the plan by its address; elsewhere its folder may not be there.
   for (const { where, jobs } of decided)
     if (where !== 'local' && fleet.isOwn)
       for (const index of jobs) assertVouched({ ...fleet, isOwn: false }, plan.jobs[index]!);

@@ -25,7 +25,7 @@ const loadSchema = z.strictObject({
   identity: z.string().nullable(),
   /** `if-allowed`: it carries the runtime that runs it, which is code. `unknown`: the reason names the missing fact. */
   verdict: z.enum(['yes', 'if-allowed', 'unknown', 'no']),
-  /** What decided (docs/which.md), or the error code of a damaged engine. */
+  /** The rule that decided (docs/which.md), or the error code of a damaged engine. */
   rule: z.string(),
   reason: z.string(),
   /** About an engine that is not ruled out. */
@@ -37,7 +37,7 @@ const outcomes = z.enum(['fail', 'inconclusive', 'pass']);
 
 export const whichSchema = z.strictObject({
   schema: z.literal('trtforge.which/1'),
-  /** What was asked for. */
+  /** The request, as passed. */
   query: z.string(),
   /** Digest of the model, where one was named. */
   model: z.string().nullable(),
@@ -50,7 +50,7 @@ export const whichSchema = z.strictObject({
       best: z.string().nullable(),
       /** The line that builds what is missing; null where nothing is, where nothing names the model, and where the machine's TensorRT cannot build it. */
       build: z.string().nullable(),
-      /** What `best` or `build` has been chosen among, or why nothing can be built; null where there is nothing to say. */
+      /** The candidates for `best` or `build`, or why nothing can be built; null where there is nothing to report. */
       chosen: z.string().nullable(),
     }),
   ),
@@ -69,7 +69,7 @@ const drivers: Readonly<Record<number, number>> = behaviour['cuda-driver'].value
 
 type Ruling = readonly [verdict: Load['verdict'], rule: string, reason: string];
 
-/** What was asked for, and its engines: those of the first store first, the newest of each first. */
+/** The request and its engines: those of the first store first, the newest of each first. */
 export interface Found extends Pick<Which, 'query' | 'model'> {
   readonly engines: readonly Candidate[];
   /** Of the model, where one was named. */
@@ -173,7 +173,7 @@ function buildLine(
 const hasTensorrt = ({ container }: Machine): boolean =>
   /(^|\/)(tritonserver|deepstream|tensorrt):/.test(container ?? '');
 
-/** What a machine that states no TensorRT builds with: the engine's product, unless that has no kernels there. */
+/** The product that a machine without a stated TensorRT builds with: the engine's, unless that has no kernels there. */
 function productFor(machine: Machine, target: Target | undefined): Target['product'] {
   if (target === undefined || hasTensorrt(machine)) return 'tensorrt';
   return machine.gpu !== null && serves(target, machine.gpu.capability) === 'no'

@@ -14,7 +14,7 @@ import { checkData } from './recorded-data.js';
 import { type RecordedLengths, recordedLengths } from './recorded-lengths.js';
 import { checkDimensions, checkEngineProfiles } from './sizes.js';
 
-/** What `stream check` returns. */
+/** The result of `stream check`. */
 export const contractCheckSchema = z.object({
   schema: z.literal('trtforge.stream-check/1'),
   outcome: z.enum(['pass', 'fail']),
@@ -37,7 +37,7 @@ export interface ContractCheck extends z.infer<typeof contractCheckSchema> {}
 
 const PREDICTED = 8;
 
-/** What of a reference is compared with a contract. */
+/** The parts of a reference that are compared with a contract. */
 interface Recorded {
   readonly header: ReferenceHeader;
   readonly lengths: readonly RecordedLengths[];

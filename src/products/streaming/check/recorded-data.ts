@@ -87,7 +87,7 @@ const lengthAfter = (
   rule: CacheLengthRule,
 ): number => simulateLengths(rule, [frames], stateIn)[0]!.stateOut;
 
-/** What else explains the recorded lengths: the size of the first chunk throughout, another capacity, another drop size, or nothing. */
+/** Other explanations of the recorded lengths: the size of the first chunk throughout, another capacity, another drop size, or nothing. */
 function whyNotByRule(
   steps: readonly LengthStep[],
   wrong: LengthStep,
@@ -209,7 +209,7 @@ function recordedSizes(
   });
 }
 
-/** What is compared and fed back by the wrong side is padding. */
+/** Wrong padding sides: by them only padding is compared and fed back. */
 const wrongSides = (recorded: readonly RecordedLengths[]): readonly ContractFinding[] =>
   recorded.flatMap(({ chunk, wrongSides: found }) =>
     found.map(

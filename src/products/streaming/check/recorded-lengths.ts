@@ -134,7 +134,7 @@ export class LengthsReader {
       tensor: input,
       candidate: isIntegerDtype(reference.dtype) ? begun : asFloats(begun),
       reference,
-      // What stands where nothing counts may be cleared on the way.
+      // Positions that do not count may be cleared on the way.
       region: pair.validLength === null ? null : validRegion(pair, reference, this.#outputsBefore),
       limits: {
         absolute: stated?.absolute ?? 0,

@@ -8,7 +8,7 @@ import type { ContractCheck } from '../check/check.js';
 import type { ParityOutput, ParityResult, SensitivityResult } from '../verify/result.js';
 import { taskLine } from '../verify/task.js';
 
-/** What is named of long lists. */
+/** Number of entries named of long lists. */
 const MOST_NAMED = 8;
 
 export function renderReference(result: ParityResult, output: TextOutput): void {

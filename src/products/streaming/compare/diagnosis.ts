@@ -3,7 +3,7 @@ import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import type { Region } from './region.js';
 
-/** How an error is spread along one axis, index by index. */
+/** The spread of an error along one axis, index by index. */
 export interface AxisProfile {
   readonly axis: number;
   readonly maxAbs: Float64Array;
@@ -39,7 +39,7 @@ export interface TensorDiagnosis {
   readonly place: {
     readonly axis: number;
     readonly size: number;
-    /** How few indices hold 90 % of the squared error, and the first of them, worst first. */
+    /** The least count of indices with 90 % of the squared error, and the first of them, worst first. */
     readonly count: number;
     readonly indices: readonly number[];
   } | null;
@@ -58,7 +58,7 @@ const SIGNIFICANT = 1e-3;
 /** A frame whose cosine similarity is lower is another frame. */
 const DIVERGED_COSINE = 0.99;
 
-/** What is named of long lists. */
+/** Number of entries named of long lists. */
 const MOST_NAMED = 16;
 
 /** Longer axes have no side: they are channels, not positions. */

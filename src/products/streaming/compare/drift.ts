@@ -33,7 +33,7 @@ interface DriftSlope {
 }
 
 /**
- * What the errors do over time. `growing`: the robust slope is above zero for certain, and what it adds over the stream is not small beside the
+ * The course of the errors over time. `growing`: the robust slope is above zero for certain, and what it adds over the stream is not small beside the
  * errors themselves. `outliers`: a line through all points rises or falls only because of a few chunks. `steady`: neither.
  */
 export type DriftShape = 'steady' | 'growing' | 'outliers' | 'too-short';
@@ -41,7 +41,7 @@ export type DriftShape = 'steady' | 'growing' | 'outliers' | 'too-short';
 /** Fewer chunks show no growth. */
 const FEWEST_CHUNKS = 8;
 
-/** What a growth must add over the whole stream, as a share of the median error, to be called one. */
+/** The least growth over the whole stream, as a share of the median error, that counts as one. */
 const GROWTH_SHARE = 0.25;
 
 /** The error of one output in each chunk, as a drift. `chunks` are the indices in the reference. Where an error is NaN or infinite no figure over all chunks is a number. */
@@ -77,7 +77,7 @@ function worstOf(errors: readonly number[], chunks: readonly number[] | undefine
   return at < 0 ? -1 : (chunks?.[at] ?? at);
 }
 
-/** How far above the median a value is an outlier: so many median absolute deviations of the logarithms (4.7 standard deviations), and three times it. */
+/** An outlier's least distance above the median, in median absolute deviations of the logarithms (4.7 standard deviations), and three times it. */
 const OUTLYING_DEVIATIONS = 7;
 const OUTLYING_RATIO = 3;
 
@@ -107,7 +107,7 @@ export interface DriftPolicy {
   readonly max: number | null;
   /** Least share of the chunks in which the main output is within its tolerance, of one. */
   readonly passRate: number | null;
-  /** What 95 % of the chunks are within. */
+  /** The limit for 95 % of the chunks. */
   readonly p95: number | null;
   readonly mean: number | null;
   /** Growth of the error per chunk. */

@@ -33,7 +33,7 @@ export interface TensorParity {
   /** The part that was compared; null: all of it. */
   readonly region: Region | null;
   readonly compared: number;
-  /** What the rule was applied with; null where it follows from a size and nothing was compared. */
+  /** The tolerance of the rule; null where the result follows from a size and nothing was compared. */
   readonly tolerance: JustifiedTolerance | null;
   readonly maxAbs: number;
   readonly meanAbs: number;
@@ -53,7 +53,7 @@ export interface TensorParity {
   readonly failure: ChunkFailureKind | null;
   /** Where the largest error is; null where nothing was compared. */
   readonly worstAt: readonly number[] | null;
-  /** What is wrong, without the tensor's name; null where nothing is. */
+  /** The fault, without the tensor's name; null where there is none. */
   readonly reason: string | null;
 }
 
@@ -66,7 +66,7 @@ export interface TensorRequest {
   readonly rule: PassRule;
 }
 
-/** What an output of a chunk may be off. */
+/** The allowed error of an output of a chunk. */
 export interface ChunkLimits {
   readonly tolerance: JustifiedTolerance;
   /** Judges the root mean square of its errors besides; null: whatever the rule allows. */
@@ -78,7 +78,7 @@ export type OutputLimits =
   | JustifiedTolerance
   | ((reference: FloatReader, candidate: Pick<Tensor, 'dtype' | 'shape'>) => ChunkLimits);
 
-/** What a reference of zero counts as in relative errors. */
+/** The value of a zero reference in relative errors. */
 const RELATIVE_FLOOR = 1e-12;
 
 /** Compares one output of one chunk with the reference; integers and booleans exactly. */

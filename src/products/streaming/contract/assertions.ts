@@ -3,7 +3,7 @@ import { dtypes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { numbersOf } from '../../../formats/tensor/values.js';
 
-/** What went into one step and what came out. */
+/** The inputs and outputs of one step. */
 export interface Step {
   readonly chunk: number;
   readonly inputs: NamedTensors;
@@ -30,7 +30,7 @@ export function checkAssertions(
   });
 }
 
-/** What is wrong, or null. */
+/** The violation, or null. */
 function violationOf(assertion: Assertion, step: Step, before: Step | undefined): string | null {
   const tensor = tensorOf(step, assertion.tensor);
   if (tensor === undefined) return 'the tensor is missing';

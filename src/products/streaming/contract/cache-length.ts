@@ -8,7 +8,7 @@ export interface PredictedLength {
   readonly stateOut: number;
 }
 
-/** How long the state is after each chunk, by the rule. It reproduces every length that was published for the Parakeet streaming encoder. */
+/** The length of the state after each chunk, by the rule. It reproduces every length that was published for the Parakeet streaming encoder. */
 export function simulateLengths(
   { capacity, dropExtra, drop }: CacheLengthRule,
   frames: Iterable<number>,

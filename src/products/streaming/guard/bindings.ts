@@ -12,7 +12,7 @@ export class BindingChecker {
     this.#symbols.clear();
   }
 
-  /** What is wrong, added to `violations`. */
+  /** Adds the violations found to `violations`. */
   check(
     bindings: readonly ContractBinding[],
     tensors: NamedTensors,

@@ -3,7 +3,7 @@ import type { GuardListener, GuardViolation } from './violation.js';
 /** Upper ends of the latency buckets, in seconds: 0.5 ms to 1 s. */
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.025, 0.05, 0.1, 0.25, 0.5, 1] as const;
 
-/** What happened since the guard was made, for logs and for scraping. */
+/** The counts of events since the guard was made, for logs and for scraping. */
 export class GuardCounters implements GuardListener {
   /** Steps that were begun, and those among them in which the session threw. */
   steps = 0;
@@ -35,7 +35,7 @@ export class GuardCounters implements GuardListener {
     this.#errors.set(tensor, { last: maxAbs, largest: Math.max(known?.largest ?? 0, maxAbs) });
   }
 
-  /** How often a rule was broken; all together without one. */
+  /** Number of violations of a rule; of all rules without one. */
   violations(rule?: string): number {
     if (rule !== undefined) return this.#violations.get(rule)?.count ?? 0;
     return [...this.#violations.values()].reduce((sum, { count }) => sum + count, 0);

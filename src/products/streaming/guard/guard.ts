@@ -6,7 +6,7 @@ import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tenso
 import type { GuardCounters } from './counters.js';
 import { type GuardOptions, GuardWatch } from './watch.js';
 
-/** What a guarded session or call has besides its own. */
+/** The members of a guarded session or call besides its own. */
 export interface Guarded {
   readonly counters: GuardCounters;
   /** Records an error that the caller measured: the largest absolute difference of an output from a reference. */

@@ -8,7 +8,7 @@ export interface GuardViolation {
   readonly tensor: string;
   /** Steps since the stream began. */
   readonly step: number;
-  /** What was found, as a sentence. */
+  /** The finding, as a sentence. */
   readonly found: string;
   readonly sentence: string;
 }

@@ -10,7 +10,7 @@ import { GuardCounters } from './counters.js';
 import type { GuardListener, GuardViolation } from './violation.js';
 
 export interface GuardOptions {
-  /** What a contract violation does. `throw`: TF_CONTRACT_BROKEN instead of the outputs; `warn`: a warning, once for each rule; `count`: nothing else. */
+  /** The effect of a violation. `throw`: TF_CONTRACT_BROKEN instead of the outputs; `warn`: a warning, once for each rule; `count`: nothing else. */
   readonly on?: 'throw' | 'warn' | 'count';
   /** Checks every element of every tensor, for NaN and infinities too. Default: values of tensors up to `valuesUpTo` only. */
   readonly scan?: boolean;
@@ -27,7 +27,7 @@ const VALUES_UP_TO = 256;
 /** Contracts whose unchecked sentences were listed: a service has a guard for each size of chunk and stream. */
 const warnedOf = new WeakSet<Contract>();
 
-/** What watches one stream: checks before and after each step, counters over all. Not shared by streams that run at the same time. */
+/** The watch over one stream: checks before and after each step, counters over all. Not shared by streams that run at the same time. */
 export class GuardWatch {
   readonly counters = new GuardCounters();
   readonly #contract: Contract;

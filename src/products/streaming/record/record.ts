@@ -23,7 +23,7 @@ import { contractFromModel } from '../contract/draft.js';
 import { recordStream } from './recorder.js';
 import type { DraftedContract, RecordResult } from './result.js';
 
-/** What is recorded. */
+/** Options of the recording. */
 export const signalOptions = {
   chunks: optional(is.whole(1, 10_000_000), {
     flags: '--chunks <count>',

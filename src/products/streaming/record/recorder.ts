@@ -136,7 +136,7 @@ function recordedChunk(
   { fed, outputs, stepMs }: Stepped,
 ): WritableChunk {
   const result = promised.find(({ role }) => role === 'result')?.name;
-  // What is undefined is left out of the line.
+  // Undefined values are left out of the line.
   const first = (name: string | null): number | undefined => {
     const tensor = name === null ? undefined : outputs.get(name);
     return tensor === undefined ? undefined : numbersOf(tensor)[0];
@@ -173,7 +173,7 @@ function recordedChunk(
   };
 }
 
-/** What is noticed on the way; each contract violation is kept once. */
+/** The observations of the steps; each contract violation is kept once. */
 class StepLog {
   readonly #contract: Contract;
   readonly #violations = new Map<string, Violation>();

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { contractSchema, undecidedSchema, violationSchema } from '../../../formats/contract/contract.js';
 import { provenanceSchema } from '../../../formats/reference/meta.js';
 
-/** What `stream record MODEL -o REFERENCE` returns. */
+/** The result of `stream record MODEL -o REFERENCE`. */
 export const recordResultSchema = z.object({
   schema: z.literal('trtforge.stream-record/1'),
   file: z.string(),
@@ -24,7 +24,7 @@ export const recordResultSchema = z.object({
 });
 export interface RecordResult extends z.infer<typeof recordResultSchema> {}
 
-/** What `stream draft MODEL -o FILE` returns. */
+/** The result of `stream draft MODEL -o FILE`. */
 export const draftedContractSchema = z.object({
   schema: z.literal('trtforge.stream-draft/1'),
   file: z.string(),

@@ -9,7 +9,7 @@ import { compareParities } from './compare.js';
 import { driftChart, driftSection } from './drift.js';
 import { parityHeadline } from './sentences.js';
 
-/** What `trtforge stream verify` prints with `--json`: verdicts, the drift chart, outputs, reasons, times. */
+/** The output of `trtforge stream verify` with `--json`: verdicts, the drift chart, outputs, reasons, times. */
 export const parityReport = defineReport<ParityResult>({
   source: 'stream verify',
   file: 'parity.json',

@@ -2,7 +2,7 @@ import { formatShare, plural } from '../../../base/text/quantity.js';
 import type { ParityResult } from '../verify/result.js';
 import { taskLine } from '../verify/task.js';
 
-/** How many chunks passed, and each verdict. */
+/** The number of chunks that passed, and each verdict. */
 export function parityHeadline({ passed, chunks, passRate, verdicts, task }: ParityResult): string {
   const judged =
     task.kind === 'not-judged' ? `not judged (${task.why})` : `${verdicts.task}; ${taskLine(task)}`;

@@ -10,7 +10,7 @@ import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { ProfileTimes } from './result.js';
 
-/** What times batches and switches: any session of an engine. */
+/** The session that batches and switches are timed on: any of an engine. */
 export interface BatchRunner extends Pick<EngineRunner, 'prepare'> {
   readonly inputs: readonly EngineBinding[];
 }

@@ -15,7 +15,7 @@ export interface OpenCandidate {
   /** Of an engine with a passport. */
   readonly built: ParityResult['built'];
   runner(plan: StreamPlan): ChunkRunner;
-  /** What can be measured when the stream is over. */
+  /** The measurements that are possible when the stream is over. */
   afterwards?(plan: StreamPlan): Promise<{
     readonly gpuTimes?: ParityResult['gpuTimes'];
     readonly memory?: ParityResult['memory'];

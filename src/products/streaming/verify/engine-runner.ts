@@ -12,7 +12,7 @@ import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/t
 import type { ChunkRunner, Stepped } from './candidate.js';
 
 export interface EngineRunnerOptions {
-  /** What is fed back. */
+  /** The state that is fed back. */
   readonly state: readonly Pick<StatePair, 'input' | 'output'>[];
   /** Whether it stays on the device where it can; otherwise it is passed to every step. */
   readonly keepState: boolean;
@@ -149,7 +149,7 @@ class PreparedRunner implements EngineRunner {
   }
 }
 
-/** What is read from a reference lies in memory that is used again. */
+/** Copies tensors: those read from a reference lie in memory that is used again. */
 const copies = (tensors: readonly (readonly [string, Tensor])[]): NamedTensors =>
   new Map(tensors.map(([name, tensor]) => [name, copiedTensor(tensor)]));
 
@@ -173,7 +173,7 @@ function copyInto(name: string, target: Tensor, source: Tensor): void {
   target.bytes.set(source.bytes);
 }
 
-/** What keeps the state from staying on the device; null where nothing does. */
+/** The reason why the state cannot stay on the device; null where there is none. */
 function whyStateCrosses(
   { inputs, outputs }: Pick<EngineSession, 'inputs' | 'outputs'>,
   { state, keepState }: EngineRunnerOptions,

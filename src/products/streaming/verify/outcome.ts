@@ -11,7 +11,7 @@ export interface ChunkOutcome {
   readonly runMs: number;
   readonly stateMs: number;
   readonly totalMs: number;
-  /** What the reference's recorder needed for this step; null where it did not write it down. */
+  /** The time that the reference's recorder needed for this step; null where it did not record it. */
   readonly recordedMs: number | null;
   /** Whether buffers were made for a new size of chunk. */
   readonly isFirstOfSize: boolean;
@@ -24,7 +24,7 @@ export interface ChunkOutcome {
   };
 }
 
-/** What a run over a stream found. */
+/** The result of a run over a stream. */
 export interface StreamOutcome {
   readonly chunks: readonly ChunkOutcome[];
   readonly violations: readonly Violation[];

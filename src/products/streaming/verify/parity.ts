@@ -35,7 +35,7 @@ export interface ParityRun {
   readonly cacheLengthRule: CacheLengthRule | null;
   /** Whether the candidate lacks a tensor of the contract, or has it with another type or shape. */
   readonly breaksContract: boolean;
-  /** What is known beforehand: other weights, for one. */
+  /** The explanations known beforehand: other weights, for one. */
   readonly explanations: readonly Explanation[];
   readonly warnings: readonly string[];
 }

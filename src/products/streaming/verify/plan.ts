@@ -14,7 +14,7 @@ export const parityModes = ['functional', 'closed-loop'] as const;
 /** `functional`: every chunk begins with the recorded state. `closed-loop`: only the first one; later ones with the state that the candidate left. */
 export type ParityMode = (typeof parityModes)[number];
 
-/** What is compared with a reference, how, and where. Plain data: it crosses to the process that runs the engine. */
+/** A comparison with a reference: candidate, method and place. Plain data: it crosses to the process that runs the engine. */
 export interface ParityRequest extends Omit<OpenOptions, 'profile'> {
   /** An ONNX model or an engine. */
   readonly candidate: string;
@@ -52,7 +52,7 @@ export interface ParityRequest extends Omit<OpenOptions, 'profile'> {
   readonly gpuTimes?: boolean;
 }
 
-/** What is done with every chunk, resolved. */
+/** The resolved work on every chunk. */
 export interface StreamPlan {
   readonly mode: ParityMode;
   readonly rule: PassRule;
@@ -136,7 +136,7 @@ function outputLimits(
   };
 }
 
-/** What `verify` allows one sample, relative to the size of the chunk or of all so far, and all so far together. */
+/** The limits of `verify` for one sample, relative to the size of the chunk or of all so far, and for all so far together. */
 function limitsBySize(tensor: string, precision: VerifyPrecision): OutputLimits {
   let [squares, errors, count, most] = [0, 0, 0, 0];
   return (reference, { dtype, shape }) => {

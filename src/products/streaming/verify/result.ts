@@ -73,7 +73,7 @@ const chunkSchema = z.object({
 const outputSchema = z.object({
   tensor: z.string(),
   kind: z.enum(['float', 'exact']),
-  /** What the tensor is: fed back, or a result. */
+  /** The role of the tensor: fed back, or a result. */
   role: z.enum(['result', 'state']),
   tolerance: z.object({ absolute: z.number(), relative: z.number(), why: z.string() }).nullable(),
   chunks: z.number(),
@@ -115,7 +115,7 @@ const gpuTimesSchema = z.object({
   overGpu: z.number().nullable(),
 });
 
-/** What the candidate takes, bytes. */
+/** The memory that the candidate takes, bytes. */
 const memorySchema = z.object({
   /** The plan file; null for models. */
   planBytes: z.number().nullable(),
@@ -189,15 +189,15 @@ const taskSchema = z.discriminatedUnion('kind', [
 export type StreamTask = z.infer<typeof taskSchema>;
 export type JudgedTask = Exclude<StreamTask, { kind: 'not-judged' }>;
 
-/** What `stream verify` finds: a model or engine compared with a recorded stream, chunk by chunk. */
+/** The result of `stream verify`: a model or engine compared with a recorded stream, chunk by chunk. */
 export const parityResultSchema = z.object({
   schema: z.literal('trtforge.stream-verify/1'),
   candidate: z.string(),
   reference: z.string(),
   candidateBackend: z.string(),
-  /** What recorded the reference; null where it is not stated. */
+  /** The back end that recorded the reference; null where it is not stated. */
   referenceBackend: z.string().nullable(),
-  /** What an engine was built from, by its passport; null for models and engines without one. */
+  /** The origin of an engine, by its passport; null for models and engines without one. */
   built: z.object({ model: z.string(), precision: z.string(), tf32: z.boolean() }).nullable(),
   mode: z.enum(['functional', 'closed-loop']),
   rule: z.enum(passRules),
@@ -262,7 +262,7 @@ export const parityResultSchema = z.object({
   gpuTimes: z.array(gpuTimesSchema),
   memory: memorySchema,
   profiles: profileTimesSchema.nullable(),
-  /** How much the main output moves when a state that is fed back is disturbed; empty where it was not requested. */
+  /** The movement of the main output when a state that is fed back is disturbed; empty where it was not requested. */
   sensitivity: z.array(sensitivitySchema),
   explanations: z.array(explanationSchema),
   dumps: z.array(z.string()),

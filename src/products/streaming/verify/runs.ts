@@ -6,15 +6,15 @@ import { providerInBackend } from '../../../engines/runtime/onnxruntime/ort-prov
 import { TrtforgeError } from '../../../errors.js';
 import { type Explanation, type ParityResult, parityResultSchema } from './result.js';
 
-/** What two runs over one reference are compared by. */
+/** The figures by which two runs over one reference are compared. */
 export interface RunNumbers {
-  /** What ran: a provider, an engine. */
+  /** The candidate that ran: a provider, an engine. */
   readonly label: string;
   /** Largest error of the main output in each chunk. */
   readonly errors: readonly number[];
   /** Sentences about each failure, numbers included. */
   readonly failures: readonly string[];
-  /** What an engine was built from; null for models, and where it is not known. */
+  /** The origin of an engine; null for models, and where it is not known. */
   readonly built: ParityResult['built'];
 }
 
@@ -51,7 +51,7 @@ export const runNumbers = ({
   built,
 });
 
-/** What follows from runs over one reference, two by two: that they are one under two names, whether TF32 causes their error, how an engine stands beside ONNX Runtime. */
+/** Conclusions from runs over one reference, in pairs: one run under two names, an error that TF32 causes, an engine compared with ONNX Runtime. */
 export function besideRuns(run: RunNumbers, others: readonly RunNumbers[]): readonly Explanation[] {
   const all = [run, ...others];
   return all.flatMap((one, at) =>

@@ -46,7 +46,7 @@ export async function disturbState(
   return found;
 }
 
-/** What the candidate takes of one recorded chunk, state included. Throws TF_PARITY_MISFIT when something was not recorded. */
+/** The candidate's inputs of one recorded chunk, state included. Throws TF_PARITY_MISFIT when something was not recorded. */
 async function inputsOf(
   { inputs, reference: path }: StreamPlan,
   reference: Reference,
@@ -75,7 +75,7 @@ async function inputsOf(
   );
 }
 
-/** How much an output moves when one input is disturbed. */
+/** The movement of an output when one input is disturbed. */
 export interface Sensitivity {
   readonly input: string;
   readonly output: string;

@@ -7,7 +7,7 @@ import type { ChunkOutcome, StreamOutcome } from './outcome.js';
 import type { ParityMode } from './plan.js';
 import type { StateSensitivity } from './sensitivity.js';
 
-/** What causes are looked for in. */
+/** The facts in which causes are looked for. */
 export interface Evidence {
   readonly mode: ParityMode;
   readonly stream: Pick<StreamOutcome, 'chunks' | 'diagnoses' | 'nonFinite'>;
@@ -61,7 +61,7 @@ export function stuckLength({ stream: { chunks }, cacheLengthRule: rule }: Evide
   return [{ advance, wanted: [...new Set(wanted)], frames: framesThatAdvance(advance, rule) }];
 }
 
-/** How much the length grows from chunk to chunk, until the capacity is reached. */
+/** The growth of the length from chunk to chunk, until the capacity is reached. */
 function advancesOf(lengths: readonly (number | null)[], capacity: number): readonly number[] {
   const advances: number[] = [];
   for (let at = 1; at < lengths.length; at++) {

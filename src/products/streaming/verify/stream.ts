@@ -162,7 +162,7 @@ class Stream {
     if (next !== undefined) this.#state = this.#runner.reusesBuffers ? owned(next) : next;
   }
 
-  /** What the task is judged by; the recorded state is the model's own doing, not data. */
+  /** The sample that the task is judged by; the recorded state is the model's own doing, not data. */
   #sample({ index, inputs, outputs }: ReferenceChunk): Sample {
     const states = new Set(this.#pairs.map(({ input }) => input));
     const data = new Map([...inputs].filter(([name]) => !states.has(name)));

@@ -4,7 +4,7 @@ import type { ParityResult } from './result.js';
 
 type Failure = Readonly<Record<string, unknown>>;
 
-/** What the scripts around the streaming encoder read (`trt_parity_*.json`): names of tensors are in the keys. */
+/** The summary that the scripts around the streaming encoder read (`trt_parity_*.json`): names of tensors are in the keys. */
 export interface LegacySummary {
   readonly mode: string;
   /** `engine` of engines, `onnx` of models. */

@@ -51,7 +51,7 @@ export async function openStreamTask(
   return openTask(taskKinds, 'tokens', settings, context);
 }
 
-/** What a task found, as the result of a stream has it, with its verdict. */
+/** The result of a task, in the form of the result of a stream, with its verdict. */
 export function judgedTask(
   task: Task,
   plan: StreamPlan,
@@ -96,7 +96,7 @@ export function reasonsOfTask(task: StreamTask): readonly string[] {
   ];
 }
 
-/** What was judged and how far it agrees, in one line. */
+/** The judged decisions and their agreement, in one line. */
 export function taskLine(task: JudgedTask): string {
   const { decisions, agreed, durationsAgreed, emitted, output, decoder, smallestMargin } = task;
   const how = decoder === null ? `the largest of ${output}` : `${output} decoded by ${decoder}`;

@@ -16,7 +16,7 @@ import { type ParityContext, runParity } from './run-parity.js';
 
 const CHILD = new URL('../../../../dist/products/streaming/verify/parity-child.js', import.meta.url);
 
-/** What is sent to the process that runs an engine. */
+/** The message to the process that runs an engine. */
 export interface ParityChildRequest {
   readonly request: ParityRequest;
   /** Of the kinds of task (`TaskKind.module`). */

@@ -98,7 +98,7 @@ export class BudgetSearch {
     };
   }
 
-  /** What a metric shows of the others is chance: it is over fewer samples than their error could be seen in. */
+  /** The units to score; for the others a metric shows chance: it is over fewer samples than their error could be seen in. */
   #mostSensitive(alone: ReadonlyMap<Unit, Choice>): readonly Unit[] {
     return [...alone]
       .sort(([, a], [, b]) => this.#noise(b) - this.#noise(a))
@@ -138,7 +138,7 @@ export class BudgetSearch {
     });
   }
 
-  /** What an addition may come to by estimate: the budget with a little room, or the smallest error that went beyond the metric's. */
+  /** The limit of an addition by estimate: the budget with a little room, or the smallest error that went beyond the metric's. */
   #mostNoise(): number {
     if (this.#budget.kind === 'sqnr')
       return 1.03 * 10 ** (-this.#budget.db / 10) - powerOf(this.#without!.sqnrDb);
@@ -199,7 +199,7 @@ export class BudgetSearch {
   }
 
   /**
-   * What the codes of a choice add to the error. A budget in decibels is about the tensor with the least, so that one counts; a metric is made of all of them,
+   * The error that the codes of a choice add. A budget in decibels is about the tensor with the least, so that one counts; a metric is made of all of them,
    * boxes in pixels and scores, so there each counts by its share in the error of all units.
    */
   #noise(choice: Choice): number {

@@ -48,7 +48,7 @@ export class Choices {
     return this.#trials.all.map(withoutKey);
   }
 
-  /** How many this run tried. */
+  /** Number of choices that this run tried. */
   get tried(): number {
     return this.#trials.made;
   }

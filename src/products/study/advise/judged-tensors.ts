@@ -6,7 +6,7 @@ const choosing: ReadonlySet<string> = new Set(
   'TopK NonMaxSuppression ArgMax ArgMin NonZero Unique Multinomial Round'.split(' '),
 );
 
-/** What of a model is compared with FP32. */
+/** The tensors of a model that are compared with FP32. */
 export interface JudgedTensors {
   readonly names: readonly string[];
   /** Whether some are no outputs of the model: then its copies need them as outputs. */

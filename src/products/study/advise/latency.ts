@@ -3,7 +3,7 @@ import type { EngineTimes } from './request.js';
 import type { Advice } from './result.js';
 import type { Unit } from './units.js';
 
-/** What is quantized must take less time by this factor: ModelOpt's bound for its own search. */
+/** The least speed-up of a quantized part: ModelOpt's bound for its own search. */
 const WORTHWHILE = 1.02;
 /** Undoing a part moves the borders of fusions, so the rest is looked at again, at most so often. */
 const MOST_ROUNDS = 3;

@@ -18,7 +18,7 @@ import {
 import { formatMeasure, nameOfFile } from '../../../report/sentences.js';
 import { type Advice, adviceSchema, type Choice } from './result.js';
 
-/** What `trtforge convert advise` finds. */
+/** The report of `trtforge convert advise`. */
 export const adviseReport = defineReport<Advice>({
   source: 'convert advise',
   file: 'advice.json',

@@ -6,7 +6,7 @@ import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { LayerTimes } from '../../../quality/bench/result.js';
 import type { Scorer } from '../../../quality/tasks/scorer.js';
 
-/** What a choice may cost at most. */
+/** The largest allowed cost of a choice. */
 export type Budget =
   /** Signal to noise against FP32 on the held-out samples, decibels: no less than this. */
   | { readonly kind: 'sqnr'; readonly db: number }
@@ -23,7 +23,7 @@ export interface AdviseRequest {
   /** Samples that nothing is calibrated on; without any, part of `data` is held out (`PART_RULE`). */
   readonly heldOut: readonly string[];
   readonly preparation: Preparation;
-  /** How ranges are chosen, as `parseMethod` reads it; default `mse`. */
+  /** The method that chooses ranges, as `parseMethod` reads it; default `mse`. */
   readonly method?: string;
   /** Everything else about the conversion; its calibration is made of `data`. */
   readonly conversion: Omit<ConversionOptions, 'calibration' | 'unquantizedNodes'>;

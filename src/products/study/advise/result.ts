@@ -11,7 +11,7 @@ export const budgetSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('metric'), drop: z.number() }),
 ]);
 
-/** How close a choice is to FP32 on the held-out samples; of several judged tensors the figure of the worst. */
+/** The closeness of a choice to FP32 on the held-out samples; of several judged tensors the figure of the worst. */
 const closeness = {
   sqnrDb: measureSchema,
   cosineMean: measureSchema,
@@ -79,7 +79,7 @@ const latencySchema = z.object({
   slower: z.array(layerDifferenceSchema),
 });
 
-/** What `convert advise` finds. */
+/** The result of `convert advise`. */
 export const adviceSchema = z.object({
   schema: z.literal('trtforge.convert-advise/1'),
   /** The version of trtforge that ran. */
@@ -88,16 +88,16 @@ export const adviceSchema = z.object({
   totalMs: z.number(),
   model: z.string(),
   precision: z.enum(formatIds),
-  /** What everything else becomes. */
+  /** The type of everything else. */
   rest: z.enum(restIds),
   samples: z.object({
-    /** How many calibrate of those that were divided; null where they were not. */
+    /** Number of divided samples that calibrate; null where they were not divided. */
     calibration: count.nullable(),
     heldOut: count,
-    /** How they were divided, in a sentence. */
+    /** The rule of their division, in a sentence. */
     rule: z.string(),
   }),
-  /** What was compared with FP32: outputs, or what goes into a choice among values. */
+  /** The tensors compared with FP32: outputs, or those that go into a choice among values. */
   judged: z.array(z.string()),
   /** The task and the metric of FP32; null without one. */
   task: z.object({ id: z.string(), metric: metricSchema }).nullable(),

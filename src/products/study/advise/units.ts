@@ -9,7 +9,7 @@ import { placeQuantizers } from '../../../formats/precision/quantize/placement.j
 import { assertFloat } from '../../../formats/precision/quantize/quantize.js';
 import { asConverted } from '../model-nodes.js';
 
-/** What is quantized or left as one: a node, or a repeated block of a large model. */
+/** A node, or a repeated block of a large model, that is quantized or left as one. */
 export interface Unit {
   /** Of its node, or of its first and last. */
   readonly name: string;
@@ -23,7 +23,7 @@ export interface Unit {
   readonly tensors: readonly string[];
 }
 
-/** What of a model can be quantized, and what cannot. */
+/** Parts of a model that can be quantized, and those that cannot. */
 export interface Units {
   readonly units: readonly Unit[];
   /** Weighted nodes that the placement rules keep out. */

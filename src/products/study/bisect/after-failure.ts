@@ -39,7 +39,7 @@ const noRepair: Next = {
 const DRAWN = 'The samples were drawn: --inputs SAMPLES judges by real ones.';
 
 export interface JudgedFailure extends FailedComparison {
-  /** What judges conversions; default: the same comparison. */
+  /** The judge of conversions; default: the same comparison. */
   readonly judge?: Judge['judge'];
 }
 
@@ -74,7 +74,7 @@ async function nextStep(failed: JudgedFailure, context: VerifyContext): Promise<
   return { ...(await search(failed, typed, context)), bisect };
 }
 
-/** How `bisect` would convert; null where it takes no such candidate, or would judge it by other limits. */
+/** The conversion that `bisect` would make; null where it takes no such candidate, or would judge it by other limits. */
 async function decided(
   { request, precision }: FailedComparison,
   context: VerifyContext,

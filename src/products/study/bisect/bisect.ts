@@ -215,7 +215,7 @@ export const typedAs = (
   options: ConversionOptions,
 ): ConversionOptions => (hasTypedInput(candidate) ? { ...options, ioTypes: 'convert' } : options);
 
-/** How the reference becomes the candidate; null where an engine was built of it as it is. Throws TF_USAGE where nobody knows, and for a model in FP32. */
+/** The conversion from reference to candidate; null for an engine built without one. Throws TF_USAGE where it is unknown, and for a model in FP32. */
 export function conversionOf(
   { reference, candidate, precision, conversion = {} }: BisectRequest,
   engines: CandidateEngines | null,

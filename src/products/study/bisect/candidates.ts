@@ -70,7 +70,7 @@ export class Candidates {
     this.#failingProgram = engines === null ? null : programKey(programOf(engines.engine));
   }
 
-  /** What a change came to; null where the budget is spent. Throws what stops every candidate: TF_CANCELLED, and that this machine cannot run or build. */
+  /** A change's outcome; null: the budget is spent. Throws what stops every candidate: TF_CANCELLED, or that this machine cannot run or build. */
   async outcome(change: Change, what = describeChange(change)): Promise<Outcome | null> {
     return (await this.trial(change, what))?.outcome ?? null;
   }
@@ -96,7 +96,7 @@ export class Candidates {
     });
   }
 
-  /** How many trials may follow the one that runs, and how long they take if they are like those before. */
+  /** Number of trials that may follow the one that runs, and their duration if they are like those before. */
   #foreseen(): string {
     const { trials, budget } = this.searched;
     const left = Math.max(0, budget - this.#spent() - 1);

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { sha256OfFile } from '../../../base/files/digest.js';
 import { shellQuote } from '../../../base/process/shell-quote.js';
 
-/** What is judged: a model, or in its place the engine that was built from it. */
+/** The judged model, or in its place the engine that was built from it. */
 export interface JudgedFiles {
   readonly model: string;
   readonly engine: string | null;
@@ -30,7 +30,7 @@ const WORDS = />+\s*\S+|'([^']*)'|"([^"]*)"|([^\s'"=;|&<>()]+)/g;
 /** Of a larger file size and time are its digest. */
 const MOST_READ_BYTES = 64 << 20;
 
-/** What decides the answers of a check command: its text, the working folder, and the files that its words name. */
+/** The facts that decide the answers of a check command: its text, the working folder, and the files that its arguments name. */
 export const checkFacts = (check: string) => ({
   check,
   folder: process.cwd(),

@@ -19,7 +19,7 @@ import type { ReferenceRun } from '../../../quality/verify/sample-runs.js';
 import { writeMarked } from '../marked-model.js';
 import type { BisectContext, BisectRequest } from './request.js';
 
-/** What parts are cut for: the FP32 model that computes the values at their borders, and on what. */
+/** The basis on which parts are cut: the FP32 model that computes the values at their borders, and its sample. */
 export interface Cutting {
   /** The FP32 model. */
   readonly model: string;
@@ -35,7 +35,7 @@ export interface Cutting {
 export interface Cut {
   readonly path: string;
   readonly nodes: number;
-  /** What the FP32 model has at its inputs, in their types, and at its outputs. */
+  /** The FP32 model's values at the part's inputs, in their types, and at its outputs. */
   readonly inputs: NamedTensors;
   readonly expected: NamedTensors;
   readonly profiles: readonly Profile[];
@@ -72,14 +72,14 @@ export async function cutOut(
   const passed: NamedTensors = new Map(
     declared.map((input) => [input.name, inDtype(input, values.get(input.name)!, cutting.model)]),
   );
-  // What leaves the range at the border fails without a node.
+  // A value that leaves the range at the border fails without a node.
   if (declared.some(({ name }) => countInfinite(passed.get(name)) > countInfinite(values.get(name))))
     return null;
   const expected: NamedTensors = new Map(outputs.map(({ name }) => [name, values.get(name)!]));
   return { path, nodes: part.size, inputs: passed, expected, profiles };
 }
 
-/** What crosses the border of a part, by name. What a cast of the conversion passes on is in the FP32 model under the name that the cast reads. */
+/** The values at the border of a part, by name. A value that a cast of the conversion passes on has in the FP32 model the name the cast reads. */
 async function valuesAt(
   { inputs, outputs }: ReturnType<typeof borderOf>,
   part: ReadonlySet<NodeProto>,
@@ -109,7 +109,7 @@ interface DeclaredInputs {
 }
 
 /**
- * How the inputs of a part are declared. For an engine with the open dimensions that they have in its profile; where integers are computed outside of the part,
+ * The declarations of a part's inputs. For an engine they have the open dimensions of its profile; where integers are computed outside of the part,
  * which may be shapes, they are stored in it as they are for the sample, and every shape is fixed.
  */
 async function declaredAs(
@@ -163,7 +163,7 @@ function countInfinite(tensor: Tensor | undefined): number {
   return float32Values(tensor).reduce((count, value) => count + Number(!Number.isFinite(value)), 0);
 }
 
-/** What the FP32 model computes for some of its values, by default on the sample that failed; names that it does not have are left out. */
+/** The FP32 model's own values of some names, by default on the sample that failed; names that it does not have are left out. */
 async function valuesOf(
   { model: path, reference, sample, work }: Cutting,
   names: readonly string[],

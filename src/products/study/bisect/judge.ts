@@ -20,7 +20,7 @@ const CHECK_LIMIT_MS = 6 * 3_600_000;
 export interface Judgement {
   readonly outcome: Outcome;
   readonly reasons: readonly string[];
-  /** What ran it; null where a command judged. */
+  /** The back end that ran it; null where a command judged. */
   readonly backend: string | null;
   /** The first sample that failed. */
   readonly sample: number;
@@ -28,10 +28,10 @@ export interface Judgement {
   readonly inputs: ReferenceRun['inputs'];
 }
 
-/** What decides about a model or an engine. */
+/** The judge of a model or an engine. */
 export interface Judge {
   readonly kind: BisectResult['judge'];
-  /** What the reference computed, or what was recorded; null where a command judges. */
+  /** The reference's run, or the recording; null where a command judges. */
   readonly reference: ReferenceRun | null;
   readonly seed: number;
   readonly samples: number;
@@ -42,7 +42,7 @@ export interface Judge {
 }
 
 /**
- * What judges the candidates of a request. The reference is checked against itself first: it runs twice, or its FP32 model against the recording.
+ * Opens the judge of a request's candidates. The reference is checked against itself first: it runs twice, or its FP32 model against the recording.
  * Throws TF_BISECT_REFERENCE, TF_USAGE, and what opening and running the reference throw.
  */
 export async function openJudge(

@@ -7,19 +7,19 @@ import type { Candidates } from './candidates.js';
 import type { BisectResult } from './result.js';
 import type { Suspect } from './suspects.js';
 
-/** What a search came to, before it is written down. */
+/** The result of a search, before it is written down. */
 export interface Finding
   extends Pick<BisectResult, 'outcome' | 'cause' | 'headline' | 'isMinimal' | 'isConfirmed' | 'fusion'> {
   readonly reasons: readonly string[];
   /** Nodes that must stay FP32. */
   readonly units: readonly Suspect[];
-  /** What makes it pass. */
+  /** The change that makes it pass. */
   readonly change: Change;
 }
 
-/** What a level looks at; nothing is read before it is needed. */
+/** The suspects of a level; nothing is read before it is needed. */
 export interface Suspects {
-  /** What the conversion computes in 16 bits, likeliest first; null where nothing is converted. */
+  /** Nodes that the conversion computes in 16 bits, likeliest first; null where nothing is converted. */
   readonly units: (() => Promise<readonly Suspect[]>) | null;
   /** Of the model as the conversion writes it. */
   readonly tensors: () => readonly InnerTensor[];
@@ -192,7 +192,7 @@ async function searchNodes(
   };
 }
 
-/** What a candidate with every node in FP32 shows of them. */
+/** Findings on them by a candidate with every node in FP32. */
 const withoutAnyNode = {
   fail: 'The conversion fails as well with every node in FP32, so none of them is the cause.',
   unresolved: 'The conversion with every node in FP32 could not be judged.',

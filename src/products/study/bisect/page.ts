@@ -17,7 +17,7 @@ import { type BisectCandidate, type BisectResult, bisectResultSchema } from './r
 const words = { pass: 'Found', fail: 'Fail', inconclusive: 'Inconclusive' } as const;
 const tones = { pass: 'good', fail: 'bad', unresolved: 'warn' } as const;
 
-/** What `trtforge bisect` writes. */
+/** The report of `trtforge bisect`. */
 export const bisectReport = defineReport<BisectResult>({
   source: 'bisect',
   file: 'bisect.json',

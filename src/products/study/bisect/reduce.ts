@@ -20,7 +20,7 @@ import { partOf, partsOf, type Suspected } from './parts.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
 
-/** What is reduced: a model that fails, and the nodes at fault. */
+/** The case that is reduced: a model that fails, and the nodes at fault. */
 export interface Failing extends Cutting, Suspected {
   /** The conversion that fails. */
   readonly typed: string;
@@ -41,13 +41,13 @@ export interface Reduction {
   readonly why: string | null;
 }
 
-/** How a part fails: its reasons, and the commands that show it. */
+/** The failure of a part: its reasons, and the commands that show it. */
 interface Failure {
   readonly reasons: readonly string[];
   readonly commands: readonly string[];
 }
 
-/** What keeps the failure of a part from counting; nothing where it passes. */
+/** The doubts that keep the failure of a part from counting; none where it passes. */
 interface Unproven {
   readonly doubts: readonly string[];
 }
@@ -169,7 +169,7 @@ class Reducer {
     };
   }
 
-  /** What a command makes of a part. Its failure counts where it passes the same part of the model that passes. */
+  /** A command's verdict on a part. Its failure counts where it passes the same part of the model that passes. */
   async #byCheck(
     { command, judge, passing, change }: NonNullable<Failing['check']>,
     names: ReadonlySet<string>,
@@ -208,7 +208,7 @@ class Reducer {
     return cutOut(model, names, path, this.#failing, this.#request, this.#context);
   }
 
-  /** What is judged of a part: its file, or the engine of it; null where no engine can be built. */
+  /** The judged file of a part: its own, or the engine of it; null where no engine can be built. */
   async #build({ path, profiles }: Cut, freedom: Freedom): Promise<string | null> {
     const { engines } = this.#failing;
     if (engines === null) return path;

@@ -1,7 +1,7 @@
 import type { CandidateBuild } from '../../../quality/known-answer/candidate-engines.js';
 import type { VerifyContext, VerifyRequest } from '../../../quality/verify/request.js';
 
-/** What `bisectModel` searches, and what judges a candidate. `conversion` is how the candidate was converted, where no passport states it. */
+/** The search of `bisectModel`, and the judge of its candidates. `conversion` is how the candidate was converted, where no passport states it. */
 export interface BisectRequest extends VerifyRequest {
   /** The folder that the results are written to; what a run that was stopped tried is found there. */
   readonly output: string;
@@ -19,6 +19,6 @@ export interface BisectRequest extends VerifyRequest {
 }
 
 export interface BisectContext extends VerifyContext {
-  /** What repeats the search, for the error of one that is cancelled. */
+  /** The command line that repeats the search, for the error of a cancelled one. */
   readonly commandLine?: string;
 }

@@ -9,7 +9,7 @@ export const candidateOutcomeSchema = z.enum(['pass', 'fail', 'unresolved']);
 export const candidateSchema = z.object({
   /** Counted from 1, in the order of the search. */
   id: count,
-  /** What it changes, in one phrase. */
+  /** The change, in one phrase. */
   what: z.string(),
   outcome: candidateOutcomeSchema,
   /** Why it failed, or why it could not be judged. */
@@ -34,7 +34,7 @@ const reducedSchema = z.object({
   commands: z.array(z.string()),
 });
 
-/** What `bisect` finds. */
+/** The result of `bisect`. */
 export const bisectResultSchema = z.object({
   schema: z.literal('trtforge.bisect/1'),
   /** The version of trtforge that ran. */
@@ -44,9 +44,9 @@ export const bisectResultSchema = z.object({
   reference: z.string(),
   candidate: z.string(),
   precision: z.enum(verifyPrecisions),
-  /** What judged: the reference model on random inputs, a recording, a command. */
+  /** The judge: the reference model on random inputs, a recording, a command. */
   judge: z.enum(['model', 'recording', 'check']),
-  /** What ran the candidates; null where a command judged. */
+  /** The back end that ran the candidates; null where a command judged. */
   backend: z.string().nullable(),
   seed: z.number(),
   samples: z.number(),

@@ -28,7 +28,7 @@ export interface Suspect {
   readonly overflows: boolean;
 }
 
-/** How many steps around a node decide its role: enough to tell a block's nodes apart, too few to tell one block from the next. */
+/** Steps around a node that decide its role: enough to distinguish a block's nodes, too few to distinguish one block from the next. */
 const ROLE_RADIUS = 3;
 
 /** Suspected first: what divides, normalises or averages. Last, what 16 bits are for. All others lie between. */
@@ -37,7 +37,7 @@ const FIRST =
   GroupNormalization BatchNormalization GlobalAveragePool AveragePool Sub Mul Add`.split(/\s+/);
 const LAST = 'Attention LSTM GRU RNN Einsum Gemm MatMul ConvTranspose Conv'.split(' ');
 
-/** How little an operator is suspected of failing in 16 bits: the least suspected has the highest rank. */
+/** An operator's rank among the suspects of a failure in 16 bits: the least suspected has the highest. */
 function innocence(op: string): number {
   const first = FIRST.indexOf(op);
   return first >= 0 ? first : FIRST.length + 1 + LAST.indexOf(op);
@@ -76,7 +76,7 @@ export async function suspectsOf(
   const all = await convertedWith([]);
   const roles = rolesOf(all);
   const names = new Set(all.filter((each) => !isMover(each)).map(({ node }) => node.name));
-  // What moves weights rounds them for all readers.
+  // A node that moves weights rounds them for all readers.
   for (let before = -1; names.size > before; ) {
     before = names.size;
     for (const { node } of await convertedWith([...names])) names.add(node.name);

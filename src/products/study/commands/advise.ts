@@ -147,7 +147,7 @@ function requestOf(model: string, options: OptionValues<typeof commandOptions>):
   };
 }
 
-/** What scores and measures. Throws what `ScorerOf` and `engineTimer` throw. */
+/** The context that scores and measures. Throws what `ScorerOf` and `engineTimer` throw. */
 async function contextOf(
   model: string,
   options: OptionValues<typeof commandOptions>,

@@ -23,7 +23,7 @@ import { bisectReport } from '../bisect/page.js';
 import type { BisectRequest } from '../bisect/request.js';
 import type { BisectResult } from '../bisect/result.js';
 
-/** How the candidate was converted; what its inputs and outputs are is read from it. */
+/** The options of the candidate's conversion; the types of its inputs and outputs are read from it. */
 const { ioTypes: _, pluginTypes, ...conversion } = typedConversionOptions('conversion: ');
 
 const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt';
@@ -162,7 +162,7 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
   };
 }
 
-/** How candidates are built: for an engine, whose passport states what is built, and with --target. Throws TF_USAGE for options that would have no effect. */
+/** The build of candidates: for an engine, whose passport states what is built, and with --target. Throws TF_USAGE for options without effect. */
 function buildOf(candidate: string, options: BuildValues): CandidateBuild | undefined {
   const { target, profiles, batch, dims, builderConfig, device, plugins, toolchain } = options;
   const isEngine = isEngineFile(candidate);
@@ -197,7 +197,7 @@ function buildOf(candidate: string, options: BuildValues): CandidateBuild | unde
       };
 }
 
-/** What a terminal lists of nodes and reasons, and the longest line that people copy: a search that ended early keeps hundreds of nodes. */
+/** Most nodes and reasons that a terminal lists, and the longest line that people copy: a search that ended early keeps hundreds of nodes. */
 const MOST_LISTED = 10;
 const LONGEST_LINE = 2000;
 

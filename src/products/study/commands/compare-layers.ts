@@ -80,7 +80,7 @@ const outputsText = ({ engine }: LayerComparison): string =>
     ? 'with more outputs the engine fails too'
     : 'with more outputs the engine does not fail: `trtforge bisect` finds the fusion, if it fails without';
 
-/** How many tensors the text lists; --json has all. */
+/** Number of tensors that the text lists; --json has all. */
 const LISTED = 10;
 
 function render(result: LayerComparison, output: TextOutput): void {

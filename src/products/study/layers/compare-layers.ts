@@ -175,7 +175,7 @@ function ownRequest(
 
 type Sides = { readonly reference: SideRun; readonly candidate: SideRun };
 
-/** What the groups gave so far. */
+/** The results of the groups so far. */
 class Findings {
   readonly #tensors: ComparedTensor[] = [];
   #first: ErrorMap | undefined;

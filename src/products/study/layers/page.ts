@@ -23,7 +23,7 @@ import {
 } from '../../../report/sentences.js';
 import { type LayerComparison, layerComparisonSchema, lossOf } from './result.js';
 
-/** What `trtforge compare layers` finds. */
+/** The report of `trtforge compare layers`. */
 export const layersReport = defineReport<LayerComparison>({
   source: 'compare layers',
   file: 'compare-layers.json',

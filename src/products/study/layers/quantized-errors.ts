@@ -207,7 +207,7 @@ const aggregates: Readonly<Record<string, readonly [string, string]>> = {
   min: ['Min', 'the smallest of all samples'],
 };
 
-/** What the keys of `errors` and `per_sample` mean. */
+/** The definitions of the keys of `errors` and `per_sample`. */
 function metricDefinitions(keys: readonly string[]): QuantizedComparison['metric_definitions'] {
   const define = (key: string) => {
     const own = ofSample[key];

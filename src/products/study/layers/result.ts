@@ -39,11 +39,11 @@ const comparedTensorSchema = z.object({
 });
 export type ComparedTensor = z.infer<typeof comparedTensorSchema>;
 
-/** How much of a tensor is error: the RMS of the error over that of the reference; infinite where values are not finite on one side only, 0 where nothing was compared. */
+/** Error's share of a tensor: its RMS over the reference's; infinite where values are finite on one side only, 0 where nothing was compared. */
 export const lossOf = ({ error, nonFinite }: Pick<ComparedTensor, 'error' | 'nonFinite'>): number =>
   errorShare(error?.sqnr, nonFinite.mismatching);
 
-/** What `compare layers` finds: the values inside one model compared with those of another. */
+/** The result of `compare layers`: the values inside one model compared with those of another. */
 export const layerComparisonSchema = z.object({
   schema: z.literal('trtforge.compare-layers/1'),
   /** The version of trtforge that ran. */
@@ -53,7 +53,7 @@ export const layerComparisonSchema = z.object({
   candidate: z.string(),
   referenceBackend: z.string(),
   candidateBackend: z.string(),
-  /** What the tolerances are for. */
+  /** The precision that the tolerances are for. */
   precision: z.enum(verifyPrecisions),
   seed: z.number(),
   samples: z.number(),

@@ -6,7 +6,7 @@ import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import type { IoContract, PrecisionScheme } from './quantized-result.js';
 
-/** What is known of a model without running it. */
+/** The facts of a model that are known without running it. */
 export interface QuantizedModel {
   readonly scheme: PrecisionScheme;
   readonly io: IoContract;

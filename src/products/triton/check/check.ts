@@ -43,9 +43,8 @@ export interface TritonCheckRequest {
 }
 
 /**
- * What Triton would meet in a repository, found from its files alone. Throws TF_FILE_NOT_FOUND, TF_USAGE, TF_FILE_UNREADABLE.
- *
- * ```ts
+ * Finds what Triton would meet in a repository, from its files alone. Throws TF_FILE_NOT_FOUND, TF_USAGE, TF_FILE_UNREADABLE.
+ *  * ```ts
  * const checked = await checkRepository({ repository: 'models', gpu: 'L4', tensorrt: '10.13.3.9' });
  * use(checked.findings);
  * ```
@@ -104,7 +103,7 @@ export async function checkRepository(
 /** Files by which Triton completes a configuration that names no back end. */
 const completing = /^model\.\w+$/;
 
-/** What serves a model; null: nothing states it. */
+/** The back end that serves a model; null: nothing states it. */
 function servingOf({ config, path, versions }: ModelFolder, report: Report): string | null {
   const files = [
     config?.default_model_filename ?? '',
@@ -138,7 +137,7 @@ function checkVersions({ config, versions }: ModelFolder, served: readonly strin
       report('version-missing', 'version_policy.specific', `version ${each}`);
 }
 
-/** What a configuration has wrong by itself, whatever serves it. */
+/** Reports the faults of a configuration by itself, whatever serves it. */
 function checkConfig(model: Model): void {
   const { config, report } = model;
   const { max_batch_size: most = 0, name = model.name } = config;
@@ -221,7 +220,7 @@ function checkPlanFor(
     report('gpu-product-differs', file, built);
 }
 
-/** What a TensorRT model's configuration has wrong beside its engines. */
+/** Reports the faults of a TensorRT model's configuration beside its engines. */
 function compareModel(model: Model, plans: readonly ServedPlan[]): void {
   const { config, states, report } = model;
   const { instance_group: groups = [], parameters = {} } = config;

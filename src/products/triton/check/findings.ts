@@ -12,7 +12,7 @@ const rows =
   };
 const [error, warning, info] = [rows('error'), rows('warning'), rows('info')];
 
-/** What `triton check` finds. Error: Triton does not load the model, or cannot serve what the configuration states. */
+/** The findings of `triton check`. Error: Triton does not load the model, or cannot serve what the configuration states. */
 export const findingCodes = {
   'no-models': error`The repository has no model folder. | Pass the folder that has one folder a model.`,
   'config-unreadable': error`{0} | Correct the line named.`,

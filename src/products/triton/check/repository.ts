@@ -17,7 +17,7 @@ export interface ModelFolder {
   readonly config: ModelConfig | null;
   /** Folders with a number that Triton reads, ascending. */
   readonly versions: readonly string[];
-  /** What contracts beside the configuration promise. */
+  /** The states that contracts beside the configuration declare. */
   readonly states: readonly StatePair[];
 }
 

@@ -77,7 +77,7 @@ export function compareStates(model: Model, engine: Engine): void {
   }
 }
 
-/** What an engine or a contract feeds back must be in an entry, or with the client where Triton cannot keep it. */
+/** Checks that states fed back by an engine or a contract are in an entry, or with the client where Triton cannot keep them. */
 export function checkPairs(
   { config, report }: Model,
   of: Pick<Engine, 'file' | 'states' | 'inputs' | 'unstated'>,

@@ -8,7 +8,7 @@ export const tritonCheckSchema = z.strictObject({
   models: z.array(
     z.strictObject({
       name: z.string(),
-      /** What serves it: `tensorrt`, `ensemble`, or another back end, whose files are not read; null where nothing states it. */
+      /** The back end that serves it: `tensorrt`, `ensemble`, or another one, whose files are not read; null where nothing states it. */
       backend: z.string().nullable(),
       /** Those that the version policy loads. */
       versions: z.array(z.string()),
@@ -27,7 +27,7 @@ export const tritonCheckSchema = z.strictObject({
     }),
   ),
   container: z.strictObject({
-    /** What the server must have; null where no plan states it. */
+    /** The TensorRT that the server must have; null where no plan states it. */
     tensorrt: z.string().nullable(),
     /** Containers whose TensorRT a page states; empty: unknown. */
     tags: z.array(
@@ -41,7 +41,7 @@ export const tritonCheckSchema = z.strictObject({
         date: z.string(),
       }),
     ),
-    /** What prints the TensorRT of a container, inside of it. */
+    /** The command that prints the TensorRT of a container, inside of it. */
     command: z.string(),
   }),
   findings: z.array(

@@ -19,7 +19,7 @@ export interface Model extends ModelFolder {
   readonly report: Report;
 }
 
-/** What a passport states of an engine that Triton loads. */
+/** The passport's facts of an engine that Triton loads. */
 export interface Engine {
   /** `det/1/model.plan` */
   readonly file: string;
@@ -51,7 +51,7 @@ const sides = [
 
 const shapeText = (shape: Shape) => `[${shape.join(',')}]`;
 
-/** What is wrong with inputs and outputs whatever the engine. */
+/** Reports the faults of inputs and outputs that hold for any engine. */
 export function checkTensors({ config, report }: Model): void {
   for (const { field } of sides) {
     const tensors = config[field] ?? [];

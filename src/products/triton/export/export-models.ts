@@ -43,7 +43,7 @@ export const tritonExportSchema = z.object({
       files: z.array(z.string()),
       /** `capability` as `8.9` */
       plans: z.array(z.object({ capability: z.string(), identity: z.string(), path: z.string() })),
-      /** What Triton keeps between the requests of a sequence. */
+      /** The states that Triton keeps between the requests of a sequence. */
       states: z.array(z.object({ input: z.string(), output: z.string(), initial: z.number() })),
     }),
   ),
@@ -66,7 +66,7 @@ export interface TritonExportRequest extends Omit<TrustOptions, 'signKey'> {
   readonly version?: number | undefined;
   /** Execution contexts on each GPU (default: 1). */
   readonly instances?: number;
-  /** How long a request waits for others of its batch, microseconds (default: not at all). */
+  /** Time that a request waits for others of its batch, microseconds (default: none). */
   readonly delay?: number | undefined;
   /** Of several engines of one capability, the one built on this GPU. */
   readonly gpu?: string | undefined;

@@ -32,7 +32,7 @@ function* filesOf(model: ServedModel): Iterable<ExportedFile> {
 export const plainName = (text: string): string =>
   text.replace(/[^\w.-]+/g, '_').replace(/^[.-]+/, '') || 'model';
 
-/** What `triton export` does without options, for each model and recipe among the engines. Throws TF_SERVING_REFUSED. */
+/** The exporter of `triton export` without options, for each model and recipe among the engines. Throws TF_SERVING_REFUSED. */
 export const defaultExporter = tritonExporter((engines) => {
   const families = [...new Set(engines.map(engineFamily))];
   const models = families.map((family) => {
@@ -52,7 +52,7 @@ const defaults = {
   ...{ gpu: undefined, contract: undefined, force: false },
 };
 
-/** What engines of one model, recipe and TensorRT have in common, whatever their GPU is. */
+/** The identity that engines of one model, recipe and TensorRT have in common, whatever their GPU is. */
 export function engineFamily({ passport }: Pick<StoredEngine, 'passport'>): string {
   const { document } = passport.identity;
   return canonicalJson({ ...document, target: { ...document.target, computeCapabilities: [] } });

@@ -32,7 +32,7 @@ export interface ServeRequest {
   /** A GPU's name, or a part of it: which of several engines of one capability. */
   readonly gpu: string | undefined;
   readonly contract: Pick<Contract, 'inputs' | 'state'> | undefined;
-  /** What Triton cannot serve is a warning, not an error. */
+  /** Whether what Triton cannot serve is a warning, not an error. */
   readonly force: boolean;
 }
 
@@ -42,16 +42,16 @@ interface State {
   readonly initial: number;
 }
 
-/** What is decided of a model before any file of it is made. */
+/** The decisions about a model before any file of it is made. */
 export interface ServedModel extends ServeRequest {
   /** By capability, `8.9`; one engine may serve several. */
   readonly plans: readonly { readonly capability: string; readonly engine: StoredEngine }[];
   /** Without states. */
   readonly inputs: readonly EngineTensor[];
   readonly outputs: readonly EngineTensor[];
-  /** What Triton keeps between the requests of a sequence: `initial` is every element before the first. */
+  /** The states that Triton keeps between the requests of a sequence: `initial` is every element before the first. */
   readonly states: readonly State[];
-  /** What it cannot keep: the client sends it with each request. */
+  /** The states that it cannot keep: the client sends them with each request. */
   readonly fed: readonly State[];
   /** Of each plan, at least one; without ranges for fixed shapes. */
   readonly profiles: readonly (readonly Profile[])[];

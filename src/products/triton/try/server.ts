@@ -21,7 +21,7 @@ export interface TritonServer {
   readonly url: string;
   /** `tensorrt`: its own back end, on a GPU. `stub`: ours, which loads no plan and answers with sums. `server`: one that was not started here. */
   readonly answeredBy: TritonTry['server']['answeredBy'];
-  /** What it said of a model that it did not take; null for nothing. */
+  /** The server's message on a model that it did not take; null for none. */
   saidOf(model: string): string | null;
 }
 
@@ -37,7 +37,7 @@ const DOING = 'trying a repository';
 /** Starting and warming up real engines takes minutes where they are large. */
 const READY_MS = 600_000;
 const POLL_MS = 100;
-/** What the lines of a failed start are enough for. */
+/** Last lines that are enough for the error of a failed start. */
 const LAST_LINES = 12;
 
 /** `tritonserver` of the PATH, else the one inside of the Python package nvidia-pytriton. Throws TF_TRITON_UNAVAILABLE, TF_CANCELLED. */

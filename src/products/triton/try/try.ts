@@ -39,7 +39,7 @@ export interface TritonTryRequest {
 export async function tryRepository(request: TritonTryRequest, context?: WorkContext): Promise<TritonTry> {
   const { repository, url } = request;
   const work = workOf(context);
-  // What is wrong with files the server reports itself.
+  // Faults of the files are reported by the server itself.
   const others: ModelFolder[] = [];
   const models = readRepository(repository, (code, name) => {
     if (code === 'not-a-model')
@@ -229,7 +229,7 @@ function reshaped(
 /** Sequences of Triton have numbers; those of nobody else. */
 const FIRST_ID = 0x7f_00_00_01;
 const STEPS = 3;
-/** What one engine may give in another batch, in shares of the largest element: other kernels may serve it. */
+/** The largest difference of one engine in another batch, as a share of the largest element: other kernels may serve it. */
 const APART = 0.02;
 
 /** One sequence alone, then two in turns with the same inputs: each has to give what the first one gave, and the next start has to begin anew. */

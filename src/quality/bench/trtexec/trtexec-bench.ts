@@ -42,7 +42,7 @@ import {
 import { GpuWatch, gpuAt, rejectAbsentIfSeen } from './trtexec-gpu.js';
 import { disagreements, exportedAsTimes, measuredMode } from './trtexec-result.js';
 
-/** What is the same for every run of one bench. */
+/** The setting that every run of one bench shares. */
 interface Setting {
   readonly request: BenchRequest;
   readonly context: BenchContext;
@@ -155,7 +155,7 @@ async function measure(setting: Setting, call: TrtexecCall, isFirst: boolean): P
   };
 }
 
-/** What trtexec exported of its layers: their times, beside what the inspector reports of each. */
+/** The layer times that trtexec exported, beside what the inspector reports of each layer. */
 function exportedLayerTimes(scratch: string, profile: number): LayerTimes | null {
   const { count, layers } = readExportedProfile(join(scratch, 'profile.json'));
   const engine = readLayers(

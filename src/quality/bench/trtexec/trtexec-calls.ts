@@ -96,7 +96,7 @@ export function requireStreamed({ engine, weightBudget }: BenchRequest, log: Trt
   if (weightBudget !== undefined && log.engine.weightBudget === null) throw notStreamed(engine);
 }
 
-/** What a log reports of streamed weights. How many can be streamed it reports only where no budget was asked for: then all of them stay on the GPU. */
+/** Facts on streamed weights from a log; it reports how many can be streamed only where no budget was requested: then all stay on the GPU. */
 export function weightFacts(
   { weightBudget: asked }: BenchRequest,
   { engine: { weightBudget: set } }: TrtexecLog,

@@ -4,7 +4,7 @@ import type { WorkEvent } from '../../../events.js';
 import { namedState } from '../gpu-state.js';
 import type { GpuState } from '../result.js';
 
-/** How often the GPU is looked at while trtexec measures. */
+/** The interval at which the GPU is polled while trtexec measures. */
 const LOOK_MS = 250;
 
 /** Looks at the GPU before, while trtexec measures (not while it loads), and after. */

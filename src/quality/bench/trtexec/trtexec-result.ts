@@ -28,7 +28,7 @@ export function exportedAsTimes(exported: ExportedTimes, log: TrtexecLog): Times
   };
 }
 
-/** How trtexec measured, by its own echo where it gives one. */
+/** The mode in which trtexec measured, by its own echo where it prints one. */
 export function measuredMode(asked: ModeRequest, log: TrtexecLog): BenchMode {
   const failure = log.warnings.find(({ message }) => GRAPH_REFUSED.test(message));
   const echo = log.measurement;

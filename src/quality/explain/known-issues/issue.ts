@@ -23,9 +23,9 @@ export interface KnownIssue {
   readonly isPlace?: true;
   /** Issues of which this one is the mere consequence where the same log shows one of them: it is a note then, and that one has the remedy. */
   readonly follows?: readonly string[];
-  /** What the same lines mean where another issue follows from them. */
+  /** The meaning of the same lines where another issue follows from them. */
   readonly whenFollowed?: Pick<KnownIssue, 'severity' | 'cause' | 'remedy'>;
-  /** What the same lines mean in a run that went well, where that is something else. */
+  /** The meaning of the same lines in a run that succeeded, where that is something else. */
   readonly whenPassed?: Pick<KnownIssue, 'severity' | 'cause' | 'remedy'>;
   /** Where it has been seen: `all`, `10.14.1 to 10.16.1`, `before 10.11`. */
   readonly versions: string;

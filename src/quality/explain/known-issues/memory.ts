@@ -1,6 +1,6 @@
 import { type KnownIssue, tensorrtIssue } from './issue.js';
 
-/** What leaves a layer without a kernel. */
+/** Issues that leave a layer without a kernel. */
 const MEMORY = ['gpu-out-of-memory', 'tactic-skipped-device-memory', 'host-out-of-memory'];
 
 export const memoryIssues: readonly KnownIssue[] = [

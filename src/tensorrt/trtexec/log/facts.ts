@@ -69,7 +69,7 @@ const TEXTS: readonly { readonly start: string; readonly field: TextField }[] = 
 
 const LONGEST_TEXT = 200;
 
-/** How a CUDA graph is rejected: 8.6 to 10.16 go on without `--useCudaGraph`, or leave it out where CUDA is before 11.1 or a DLA is used; 11 measures without. */
+/** Rejection of a CUDA graph: 8.6 to 10.16 go on without `--useCudaGraph`, or omit it where CUDA is before 11.1 or for a DLA; 11 measures without. */
 export const GRAPH_REFUSED =
   /not permitted under CUDA graph capture|CUDA graph capture failed|CUDA graph capture on the stream has failed|useCudaGraph flag has been ignored|Ignored --useCudaGraph flag|CUDA graphs and DLA offloading/;
 

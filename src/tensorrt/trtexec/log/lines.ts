@@ -5,7 +5,7 @@ import type { LogSeverity } from '../../../events.js';
 
 export type TrtexecSeverity = 'I' | 'W' | 'E' | 'F' | 'V';
 
-/** How trtexec, and TensorRT's own logger, mark severities. */
+/** The letters of severities in trtexec and in TensorRT's own logger. */
 export const severityLetters: Readonly<Record<LogSeverity, TrtexecSeverity>> = {
   internal_error: 'F',
   error: 'E',
@@ -34,8 +34,9 @@ const CHUNK_BYTES = 1 << 20;
 export const LONGEST_LINE = 64 << 10;
 
 /**
- * How programs that run TensorRT begin a line: trtexec and TensorRT's Python logger, its samples, trtforge's run roots and terminal, GStreamer's elements,
- * Triton, ONNX Runtime (with TensorRT's own line inside), protobuf, Python's logging and its like, compilers, exceptions, and whatever holds an error code.
+ * Prefixes of lines from programs that run TensorRT: trtexec and TensorRT's Python logger, its samples, trtforge's run roots and terminal,
+ * GStreamer's elements, Triton, ONNX Runtime (with TensorRT's own line inside), protobuf, Python's logging and its like, compilers, exceptions, and
+ * whatever contains an error code.
  */
 const PREFIXES: readonly RegExp[] = [
   /^(?:\[(?<time>\d\d\/\d\d\/\d{4}-\d\d:\d\d:\d\d)\] )?(?:\[(?<severity>[IWEFV])\] (?<library>\[TRT\] )?)(?<message>.*)$/s,

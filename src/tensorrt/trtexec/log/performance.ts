@@ -22,7 +22,7 @@ const TIMES: Readonly<Record<string, 'latency' | 'enqueue' | 'h2d' | 'gpuCompute
 
 const STATISTIC = new RegExp(`(min|max|mean|median|percentile\\(([\\d.]+)%?\\)) = (${NUMBER}) ms`, 'g');
 
-/** What can start a line of the summary; everything else is distinguished by its first letters. */
+/** The beginnings of the summary's lines; everything else is distinguished by its first letters. */
 const FIRST =
   /^(?:Throughput: |Total (?:Host|GPU) |(?:H2D |D2H )?Latency: |Enqueue Time: |GPU Compute Time: )/;
 

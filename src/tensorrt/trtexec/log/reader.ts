@@ -15,7 +15,7 @@ const BANNER = /^&&&& (RUNNING|PASSED|FAILED) (\S*(?:trtexec|tensorrt_rtx)) (.*)
 const DYING =
   /^(?:Cuda failure|LLVM ERROR|terminate called|Assertion failure|Segmentation fault|Aborted|Killed|Could not open file|free\(\)|malloc\(\)|.*error while loading shared libraries)/;
 
-/** What trtexec from 9.1 on reports as information before it ends with exit code 1, without a line "FAILED". */
+/** The information that trtexec from 9.1 on prints before it ends with exit code 1, without a line "FAILED". */
 const ENDING = /^Cannot find (?:any available devices|device ID )/;
 
 /** One run of trtexec as far as its lines have come. */

@@ -38,7 +38,7 @@ export interface EchoedRange {
   readonly max: readonly number[];
 }
 
-/** How trtexec measured, by its own echo; null where the log does not state it. */
+/** The measurement, by trtexec's own echo; null where the log does not state it. */
 export interface EchoedMeasurement {
   readonly iterations: number | null;
   /** -1 for an endless run. */
@@ -57,7 +57,7 @@ export interface EchoedMeasurement {
   readonly percentiles: readonly number[];
 }
 
-/** What trtexec printed that it would build with. */
+/** The settings that trtexec printed for its build. */
 export interface EchoedBuild {
   /** Bytes by trtexec's names of the pools; null for "default". Empty where the log has no such line. */
   readonly memoryPools: Readonly<Record<string, number | null>>;
@@ -107,7 +107,7 @@ export interface LoggedEngine {
   readonly peakGpuBytes: number | null;
   readonly timingCacheLoadedBytes: number | null;
   readonly timingCacheSavedBytes: number | null;
-  /** What the builder reports it uses: the cache it was passed (`global`) or one of its own that ends with it; null where it reports neither. */
+  /** The cache that the builder reports in use: the passed one (`global`) or one of its own that ends with it; null where it reports neither. */
   readonly timingCacheInUse: 'global' | 'local' | null;
   /** `Plan was created with TensorRT version`, when that was asked. */
   readonly planVersion: string | null;
