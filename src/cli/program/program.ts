@@ -183,7 +183,7 @@ function buildParser(chosen: Chosen, console: Console) {
   return { tree, exitCode: () => exitCode };
 }
 
-/** Adds a command's arguments and options; returns the names of the options in the order in which they are read. */
+/** Adds a command's own arguments and options; returns the names of the options in the order in which they are read. */
 function addOwn(parser: Parser, command: Command, { verb, everything }: Chosen): readonly string[] {
   for (const argument of command.arguments ?? []) parser.argument(argumentUsage(argument), argument.describe);
   const order = addOptions(parser, command.options, everything);

@@ -18,6 +18,7 @@ import { OwnNoises } from '../../quality/verify/own-noise.js';
 import { reachingOutputs } from '../../quality/verify/reached-by.js';
 import { unrepeatable } from '../../quality/verify/repeatable.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
+import type { VerifiedOutput } from '../../quality/verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../quality/verify/sample-runs.js';
 import type { EditContext, Editing, Link } from './editing.js';
 import type { EditProof } from './result.js';
@@ -91,13 +92,16 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
   const judge = (noise?: OwnNoise) =>
     judgeRuns(asked, 'fp32', { ...reference, bindings, outputs: expected }, candidate, { ...known, noise });
   let judgement: RunsJudgement = { judged: [], broken: [] };
-  if (bindings.length > 0)
-    judgement = judge(await new OwnNoises(asked, 'fp32', runs, reference, known).of(judge()));
+  let noise: OwnNoise | undefined;
+  if (bindings.length > 0) {
+    noise = await new OwnNoises(asked, 'fp32', runs, reference, known).of(judge());
+    judgement = judge(noise);
+  }
   const doubts = await unrepeatable(asked, 'fp32', judgement, runs, { reference, candidate });
   const outputs = linked.map(([name, link]): EditProof['outputs'][number] => {
     const was = link.source!;
     const judged = judgement.judged.find(({ output }) => output.name === was)?.output;
-    const equal = !differing.has(was) ? 'bits' : judged?.outcome === 'pass' ? 'rounding' : null;
+    const equal = !differing.has(was) ? 'bits' : judged && isRounding(judged, noise) ? 'rounding' : null;
     const isKept = equal === 'bits' || (equal === 'rounding' && promised === 'rounding');
     const isOpen = doubts.has(was) || judged?.outcome === 'inconclusive';
     const outcome = isKept ? 'pass' : isOpen ? 'inconclusive' : 'fail';
@@ -105,6 +109,7 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     return { name, was, outcome, equal, largestError: equal === 'bits' ? 0 : (error ?? null) };
   });
   const found = outputs.map(({ equal }) => equal);
+  const isProven = (name: string) => outputs.some(({ was, outcome }) => was === name && outcome === 'pass');
   return {
     ...none,
     outcome: worst(outputs.map(({ outcome }) => outcome)),
@@ -116,7 +121,7 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     reasons: [
       ...doubts.values(),
       ...judgement.broken.flatMap(({ name, reason }) => (doubts.has(name) ? [] : reason)),
-      ...judgement.judged.flatMap(({ output }) => (output.outcome === 'pass' ? [] : output.reasons)),
+      ...judgement.judged.flatMap(({ output }) => (isProven(output.name) ? [] : output.reasons)),
       ...outputs.flatMap(({ name, outcome, equal }) =>
         outcome === 'fail' && equal === 'rounding'
           ? [`${name} is equal to rounding only, and these steps promise every bit.`]
@@ -299,6 +304,21 @@ function shapesOf({ plan, outputs }: ReferenceRun): EditProof['shapes'] {
     Object.fromEntries([...plan.tensors(at)].map(([name, { shape }]) => [name, [...shape]])),
   );
   return [...new Map(all.map((shapes) => [JSON.stringify(shapes), shapes])).values()];
+}
+
+/** Of the largest number of an output: beyond it a decision turned, which no rounding explains. */
+const MOST_OF_PEAK = 0.01;
+
+/** Whether an output is within the limits, or where the last bit of the inputs moves the original beyond them, off by no more than that moves it. */
+function isRounding(
+  { name, outcome, statistics, sides }: VerifiedOutput,
+  noise: OwnNoise | undefined,
+): boolean {
+  if (outcome !== 'inconclusive') return outcome === 'pass';
+  const moved = Math.max(...(noise?.unstable.get(name)?.values() ?? []));
+  const error = Number(statistics.find((statistic) => statistic.name === 'max')?.amount);
+  const peak = Math.max(Math.abs(Number(sides?.reference.min)), Math.abs(Number(sides?.reference.max)));
+  return error <= 2 * moved && error <= MOST_OF_PEAK * peak;
 }
 
 const isUnable = (error: unknown, ...more: readonly ErrorCode[]): error is TrtforgeError =>
