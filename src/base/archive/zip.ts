@@ -52,7 +52,7 @@ export function readZipDirectory(source: ByteSource): readonly ZipEntry[] {
 }
 
 /** Where a member's (possibly compressed) bytes begin: its local header has a length of its own. */
-export function zipEntryOffset(source: ByteSource, entry: ZipEntry): number {
+function zipEntryOffset(source: ByteSource, entry: ZipEntry): number {
   const header = readExactly(source, entry.headerOffset, 30);
   if (header.readUInt32LE(0) !== LOCAL_SIGNATURE) {
     throw invalid(source, `the header of its member ${entry.name} is missing`);
@@ -252,7 +252,7 @@ function checkContent(source: ByteSource, entry: ZipEntry, size: number, checksu
 }
 
 /** Its content is not what the directory reports. */
-export function damagedMember(source: ByteSource, entry: ZipEntry, cause: unknown): TrtforgeError {
+function damagedMember(source: ByteSource, entry: ZipEntry, cause: unknown): TrtforgeError {
   return invalid(source, `its member ${entry.name} is damaged (size or checksum is wrong)`, cause);
 }
 

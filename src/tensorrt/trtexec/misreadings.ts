@@ -7,7 +7,7 @@ import type { TrtexecBenchRequest, TrtexecBuildRequest, TrtexecSwitch } from './
 import type { TrtexecRun } from './run.js';
 
 /** trtexec prints six significant digits. */
-export const PRINTED_PRECISION = 1e-5;
+const PRINTED_PRECISION = 1e-5;
 
 /** An option as trtexec reports that it understood it, and as it was passed. */
 export interface Misreading {
@@ -36,7 +36,7 @@ export function requireUnderstood(misreadings: readonly Misreading[], run: Trtex
 }
 
 /** Those that differ; an option that was not passed, or that the log is silent about, is none. */
-export const differing = (compared: readonly Compared[]): readonly Misreading[] =>
+const differing = (compared: readonly Compared[]): readonly Misreading[] =>
   compared.flatMap(([option, asked, echoed]) =>
     asked === null || echoed === null || echoed === undefined || isSame(asked, echoed)
       ? []
@@ -53,7 +53,7 @@ function isSame(asked: string | number | boolean, echoed: string | number | bool
 const text = (value: string | number | boolean): string => (value === '' ? 'nothing' : String(value));
 
 /** Misreadings of builds and measurements: the GPU and the plug-ins (`Plugins`, from 10.16 on `Loaded static plugins`), echoed in trtexec's order. */
-export function processMisreadings(
+function processMisreadings(
   { device, plugins }: TrtexecBuildRequest | TrtexecBenchRequest,
   { options: { system } }: TrtexecLog,
 ): readonly Misreading[] {

@@ -28,7 +28,7 @@ import { type ChannelMoments, ChannelSums } from './channels.js';
 import { type Extremes, extremesOf, type Histogram, MagnitudeHistogram } from './histogram.js';
 
 /** The output of a copy that reduces inside: smallest and largest value of each activation in turn, zero included. */
-export const EXTREMES = 'trtforge/extremes';
+const EXTREMES = 'trtforge/extremes';
 
 /** The file of a copy that refers to the weights where the model has them: its external data is not beside it. */
 export interface ObservedFile {
