@@ -15,9 +15,9 @@ import { readPlanHeader } from '../../dist/engines/plan/header.js';
 import { benchEngine } from '../../dist/quality/bench/bench-engine.js';
 import { benchTrtexec } from '../../dist/quality/bench/trtexec/trtexec-bench.js';
 import { buildOrLoad } from '../../dist/quality/known-answer/at-build.js';
-import { withLibraries } from '../../dist/tensorrt/toolchain/process-environment.js';
+import { withLibraries } from '../../dist/tensorrt/toolchain/places.js';
 import { trtexecVersion } from '../../dist/tensorrt/toolchain/trtexec.js';
-import { benchArguments } from '../../dist/tensorrt/trtexec/bench-flags.js';
+import { benchArguments } from '../../dist/tensorrt/trtexec/flags.js';
 import {
   readExportedOutput,
   readExportedProfile,
