@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { assertUnbundled } from '../base/files/scratch.js';
+import { assertUnbundled } from '../base/files/own-files.js';
 import { shellQuote } from '../base/process/shell-quote.js';
 import { TrtforgeError } from '../errors.js';
 import { packageVersion } from '../version.js';

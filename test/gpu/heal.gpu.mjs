@@ -91,7 +91,7 @@ await check(
 await check('an edited model builds, and its engine does what the original does', () => {
   const folded = join(folder, 'fixed.onnx');
   const edit = trtforge(['edit', model, '--set-dim', 'batch=64', '--fold', '-o', folded]);
-  assert.equal(edit.outcome, 'pass');
+  assert.equal(edit.proof.outcome, 'pass');
   const engine = join(folder, 'fixed.engine');
   trtforge(['build', folded, '--target', 'tensorrt', '--no-cache', '-o', engine]);
   const { outcome } = trtforge(['verify', engine, '--against', folded, '--samples', '2']);

@@ -17,12 +17,12 @@ import { benchTrtexec } from '../../dist/quality/bench/trtexec/trtexec-bench.js'
 import { buildOrLoad } from '../../dist/quality/known-answer/at-build.js';
 import { withLibraries } from '../../dist/tensorrt/toolchain/places.js';
 import { trtexecVersion } from '../../dist/tensorrt/toolchain/trtexec.js';
-import { benchArguments } from '../../dist/tensorrt/trtexec/flags.js';
 import {
   readExportedOutput,
   readExportedProfile,
   readExportedTimes,
 } from '../../dist/tensorrt/trtexec/exports.js';
+import { benchArguments } from '../../dist/tensorrt/trtexec/flags.js';
 import { readTrtexecLog } from '../../dist/tensorrt/trtexec/log/log.js';
 import { runTrtexec } from '../../dist/tensorrt/trtexec/run.js';
 import { loadedFacts, openChecks, refused, resolvedBuild, say, writeLayers } from './harness.mjs';

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { catalogue, type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { EventListener, WorkContext, WorkEvent } from '../../events.js';
-import { assertUnbundled } from '../files/scratch.js';
+import { assertUnbundled } from '../files/own-files.js';
 import { cancelled } from './cancel.js';
 import { withLoaderPath, withStreams } from './command.js';
 
