@@ -129,7 +129,8 @@ export const buildOrLoad = lazy(
 );
 /**
  * The content of an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
- *  * ```ts
+ *
+ * ```ts
  * const facts = await inspectModel('resnet50.onnx', { shapes: { images: [1, 3, 224, 224] } });
  * use(facts.findings);
  * ```
@@ -230,7 +231,8 @@ export const verifyModel = lazy(
 );
 /**
  * The differences between two ONNX models: interface, weights, nodes.
- *  * ```ts
+ *
+ * ```ts
  * const difference = await compareModels({ a: 'monday.onnx', b: 'friday.onnx' });
  * use(difference.outcome);
  * ```
@@ -320,7 +322,8 @@ export const draftPolicy = lazy(
 );
 /**
  * Explains the log of a build or a run, by the known issues.
- *  * ```ts
+ *
+ * ```ts
  * const explained = await explainLog('build.log');
  * use(explained.issues);
  * ```

@@ -18,29 +18,24 @@ export const placeOptions = {
   }),
 };
 
-/** The local store whose engines a command lists, checks, copies or removes. The usual one may not be there yet; throws TF_FILE_NOT_FOUND for another folder. */
+/** The local store whose engines a command lists, checks, copies or removes: empty, with a warning, where no build has made it yet. */
 export function openStoreThere(
   folder: string | undefined,
   { environment, emit }: Pick<Work, 'environment' | 'emit'>,
   trust?: Trust,
 ): LocalStore {
   const store = openLocalStore(folder, environment, trust);
-  if (statIfThere(store.place) !== undefined) return store;
-  const message = `There is no engine store at ${store.place}`;
-  if (folder !== undefined && folder !== environment.TENSORRT_CACHE_DIR)
-    throw new TrtforgeError('TF_FILE_NOT_FOUND', `${message}.`, {
-      remedy: 'Correct --cache-dir, or leave it out for the usual store.',
+  if (statIfThere(store.place) === undefined)
+    emit({
+      type: 'log',
+      source: 'trtforge',
+      severity: 'warning',
+      message: `There is no engine store at ${store.place} yet: the first build makes it. Another folder is passed with --cache-dir.`,
     });
-  emit({
-    type: 'log',
-    source: 'trtforge',
-    severity: 'warning',
-    message: `${message} yet: the first build makes it.`,
-  });
   return store;
 }
 
-/** Opens the store, hands it to `work` and closes it. Throws TF_REMOTE_ADDRESS_INVALID, and what `openStoreThere` throws. */
+/** Opens the store, hands it to `work` and closes it. Throws TF_REMOTE_ADDRESS_INVALID. */
 export async function withPlace<T>(
   options: { readonly store: string | undefined; readonly remote: string | undefined },
   context: Pick<Work, 'environment' | 'emit'>,

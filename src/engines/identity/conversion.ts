@@ -14,7 +14,8 @@ export function conversionRecipe(precision: FormatId, options: ConversionOptions
   const { quantization } = resolved;
   const method = quantization?.format.activations === true ? (options.calibration?.method ?? null) : null;
   return {
-    converter: `trtforge rules ${CONVERSION_REVISION}`,
+    // Ranges behind plug-ins were not seen once: engines of that time are not found again.
+    converter: `trtforge rules ${CONVERSION_REVISION}${resolved.pluginTypes.size === 0 ? '' : '.1'}`,
     ioTypes: resolved.ioTypes,
     keepNodes: resolved.keepNodes.map(String).sort(),
     keepOps: [...resolved.keepOps].sort(),

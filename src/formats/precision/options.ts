@@ -25,7 +25,7 @@ import { type PluginTypes, parsePluginTypes } from './plugin-types.js';
  * The revision of the conversion's behaviour, part of the identity of every converted engine: engines that an older converter made are not found again.
  * Goes up by one whenever the converter writes another model for the same model and options; a test compares digests of what it writes.
  */
-export const CONVERSION_REVISION = 6;
+export const CONVERSION_REVISION = 5;
 
 /** The types of the model's own inputs and outputs: they stay as they are (casts go inside), or are converted too. */
 type IoTypes = 'keep' | 'convert';

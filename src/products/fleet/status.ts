@@ -12,7 +12,8 @@ type JobStatus = FleetStatus['jobs'][number];
 
 /**
  * The state of every engine of a fleet, by the store, its records and the schedulers' reports. Throws TF_FLEET_INVALID, TF_SIGNATURE_INVALID, and TF_REMOTE_… where the store does not answer.
- *  * ```ts
+ *
+ * ```ts
  * const status = await fleetStatus({ fleet: 'engines.yaml' });
  * use(status.outcome);
  * ```

@@ -8,6 +8,7 @@ import { type IdentityDocument, identityDigest } from '../../../src/engines/iden
 import { conversionSchema } from '../../../src/engines/identity/identity-schema.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { CONVERSION_REVISION } from '../../../src/formats/precision/options.js';
+import { parsePluginTypes } from '../../../src/formats/precision/plugin-types.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
 
@@ -28,6 +29,8 @@ const digestOf = (...samples: readonly string[]) =>
 describe('the recipe of a conversion', () => {
   test("has the revision of the converter's rules, not the version of trtforge", () => {
     expect(conversionRecipe('fp16').converter).toBe(`trtforge rules ${CONVERSION_REVISION}`);
+    const pluginTypes = new Map([parsePluginTypes('Norm:fp32')]);
+    expect(conversionRecipe('fp16', { pluginTypes }).converter).not.toBe(conversionRecipe('fp16').converter);
   });
 
   test('has every option with its default, in the schema of passports', () => {

@@ -12,7 +12,7 @@ import { traps } from './models.js';
  * that the new converter would not make: raise CONVERSION_REVISION and record revision and digest here. A new model in the set needs a new digest only.
  */
 const recorded = {
-  revision: 6,
+  revision: 5,
   models: 26,
   digest: 'b485213db730fcb62a0ab900ab513c30974aa2180e94e625545a56fe41b98ff5',
 };

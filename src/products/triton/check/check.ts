@@ -44,7 +44,8 @@ export interface TritonCheckRequest {
 
 /**
  * Finds what Triton would meet in a repository, from its files alone. Throws TF_FILE_NOT_FOUND, TF_USAGE, TF_FILE_UNREADABLE.
- *  * ```ts
+ *
+ * ```ts
  * const checked = await checkRepository({ repository: 'models', gpu: 'L4', tensorrt: '10.13.3.9' });
  * use(checked.findings);
  * ```

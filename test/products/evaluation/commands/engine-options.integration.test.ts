@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { identityDigest } from '../../../../src/engines/identity/identity.js';
+import { digestModelFile } from '../../../../src/engines/identity/read-model.js';
 import type { Comparison } from '../../../../src/products/evaluation/compare/result.js';
 import { fakeIdentity, manyLayers } from '../../../fakes/tensorrt/affine.js';
 import { fakeEngine, type NetworkPlan } from '../../../fakes/tensorrt/engine.js';
@@ -99,6 +100,15 @@ beforeAll(async () => {
     means: await channelMeans(),
     meta: await writeBundle(folder),
   });
+  // Engines of a bundle are of its models.
+  for (const name of ['encoder', 'predictor', 'joint']) {
+    const path = at(`speech/${name}.engine`);
+    const model = await digestModelFile(at(`${name}.onnx`));
+    writeFileSync(
+      `${path}.passport.json`,
+      JSON.stringify(samplePassport(readFileSync(path), { ...identity, model })),
+    );
+  }
   writeFileSync(at('labels.txt'), 'red\ngreen\nblue\n');
   writeFileSync(at('truth.tsv'), 'a.png\tred\nb.png\tgreen\nc.png\tblue\n');
   writeFileSync(at('ref.tsv'), 'utt_id\twav_path\tref_text\na\tpcm16.wav\tOne, two\n');
