@@ -230,7 +230,7 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
     await open('fail', { width }, async (page) => {
       const line = page.locator('.verdict pre.command');
       await line.click();
-      expect(await page.evaluate(selectedText)).toBe(failedSample().verification!.next!.bisect);
+      expect(await page.evaluate(selectedText)).toBe(`${failedSample().repeat} --heal`);
       expect((await line.locator('code').boundingBox())!.height).toBeLessThan(24);
     });
   });

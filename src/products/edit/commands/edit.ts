@@ -16,7 +16,7 @@ export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model of any size, with or without external data' }],
   examples: [
     'trtforge edit model.onnx -o folded.onnx --set-dim batch=1 --fold',
-    'trtforge edit model.onnx -o backbone.onnx --extract images:features --rename features=output',
+    'trtforge edit yolo.onnx -o head.onnx --extract images:scores --rename scores=output',
     'trtforge edit model.onnx -o model.opset17.onnx --opset 17 --ir 8 --json',
   ],
   options: {
