@@ -10,7 +10,6 @@ import type { ForgeOptions } from '../../src/forge/options.js';
 import { attribute as a, GraphBuilder } from '../../src/formats/onnx/index.js';
 import { writeNpz } from '../../src/formats/tensor/npz.js';
 import type { Tensor } from '../../src/formats/tensor/tensor.js';
-import { forge as forgeOfLibrary } from '../../src/index.js';
 import { heal } from '../../src/products/study/heal.js';
 import { verifyModel } from '../../src/quality/verify/verify.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
@@ -19,6 +18,7 @@ import type { ForgeResult } from '../../src/report/result.js';
 import { converted, floats, noise, written } from '../formats/precision/judge.js';
 import { dryRunIn } from '../support/dry-run.js';
 import { describeWith } from '../support/needs.js';
+import { noted } from '../support/noted-library.js';
 import { trtforge } from '../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-heal-test-'));
@@ -313,7 +313,7 @@ describe('the option', () => {
 
   test('is one of the library', async () => {
     const options = { precision: 'fp16', skip: ['build'], heal: 300_000, runRoot: at('library') } as const;
-    const result = await forgeOfLibrary({ model: await overflowing(), ...options });
+    const result = await noted.forge({ model: await overflowing(), ...options });
     expect(result).toMatchObject({ exitCode: 0, heal: { outcome: 'found' } });
   });
 });

@@ -24,11 +24,12 @@ export const sampleOptions = {
   ...judgingSampleOptions,
   /** Of the engine that runs them: samples that fit in none are left out. Default: all fit. */
   profiles: optional(is.list<Profile>()),
-  /** In place of one part the parts of parts that judge, in their order. */
-  shares: optional(is.list<readonly SamplePart[]>()),
 };
 
-export interface SampleData extends OptionsOf<typeof sampleOptions> {}
+export interface SampleData extends OptionsOf<typeof sampleOptions> {
+  /** In place of one part the parts of parts that judge, in their order: `forge --heal` divides samples. */
+  readonly shares?: readonly (readonly SamplePart[])[] | undefined;
+}
 
 /** The samples that a verdict is about. */
 export interface SamplesFrom {

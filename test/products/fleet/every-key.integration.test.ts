@@ -209,6 +209,12 @@ const keys: readonly (readonly [model: string, base: object, keys: object, recip
     { 'high-precision': 'bf16' },
     { conversion: { quantization: { rest: 'bf16' } } },
   ],
+  [
+    'sample',
+    { precision: 'int8', calibration: ['x.npz'] },
+    { 'high-precision-nodes': ['^other$'] },
+    { conversion: { quantization: { unquantizedNodes: ['/^other$/u'] } } },
+  ],
 ];
 
 const pictures = {
