@@ -2,6 +2,7 @@ import { TrtforgeError } from '../../errors.js';
 import { isStateLike, type Named } from '../contract/state.js';
 import { channelAxis } from './image-layout.js';
 import type { ModelProto, ValueInfoProto } from './onnx_pb.js';
+import { dimensionsOf } from './value-facts.js';
 import type { Use, ValueUses } from './value-uses.js';
 
 /** One axis of one input. */
@@ -70,7 +71,7 @@ export const isOtherThanBatch = (symbol: string): boolean =>
 export function clearPlaceholders({ graph }: ModelProto): boolean {
   const symbolic = (values: readonly ValueInfoProto[] = []) =>
     values
-      .flatMap(({ type }) => (type?.value.case === 'tensorType' ? (type.value.value.shape?.dim ?? []) : []))
+      .flatMap(dimensionsOf)
       .filter(({ value }) => value.case === 'dimParam' && isPlaceholder(value.value));
   const inputs = symbolic(graph?.input);
   const names = inputs.map(({ value }) => value.value);

@@ -1,6 +1,13 @@
 import { type Dtype, dtypeFromOnnx, dtypes } from '../tensor/dtype.js';
 import type { ValueFacts } from './model-facts.js';
-import type { GraphProto, ModelProto, TensorShapeProto, TypeProto, ValueInfoProto } from './onnx_pb.js';
+import type {
+  GraphProto,
+  ModelProto,
+  TensorShapeProto,
+  TensorShapeProto_Dimension,
+  TypeProto,
+  ValueInfoProto,
+} from './onnx_pb.js';
 
 /** Name, dtype and shape of a declared value. Some exporters write a negative size for a dimension that is open: here it is null. */
 export function valueFacts(value: ValueInfoProto): ValueFacts {
@@ -19,6 +26,10 @@ export function factsAsWritten(value: ValueInfoProto): ValueFacts {
     shape: value.type === undefined ? null : shapeOf(value.type),
   };
 }
+
+/** The dimensions that a tensor declares, to be read or changed; none where it declares no shape, or is no tensor. */
+export const dimensionsOf = ({ type }: ValueInfoProto): readonly TensorShapeProto_Dimension[] =>
+  type?.value.case === 'tensorType' ? (type.value.value.shape?.dim ?? []) : [];
 
 /** The inputs that a caller feeds and the outputs, as a model declares them. */
 export const interfaceOf = ({ graph }: ModelProto) => ({

@@ -14,7 +14,7 @@ import { visitTensors } from '../../formats/onnx/graph.js';
 import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import { dimensionsText } from '../../formats/onnx/shapes/cost-facts.js';
 import { inferShapes } from '../../formats/onnx/shapes/infer.js';
-import { interfaceOf } from '../../formats/onnx/value-facts.js';
+import { dimensionsOf, interfaceOf } from '../../formats/onnx/value-facts.js';
 import { rejectWrappedEngine } from '../../formats/onnx/wrapped-engine.js';
 import { type WriteOptions, writeModel } from '../../formats/onnx/write.js';
 import { type EditContext, Editing, type Link } from './editing.js';
@@ -157,9 +157,9 @@ function completed({ model, graph }: Editing): void {
       output.map((name, index) => [name, dimensionsText(shapes[index])] as const),
     ),
   );
-  for (const { name, type } of graph.output) {
-    const sizes = inferred.get(name);
-    const dims = type?.value.case === 'tensorType' ? (type.value.value.shape?.dim ?? []) : [];
+  for (const value of graph.output) {
+    const sizes = inferred.get(value.name);
+    const dims = dimensionsOf(value);
     if (sizes?.length !== dims.length) continue;
     for (const [axis, dim] of dims.entries()) {
       const size = sizes[axis];

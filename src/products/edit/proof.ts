@@ -5,7 +5,7 @@ import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import { editModel, viewModel } from '../../formats/onnx/model.js';
 import { type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import { addOutputs, borderValues } from '../../formats/onnx/subgraph.js';
-import { interfaceOf } from '../../formats/onnx/value-facts.js';
+import { dimensionsOf, interfaceOf } from '../../formats/onnx/value-facts.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
@@ -169,8 +169,7 @@ async function referenceOf(
     const open = new Map(sized);
     for (const value of model.proto.graph!.input) {
       const shape = open.get(value.name);
-      const dims = value.type?.value.case === 'tensorType' ? (value.type.value.value.shape?.dim ?? []) : [];
-      for (const [axis, dim] of dims.entries()) {
+      for (const [axis, dim] of dimensionsOf(value).entries()) {
         const size = shape?.[axis];
         if (typeof size === 'number') dim.value = { case: 'dimValue', value: BigInt(size) };
       }

@@ -2,7 +2,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { visitGraphs } from '../../../formats/onnx/graph.js';
 import type { TensorShapeProto_Dimension, ValueInfoProto } from '../../../formats/onnx/onnx_pb.js';
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
-import { feedInputs } from '../../../formats/onnx/value-facts.js';
+import { dimensionsOf, feedInputs } from '../../../formats/onnx/value-facts.js';
 import { type Done, type Editing, impossible } from '../editing.js';
 
 /** An open dimension by its name or by its place, and the size or the name that it gets. */
@@ -11,10 +11,6 @@ export interface AskedSize {
   readonly becomes: number | string;
 }
 
-const tensorTypes = (value: ValueInfoProto) =>
-  value.type?.value.case === 'tensorType' ? [value.type.value.value] : [];
-const dimensionsOf = (value: ValueInfoProto): readonly TensorShapeProto_Dimension[] =>
-  tensorTypes(value).flatMap(({ shape }) => shape?.dim ?? []);
 const symbolOf = ({ value }: TensorShapeProto_Dimension): string | null =>
   value.case === 'dimParam' && value.value !== '' ? value.value : null;
 
