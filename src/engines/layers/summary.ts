@@ -30,7 +30,8 @@ export function summarizeLayers({ layers, bindings }: EngineLayers): LayersSumma
 const IDLE: ReadonlySet<string> = new Set(['Constant', 'NoOp', 'shape_call']);
 
 /** Whether a layer computes something: constants hold, copies move. */
-export const computes = ({ type, copies }: EngineLayer): boolean => !copies && !IDLE.has(type ?? '');
+export const computes = ({ type, copies }: Pick<EngineLayer, 'type' | 'copies'>): boolean =>
+  !copies && !IDLE.has(type ?? '');
 
 /** Findings in an engine's layers: copies that could be avoided, layers in a wider type, regions without names. */
 export function layerFindings(read: EngineLayers, where: string): Finding[] {
