@@ -140,6 +140,14 @@ const constantNames = (layers: readonly EngineLayer[]): ReadonlySet<string> =>
       .flatMap(({ outputs }) => outputs.map(({ name }) => name)),
   );
 
+/** Layers that hold weights, or move them into another layout in every run. */
+export function constantLayers(layers: readonly EngineLayer[]): ReadonlySet<EngineLayer> {
+  const names = constantNames(layers);
+  return new Set(
+    layers.filter((layer) => layer.type === 'Constant' || (layer.copies && movesConstants(layer, names))),
+  );
+}
+
 const movesConstants = ({ inputs }: EngineLayer, constants: ReadonlySet<string>): boolean =>
   inputs.length > 0 && inputs.every(({ name }) => constants.has(name));
 

@@ -1,6 +1,6 @@
 import { changesOf, matchLayers } from '../../engines/layers/diff.js';
 import { TrtforgeError } from '../../errors.js';
-import type { Comparison, Group } from './result.js';
+import type { Comparison, Group, Row } from './result.js';
 import type { LayerRow } from './rows.js';
 
 interface Placed {
@@ -22,8 +22,12 @@ export function compareRows(
   [fileA, fileB]: readonly [string, string],
   isOneKind: boolean,
 ): Comparison {
-  const placed = (rows: readonly LayerRow[]) =>
-    rows.map((of, index): Placed => ({ name: of.row.name, onnxNodes: of.row.onnx, profile: 0, index, of }));
+  const placed = (rows: readonly LayerRow[]) => {
+    const served = servedNodes(rows);
+    return rows.map(
+      (of, index): Placed => ({ name: of.row.name, onnxNodes: served(of.row), profile: 0, index, of }),
+    );
+  };
   const [one, other] = [placed(a), placed(b)];
   const common = new Set(one.flatMap(({ onnxNodes }) => onnxNodes));
   if (!other.some(({ onnxNodes }) => onnxNodes.some((node) => common.has(node))))
@@ -48,6 +52,15 @@ export function compareRows(
     newReformats: alone('only-b'),
     goneReformats: alone('only-a'),
   };
+}
+
+/** A copy without a node of its own belongs to those of the first layer that reads what it writes: versions name copies in their own ways. */
+function servedNodes(rows: readonly LayerRow[]): (row: Row) => string[] {
+  const readers = new Map<number, Row>();
+  for (const { row } of rows)
+    for (const tensor of row.inputs) if (!row.copies && !readers.has(tensor)) readers.set(tensor, row);
+  return ({ onnx, copies, outputs }) =>
+    onnx.length > 0 || !copies ? onnx : outputs.flatMap((tensor) => readers.get(tensor)?.onnx ?? []);
 }
 
 function groupsOf(a: readonly Placed[], b: readonly Placed[], copies: boolean, isOneKind: boolean): Group[] {

@@ -44,6 +44,8 @@ const rowSchema = z.strictObject({
   sensitivityDb: measureSchema.nullable(),
   /** Whether it only moves data. */
   copies: z.boolean(),
+  /** Whether it only holds or moves weights. */
+  constant: z.boolean(),
   /** Positions in `tensors`. */
   inputs: z.array(count),
   outputs: z.array(count),

@@ -1,6 +1,6 @@
 import { leadingNode, operatorOf } from '../../engines/layers/operators.js';
 import type { EngineLayer, LayerTensor } from '../../engines/layers/result-schema.js';
-import { computes } from '../../engines/layers/summary.js';
+import { computes, constantLayers } from '../../engines/layers/summary.js';
 import { joinLayers } from '../../quality/bench/layer-times.js';
 import { errorShare } from '../../quality/verify/error-map.js';
 import { noLayer } from './model-layers.js';
@@ -21,11 +21,8 @@ export function sideOf(evidence: Evidence): { readonly side: Side; readonly rows
   const { kind, file, from, times, model } = evidence;
   const profiles = new Set(evidence.layers.map(({ profile }) => profile));
   const profile = timedProfile(evidence.layers, times);
-  const timed = withTimes(
-    evidence.layers.filter((layer) => layer.profile === profile),
-    times,
-    profile,
-  );
+  const layers = evidence.layers.filter((layer) => layer.profile === profile);
+  const timed = withTimes(layers, times, profile);
   const totalMs = times === null ? null : timed.reduce((sum, { ms }) => sum + (ms ?? 0), 0);
   const tensors = new TensorTable();
   const why = reasons(evidence);
@@ -33,13 +30,14 @@ export function sideOf(evidence: Evidence): { readonly side: Side; readonly rows
   const sensitivity = new Map(
     evidence.units.flatMap(({ nodes, alone }) => nodes.map((node) => [node, alone.sqnrDb])),
   );
-  const shared = sharedNodes(evidence.layers.filter((layer) => layer.profile === profile));
+  const shared = sharedNodes(layers);
+  const constants = constantLayers(layers);
   const rows = timed.map(({ layer, ms }): LayerRow => {
     const { name, type, precision, copies, onnxNodes, outputs, weightBytes, outputBytes, tactic } = layer;
     const worst = onnxNodes.flatMap((node) => errors.get(node) ?? []).sort(byError)[0];
     const first = onnxNodes.find((node) => sensitivity.has(node));
     const row: Row = {
-      ...{ name, type, precision, copies, weightBytes, ms },
+      ...{ name, type, precision, copies, weightBytes, ms, constant: constants.has(layer) },
       why: why(layer),
       format: outputs[0]?.format ?? null,
       bytes: outputBytes,

@@ -25,12 +25,14 @@ main { flex: 1; min-height: 0; display: flex; flex-direction: column; gap: 0.5re
 .scroller thead th button { font: inherit; font-weight: 600; color: inherit; background: none; border: 0; padding: 0 0.5rem; height: 33px; width: 100%; text-align: inherit; cursor: pointer; }
 .scroller tbody:not([aria-hidden]) tr { height: 26px; }
 .scroller tbody:not([aria-hidden]) tr > * { height: 26px; line-height: 25px; padding: 0 0.5rem; border: 0; box-shadow: inset 0 -1px var(--rule); max-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; background: var(--card); }
-.scroller th.words, .scroller td.words { width: 9rem; }
-.scroller th.number, .scroller td.number { width: 5.6rem; }
-.scroller tr > :first-child { width: 19rem; position: sticky; left: 0; min-width: 0; }
+.scroller .words { width: 9rem; }
+.scroller .number { width: 5.6rem; }
+.scroller tr .wide { width: 17rem; }
+.scroller tr > :first-child { position: sticky; left: 0; min-width: 0; }
 .scroller thead tr > :first-child { z-index: 2; }
 .scroller tr.scope > * { font-weight: 600; }
 .scroller tbody tr[aria-selected="true"] > * { background: var(--accent-wash); }
+.details h2::before, .details h3::before { content: none; }
 .details { overflow: auto; min-height: 0; background: var(--card); border: 1px solid var(--rule); border-radius: 8px; padding: 0.8rem 1rem; font-size: 0.85rem; line-height: 1.5; }
 .details h2 { font-size: 1rem; margin: 0 0 0.5rem; overflow-wrap: anywhere; }
 .details h3 { font-size: 0.85rem; margin: 0.9rem 0 0.2rem; }
@@ -60,6 +62,6 @@ main { flex: 1; min-height: 0; display: flex; flex-direction: column; gap: 0.5re
   .details { overflow: visible; }
   .strip { width: 1.2rem; }
   .keys { display: none; }
-  .scroller tr > :first-child { width: 9.5rem; }
+  .scroller tr .wide { width: 9.5rem; }
 }
 `;

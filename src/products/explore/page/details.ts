@@ -9,7 +9,7 @@ type Fact = readonly [name: string, value: string | null];
 
 /** What is known of one row or group: facts, why it is in its precision, what it reads and writes, and its neighbourhood. */
 export class Details {
-  readonly element = element('section', { class: 'details', 'aria-label': 'Selected layer' });
+  readonly element = element('div', { class: 'details', role: 'region', 'aria-label': 'Selected layer' });
   #steps = 2;
   readonly #readers: readonly (readonly (readonly number[])[])[];
 

@@ -88,15 +88,12 @@ export class Grid {
     };
     for (const [name, value] of Object.entries(attributes)) this.#table.setAttribute(name, String(value));
     this.#head.replaceChildren(
-      ...columns.map(({ title, kind }, column) => {
+      ...columns.map((each, column) => {
         const state = sort?.column !== column ? 'none' : sort.isDown ? 'descending' : 'ascending';
+        const { title } = each;
         const arrow = { none: '', ascending: ' ↑', descending: ' ↓' }[state];
         const sorter = button(`${title}${arrow}`, () => this.events.sort(column), { tabindex: '-1' });
-        return element(
-          'th',
-          { scope: 'col', class: kind === 'text' ? 'words' : 'number', 'aria-sort': state },
-          [sorter],
-        );
+        return element('th', { scope: 'col', class: classOf(each), 'aria-sort': state }, [sorter]);
       }),
     );
     for (const cell of [this.#above, this.#below]) cell.colSpan = columns.length;
@@ -146,9 +143,9 @@ export class Grid {
     return element(
       'tr',
       {},
-      columns.map(({ kind }, column) =>
+      columns.map((each, column) =>
         element(column === 0 ? 'th' : 'td', {
-          class: kind === 'text' ? 'words' : 'number',
+          class: classOf(each),
           ...(column === 0 ? { scope: 'row' } : {}),
         }),
       ),
@@ -285,6 +282,9 @@ export class Grid {
     return bars;
   }
 }
+
+const classOf = ({ kind, isWide }: Column): string =>
+  isWide === true ? 'words wide' : kind === 'text' ? 'words' : 'number';
 
 export function cellText(kind: Column['kind'], cell: Cell): string {
   if (cell === null) return '';

@@ -6,6 +6,7 @@ type Kind = 'text' | 'ms' | 'signed-ms' | 'share' | 'bytes' | 'count' | 'db' | '
 export interface Column {
   readonly title: string;
   readonly kind: Kind;
+  readonly isWide?: true;
 }
 
 export type Cell = string | number | null;
@@ -20,6 +21,8 @@ export interface Line {
   /** Of a line that heads a scope: its name; whether its rows are folded. */
   readonly folded?: { readonly key: string; readonly isOpen: boolean };
   readonly precision: string;
+  /** It holds weights and does nothing in a run. */
+  readonly isIdle: boolean;
   /** What a search looks in, lower case. */
   readonly text: string;
 }
@@ -55,10 +58,16 @@ const withScopes = <L extends Line>(lines: readonly L[], onnxOf: (line: L) => re
   });
 };
 
+const isIdle = ({ constant, copies }: Row): boolean => constant && !copies;
+
+/** Lanes are of what is computed: weights would be one each. */
+const computedReaders = (rows: readonly Row[]): number[][] =>
+  readersOf(rows).map((readers, row) => (rows[row]!.constant ? [] : readers));
+
 const precisionOf = ({ copies, precision }: Row): string => (copies ? 'copy' : (precision ?? 'unknown'));
 
 const ROW_COLUMNS: readonly (Column & { readonly of: (row: Row, index: number) => Cell })[] = [
-  { title: 'Layer', kind: 'text', of: ({ name }) => name },
+  { title: 'Layer', kind: 'text', isWide: true, of: ({ name }) => name },
   { title: 'Order', kind: 'count', of: (_, index) => index + 1 },
   { title: 'Time', kind: 'ms', of: ({ ms }) => ms },
   { title: 'Share', kind: 'share', of: ({ share }) => share },
@@ -90,13 +99,14 @@ export function rowListing({ rows }: Explored['sides'][number]): Listing {
       scope: [],
       members: [index],
       precision: precisionOf(row),
+      isIdle: isIdle(row),
       text: [name, type, tactic, row.operator, row.precision, ...onnx].join('\n').toLowerCase(),
     };
   });
   return {
     columns,
     lines: withScopes(lines, ({ members }) => rows[members[0]!]!.onnx),
-    readers: readersOf(rows),
+    readers: computedReaders(rows),
   };
 }
 
@@ -114,8 +124,8 @@ export function groupListing({ sides, comparison }: Explored): Listing {
   const groups = comparison?.groups ?? [];
   const isTimed = groups.some(({ aMs, bMs }) => aMs !== null || bMs !== null);
   const columns: Column[] = [
-    { title: 'Layers of A', kind: 'text' },
-    { title: 'Layers of B', kind: 'text' },
+    { title: 'Layers of A', kind: 'text', isWide: true },
+    { title: 'Layers of B', kind: 'text', isWide: true },
     { title: 'Change', kind: 'text' },
     ...(isTimed
       ? ([
@@ -161,12 +171,13 @@ export function groupListing({ sides, comparison }: Explored): Listing {
       scope: [],
       members: [index],
       precision: precisionOf([...inB, ...inA][0]!),
+      isIdle: [...inA, ...inB].every(isIdle),
       text: [names(inA), names(inB), what, ...onnx].join('\n').toLowerCase(),
     };
   });
   const groupOf = new Map(groups.flatMap((group, index) => group.a.map((row) => [row, index] as const)));
   const readers = groups.map((): number[] => []);
-  for (const [row, reading] of readersOf(a?.rows ?? []).entries()) {
+  for (const [row, reading] of computedReaders(a?.rows ?? []).entries()) {
     const from = groupOf.get(row);
     for (const reader of reading) {
       const to = groupOf.get(reader);
@@ -180,6 +191,8 @@ export interface Choice {
   /** The column and its direction; null: the order of execution. */
   readonly sort: { readonly column: number; readonly isDown: boolean } | null;
   readonly search: string;
+  /** Whether lines that only hold weights are shown. */
+  readonly withIdle: boolean;
   /** Levels of scopes that are folded; 0: none. */
   readonly depth: number;
   /** Scopes whose rows are shown although their level is folded. */
@@ -189,33 +202,31 @@ export interface Choice {
 /** The lines that are shown, and who reads what each writes; readers are known in the order of execution alone. */
 export function shown(
   { columns, lines, readers }: Listing,
-  { sort, search, depth, open }: Choice,
-): { readonly lines: readonly Line[]; readonly readers: readonly (readonly number[])[] | null } {
+  { sort, search, withIdle, depth, open }: Choice,
+): Pick<Listing, 'lines'> & { readonly readers: Listing['readers'] | null } {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
-  const found =
-    words.length === 0 ? lines : lines.filter(({ text }) => words.every((word) => text.includes(word)));
+  const found = lines.filter(
+    ({ text, isIdle }) => (withIdle || !isIdle) && words.every((word) => text.includes(word)),
+  );
   if (sort !== null) {
     const { column, isDown } = sort;
-    return {
-      lines: found.toSorted((one, other) => byCell(one.cells[column]!, other.cells[column]!, isDown)),
-      readers: null,
-    };
+    const sorted = found.toSorted((one, other) => byCell(one.cells[column]!, other.cells[column]!, isDown));
+    return { lines: sorted, readers: null };
   }
-  if (found !== lines) return { lines: found, readers: null };
-  if (depth === 0) return { lines, readers };
-  const folded = foldScopes(columns, lines, depth, open);
+  if (words.length > 0) return { lines: found, readers: null };
+  const placed = depth === 0 ? found : foldScopes(columns, found, depth, open);
   const lineOf = new Map(
-    folded.flatMap(({ members, folded: head }, index) =>
-      head?.isOpen === true ? [] : members.map((row) => [row, index] as const),
+    placed.flatMap(({ members, folded }, index) =>
+      folded?.isOpen === true ? [] : members.map((row) => [row, index] as const),
     ),
   );
-  const merged = folded.map(() => new Set<number>());
+  const merged = placed.map(() => new Set<number>());
   for (const [row, reading] of readers.entries())
     for (const reader of reading) {
       const [from, to] = [lineOf.get(row), lineOf.get(reader)];
       if (from !== undefined && to !== undefined && to > from) merged[from]!.add(to);
     }
-  return { lines: folded, readers: merged.map((each) => [...each]) };
+  return { lines: placed, readers: merged.map((each) => [...each]) };
 }
 
 /** What has no value stands last, whichever the direction. */
@@ -247,7 +258,7 @@ function foldScopes(
     const run = lines.slice(start, end);
     if (name === '' || run.length === 1) out.push(...run);
     else {
-      const key = `${name}@${start}`;
+      const key = `${name}@${run[0]!.members[0]}`;
       const isOpen = open.has(key);
       out.push({
         cells: columns.map((column, index) =>
@@ -262,6 +273,7 @@ function foldScopes(
         members: run.flatMap(({ members }) => members),
         folded: { key, isOpen },
         precision: oneOf(run.map(({ precision }) => precision)) ?? 'mixed',
+        isIdle: false,
         text: '',
       });
       if (isOpen) out.push(...run);

@@ -40,7 +40,8 @@ const views: readonly View[] = [
 ];
 
 let view = views[0]!;
-let choice: Choice = { sort: null, search: '', depth: 0, open: new Set() };
+let shownLines: Listing['lines'] = [];
+let choice: Choice = { sort: null, search: '', withIdle: false, depth: 0, open: new Set() };
 
 const grid = new Grid({
   sort: (column) => {
@@ -82,6 +83,7 @@ const scopes = element(
     element('option', { value: String(depth) }, [text]),
   ),
 );
+const idle = element('input', { type: 'checkbox' });
 const layers = element('div', { class: 'layers' }, [grid.element, details.element]);
 const byOperator = element('div', { class: 'by-operator', hidden: '' }, [operatorTable()]);
 const tabs = [
@@ -98,9 +100,11 @@ function goTo(side: number, row: number): void {
   const found = rowViews[side]!;
   search.value = '';
   scopes.value = '0';
-  choice = { ...choice, sort: null, search: '', depth: 0 };
+  const isIdle = found.listing().lines[row]!.isIdle;
+  if (isIdle) idle.checked = true;
+  choice = { ...choice, sort: null, search: '', withIdle: idle.checked, depth: 0 };
   show(found);
-  grid.go(row);
+  grid.go(shownLines.findIndex(({ members }) => members[0] === row));
 }
 
 function press(tab: number): void {
@@ -124,10 +128,12 @@ function update(change: Partial<Choice>): void {
   choice = { ...choice, ...change };
   const listing = view.listing();
   const { lines, readers } = shown(listing, choice);
+  shownLines = lines;
   grid.show({ columns: listing.columns, lines, readers, sort: choice.sort }, view.title);
   count.textContent = `${lines.length} of ${listing.lines.length}`;
 }
 
+idle.addEventListener('change', () => update({ withIdle: idle.checked }));
 search.addEventListener('input', () => update({ search: search.value }));
 scopes.addEventListener('change', () => update({ depth: Number(scopes.value), open: new Set() }));
 document.addEventListener('keydown', (event) => {
@@ -144,6 +150,9 @@ const precisions = new Set(
 const tools = element('div', { class: 'tools' }, [
   element('label', {}, ['Search ', search]),
   element('label', {}, ['Fold ', scopes]),
+  ...(sides.some(({ rows }) => rows.some(({ constant, copies }) => constant && !copies))
+    ? [element('label', {}, [idle, ' Weights'])]
+    : []),
   count,
   element(
     'span',
