@@ -18,7 +18,7 @@ main { flex: 1; min-height: 0; display: flex; flex-direction: column; gap: 0.5re
 .grid { display: flex; min-width: 0; min-height: 0; border: 1px solid var(--rule); border-radius: 8px; background: var(--card); overflow: hidden; }
 .lanes { flex: none; height: 100%; }
 .strip { flex: none; width: 2.2rem; height: 100%; cursor: pointer; touch-action: none; border-left: 1px solid var(--rule); }
-.scroller { flex: 1; min-width: 0; overflow: auto; overscroll-behavior: contain; contain: strict; }
+.scroller { flex: 1; min-width: 0; overflow: auto; overscroll-behavior: contain; overflow-anchor: none; contain: strict; }
 .scroller table { border: 0; border-collapse: separate; border-spacing: 0; width: max-content; min-width: 100%; table-layout: fixed; font-size: 0.82rem; outline-offset: -3px; }
 .scroller tbody[aria-hidden] td { padding: 0; border: 0; }
 .scroller thead th { position: sticky; top: 0; z-index: 1; height: 34px; padding: 0; border: 0; box-shadow: inset 0 -1px var(--ink); background: var(--card); }

@@ -13,7 +13,10 @@ const side = (layers: string, profile?: string): SideRequest => ({
 const old = side('8.6-resnet50-fp16.json', '8.6-profile_b8.json');
 const current = side('10.6-resnet50-fp16.json', '10.6-profile_b32.json');
 const explored = (...sides: readonly SideRequest[]) =>
-  exploreLayers({ sides, output: undefined, as: 'page' }, { emit: () => {}, environment: {}, kinds: [] });
+  exploreLayers(
+    { sides, output: undefined, as: 'page' },
+    { emit: () => {}, signal: new AbortController().signal, environment: {}, kinds: [] },
+  );
 const sum = (values: readonly (number | null)[]) =>
   values.reduce((total: number, each) => total + (each ?? 0), 0);
 

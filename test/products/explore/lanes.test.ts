@@ -62,11 +62,11 @@ describe('the neighbourhood', () => {
 describe('the lines that are shown', () => {
   const line = (name: string, ms: number | null, scope: string, more: Partial<Line> = {}): Line => ({
     cells: [name, ms],
-    scope: scope.split('/').filter(Boolean),
+    onnx: scope === '' ? [] : [`/${scope}/Op`],
     members: [0],
     precision: 'float16',
     isIdle: false,
-    text: name,
+    text: () => name,
     ...more,
   });
   const lines = [

@@ -1,5 +1,6 @@
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
-import type { Explored, Row, Side, Tensor } from '../result.js';
+import type { Tensor } from '../result.js';
+import type { More, PageData, PageRow as Row } from './data.js';
 import { button, element, svg, toneOf } from './dom.js';
 import { cellText } from './grid.js';
 import { readersOf } from './lanes.js';
@@ -11,15 +12,15 @@ type Fact = readonly [name: string, value: string | null];
 export class Details {
   readonly element = element('div', { class: 'details', role: 'region', 'aria-label': 'Selected layer' });
   #steps = 2;
-  readonly #readers: readonly (readonly (readonly number[])[])[];
+  readonly #readers = new Map<number, readonly (readonly number[])[]>();
 
   constructor(
-    readonly explored: Explored,
+    readonly explored: PageData,
+    readonly more: () => readonly More[],
     /** Shows a row of a side in its table. */
     readonly go: (side: number, row: number) => void,
     readonly leave: () => void,
   ) {
-    this.#readers = explored.sides.map(({ rows }) => readersOf(rows));
     this.element.addEventListener('keydown', (event) => {
       if (event.key === 'Escape') this.leave();
     });
@@ -57,12 +58,19 @@ export class Details {
 
   #row = (side: number, row: number): Row => this.explored.sides[side]!.rows[row]!;
 
+  #readersOf(side: number): readonly (readonly number[])[] {
+    const known = this.#readers.get(side) ?? readersOf(this.explored.sides[side]!.rows);
+    this.#readers.set(side, known);
+    return known;
+  }
+
   #show(title: string, parts: readonly Node[]): void {
     this.element.replaceChildren(element('h2', { tabindex: '-1' }, [title]), ...parts);
   }
 
   #rowParts(side: number, index: number): Node[] {
-    const of = this.explored.sides[side]!;
+    const { rows } = this.explored.sides[side]!;
+    const { tensors, attributes } = this.more()[side]!;
     const row = this.#row(side, index);
     const facts: Fact[] = [
       ['Operator', row.operator],
@@ -90,25 +98,25 @@ export class Details {
     ];
     return [
       factList(facts),
-      this.#tensors('Reads', side, of, row.inputs, (tensor) => makersOf(of.rows, tensor)),
-      this.#tensors('Writes', side, of, row.outputs, (tensor) => readersOfTensor(of.rows, tensor)),
-      ...(row.attributes.length === 0
+      this.#tensors('Reads', side, tensors, row.inputs, (tensor) => makersOf(rows, tensor)),
+      this.#tensors('Writes', side, tensors, row.outputs, (tensor) => readersOfTensor(rows, tensor)),
+      ...(attributes[index]!.length === 0
         ? []
-        : [element('details', {}, [element('summary', {}, ['Attributes']), factList(row.attributes)])]),
+        : [element('details', {}, [element('summary', {}, ['Attributes']), factList(attributes[index]!)])]),
     ];
   }
 
   #tensors(
     title: string,
     side: number,
-    { tensors, rows }: Side,
+    tensors: readonly Tensor[],
     places: readonly number[],
     others: (tensor: number) => readonly number[],
   ): Node {
     const items = places.map((place) => {
       const near = others(place)
         .slice(0, 12)
-        .map((row) => button(rows[row]!.name, () => this.go(side, row), { class: 'link' }));
+        .map((row) => button(this.#row(side, row).name, () => this.go(side, row), { class: 'link' }));
       return element('li', {}, [
         element('code', {}, [tensors[place]!.name]),
         ` ${tensorText(tensors[place]!)} `,
@@ -137,7 +145,7 @@ export class Details {
   #neighbours(side: number, row: number): Node {
     const place = element('div', { class: 'neighbours' });
     const draw = () => {
-      const found = neighbourhoodOf(this.#readers[side]!, row, this.#steps);
+      const found = neighbourhoodOf(this.#readersOf(side), row, this.#steps);
       const change = (by: number) => () => {
         this.#steps = Math.max(1, this.#steps + by);
         draw();

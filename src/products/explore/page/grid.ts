@@ -9,6 +9,7 @@ const HEAD = 34;
 /** Lines beyond the window that stand ready. */
 const AROUND = 8;
 const LANE = 11;
+const LINE_ID = 'line-';
 
 export interface Shown {
   readonly columns: readonly Column[];
@@ -130,12 +131,32 @@ export class Grid {
     const last = Math.min(lines.length, first + Math.ceil(this.#scroller.clientHeight / ROW) + 2 * AROUND);
     this.#above.style.height = `${first * ROW}px`;
     this.#below.style.height = `${(lines.length - last) * ROW}px`;
-    while (this.body.rows.length > last - first) this.body.lastElementChild?.remove();
-    while (this.body.rows.length < last - first) this.body.append(this.#emptyLine());
-    for (let line = first; line < last; line++) this.#fill(this.body.rows[line - first]!, lines[line]!, line);
-    if (lines.length > 0) this.#table.setAttribute('aria-activedescendant', `line-${this.#current}`);
+    this.#place(first, last);
+    if (lines.length > 0) this.#table.setAttribute('aria-activedescendant', `${LINE_ID}${this.#current}`);
     this.#drawLanes();
     this.#drawStrip();
+  }
+
+  /** Elements that stay in the window stay as they are; those that left it take the lines that came. */
+  #place(first: number, last: number): void {
+    const free: HTMLTableRowElement[] = [];
+    for (const row of [...this.body.rows]) {
+      const line = Number(row.id.slice(LINE_ID.length));
+      if (line >= first && line < last) continue;
+      row.remove();
+      free.push(row);
+    }
+    const kept = this.body.rows[0] ?? null;
+    const start = kept === null ? last : Number(kept.id.slice(LINE_ID.length));
+    for (let line = first; line < start; line++)
+      this.body.insertBefore(this.#fill(free.pop() ?? this.#emptyLine(), line), kept);
+    for (let line = first + this.body.rows.length; line < last; line++)
+      this.body.append(this.#fill(free.pop() ?? this.#emptyLine(), line));
+    for (const row of this.body.rows) {
+      const isCurrent = row.id === `${LINE_ID}${this.#current}`;
+      if (row.getAttribute('aria-selected') !== String(isCurrent))
+        row.setAttribute('aria-selected', String(isCurrent));
+    }
   }
 
   #emptyLine(): HTMLTableRowElement {
@@ -152,24 +173,23 @@ export class Grid {
     );
   }
 
-  #fill(row: HTMLTableRowElement, line: Line, index: number): void {
-    const { columns } = this.#shown;
-    const isCurrent = index === this.#current;
-    row.id = `line-${index}`;
+  #fill(row: HTMLTableRowElement, index: number): HTMLTableRowElement {
+    const { columns, lines } = this.#shown;
+    const line = lines[index]!;
+    row.id = `${LINE_ID}${index}`;
     row.className = line.folded === undefined ? '' : 'scope';
     row.setAttribute('aria-rowindex', String(index + 2));
-    row.setAttribute('aria-selected', String(isCurrent));
+    row.setAttribute('aria-selected', 'false');
     if (line.folded === undefined) row.removeAttribute('aria-expanded');
     else row.setAttribute('aria-expanded', String(line.folded.isOpen));
     for (const [column, { kind }] of columns.entries()) {
       const cell = row.cells[column]!;
       const mark = column === 0 && line.folded !== undefined ? (line.folded.isOpen ? '▾ ' : '▸ ') : '';
       const text = mark + cellText(kind, line.cells[column]!);
-      if (cell.textContent !== text) {
-        cell.textContent = text;
-        if (kind === 'text') cell.title = text;
-      }
+      cell.textContent = text;
+      if (kind === 'text') cell.title = text;
     }
+    return row;
   }
 
   #press(event: KeyboardEvent): void {
@@ -196,7 +216,7 @@ export class Grid {
 
   #click(event: MouseEvent): void {
     const row = (event.target as Element).closest('tr');
-    const index = Number(row?.id.slice('line-'.length));
+    const index = Number(row?.id.slice(LINE_ID.length));
     const line = this.#shown.lines[index];
     if (row === null || line === undefined) return;
     this.go(index);

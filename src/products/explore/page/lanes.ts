@@ -18,11 +18,11 @@ export function lanesOf(readers: Readers): Lanes {
   const end = new Int32Array(readers.length);
   /** The last reader of what is in a lane. */
   const taken: number[] = [];
-  for (const [line, reading] of readers.entries()) {
+  for (let line = 0; line < readers.length; line++) {
     let last = line;
-    for (const reader of reading) if (reader > last) last = reader;
-    let free = taken.findIndex((until) => until <= line);
-    if (free < 0) free = taken.length;
+    for (const reader of readers[line]!) if (reader > last) last = reader;
+    let free = 0;
+    while (free < taken.length && taken[free]! > line) free++;
     taken[free] = last;
     lane[line] = free;
     end[line] = last;

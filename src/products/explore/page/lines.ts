@@ -1,4 +1,4 @@
-import type { Explored, Row } from '../result.js';
+import type { PageData, PageRow as Row } from './data.js';
 import { readersOf } from './lanes.js';
 
 type Kind = 'text' | 'ms' | 'signed-ms' | 'share' | 'bytes' | 'count' | 'db' | 'flops';
@@ -14,8 +14,8 @@ export type Cell = string | number | null;
 /** A line of the table: a row, a group of two sides, or a scope whose rows are folded. */
 export interface Line {
   readonly cells: readonly Cell[];
-  /** The ONNX scope, as the names of its levels. */
-  readonly scope: readonly string[];
+  /** Names of the ONNX nodes that it stands for. */
+  readonly onnx: readonly string[];
   /** Rows or groups that it stands for. */
   readonly members: readonly number[];
   /** Of a line that heads a scope: its name; whether its rows are folded. */
@@ -24,7 +24,7 @@ export interface Line {
   /** It holds weights and does nothing in a run. */
   readonly isIdle: boolean;
   /** What a search looks in, lower case. */
-  readonly text: string;
+  readonly text: () => string;
 }
 
 /** A table of the page. */
@@ -47,16 +47,6 @@ function scopeOf(onnx: readonly string[]): readonly string[] {
   }
   return common ?? [];
 }
-
-/** A row without a node of its own stays in the scope around it. */
-const withScopes = <L extends Line>(lines: readonly L[], onnxOf: (line: L) => readonly string[]): L[] => {
-  let before: readonly string[] = [];
-  return lines.map((line) => {
-    const onnx = onnxOf(line);
-    before = onnx.length === 0 ? before : scopeOf(onnx);
-    return { ...line, scope: before };
-  });
-};
 
 const isIdle = ({ constant, copies }: Row): boolean => constant && !copies;
 
@@ -88,7 +78,7 @@ const decibels = (measure: string | number | null | undefined): number | null =>
   measure == null ? null : Number(measure);
 
 /** Rows of one side in the order of execution; columns that no row has are left out. */
-export function rowListing({ rows }: Explored['sides'][number]): Listing {
+export function rowListing({ rows }: PageData['sides'][number]): Listing {
   const columns = ROW_COLUMNS.filter(
     ({ of, kind }) => kind === 'count' || rows.some((row) => of(row, 0) !== null),
   );
@@ -96,18 +86,14 @@ export function rowListing({ rows }: Explored['sides'][number]): Listing {
     const { name, onnx, type, tactic } = row;
     return {
       cells: columns.map(({ of }) => of(row, index)),
-      scope: [],
+      onnx,
       members: [index],
       precision: precisionOf(row),
       isIdle: isIdle(row),
-      text: [name, type, tactic, row.operator, row.precision, ...onnx].join('\n').toLowerCase(),
+      text: () => [name, type, tactic, row.operator, row.precision, ...onnx].join('\n').toLowerCase(),
     };
   });
-  return {
-    columns,
-    lines: withScopes(lines, ({ members }) => rows[members[0]!]!.onnx),
-    readers: computedReaders(rows),
-  };
+  return { columns, lines, readers: computedReaders(rows) };
 }
 
 const CHANGES: Readonly<Record<string, string>> = {
@@ -119,7 +105,7 @@ const CHANGES: Readonly<Record<string, string>> = {
 };
 
 /** Groups of two sides beside each other, in the order of A. */
-export function groupListing({ sides, comparison }: Explored): Listing {
+export function groupListing({ sides, comparison }: PageData): Listing {
   const [a, b] = sides;
   const groups = comparison?.groups ?? [];
   const isTimed = groups.some(({ aMs, bMs }) => aMs !== null || bMs !== null);
@@ -168,11 +154,11 @@ export function groupListing({ sides, comparison }: Explored): Listing {
         arrow(({ type }) => type),
         onnx.join(' + ') || null,
       ],
-      scope: [],
+      onnx,
       members: [index],
       precision: precisionOf([...inB, ...inA][0]!),
       isIdle: [...inA, ...inB].every(isIdle),
-      text: [names(inA), names(inB), what, ...onnx].join('\n').toLowerCase(),
+      text: () => [names(inA), names(inB), what, ...onnx].join('\n').toLowerCase(),
     };
   });
   const groupOf = new Map(groups.flatMap((group, index) => group.a.map((row) => [row, index] as const)));
@@ -184,7 +170,7 @@ export function groupListing({ sides, comparison }: Explored): Listing {
       if (from !== undefined && to !== undefined && to > from) readers[from]!.push(to);
     }
   }
-  return { columns, lines: withScopes(lines, ({ members }) => onnxOf(rowsOf(members[0]!).flat())), readers };
+  return { columns, lines, readers };
 }
 
 export interface Choice {
@@ -206,7 +192,8 @@ export function shown(
 ): Pick<Listing, 'lines'> & { readonly readers: Listing['readers'] | null } {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean);
   const found = lines.filter(
-    ({ text, isIdle }) => (withIdle || !isIdle) && words.every((word) => text.includes(word)),
+    ({ text, isIdle }) =>
+      (withIdle || !isIdle) && (words.length === 0 || words.every((word) => text().includes(word))),
   );
   if (sort !== null) {
     const { column, isDown } = sort;
@@ -214,19 +201,18 @@ export function shown(
     return { lines: sorted, readers: null };
   }
   if (words.length > 0) return { lines: found, readers: null };
+  if (depth === 0 && found.length === lines.length) return { lines, readers };
   const placed = depth === 0 ? found : foldScopes(columns, found, depth, open);
-  const lineOf = new Map(
-    placed.flatMap(({ members, folded }, index) =>
-      folded?.isOpen === true ? [] : members.map((row) => [row, index] as const),
-    ),
-  );
-  const merged = placed.map(() => new Set<number>());
+  const lineOf = new Int32Array(readers.length).fill(-1);
+  for (const [index, { members, folded }] of placed.entries())
+    if (folded?.isOpen !== true) for (const row of members) lineOf[row] = index;
+  const merged = placed.map((): number[] => []);
   for (const [row, reading] of readers.entries())
     for (const reader of reading) {
-      const [from, to] = [lineOf.get(row), lineOf.get(reader)];
-      if (from !== undefined && to !== undefined && to > from) merged[from]!.add(to);
+      const [from, to] = [lineOf[row]!, lineOf[reader]!];
+      if (from >= 0 && to > from && !merged[from]!.includes(to)) merged[from]!.push(to);
     }
-  return { lines: placed, readers: merged.map((each) => [...each]) };
+  return { lines: placed, readers: merged };
 }
 
 /** What has no value stands last, whichever the direction. */
@@ -251,10 +237,16 @@ function foldScopes(
   open: ReadonlySet<string>,
 ): Line[] {
   const out: Line[] = [];
+  // A line without a node of its own stays in the scope around it.
+  let before = '';
+  const scopes = lines.map(({ onnx }) => {
+    before = onnx.length === 0 ? before : scopeOf(onnx).slice(0, depth).join('/');
+    return before;
+  });
   for (let start = 0; start < lines.length; ) {
-    const name = scopeAt(lines[start]!, depth);
+    const name = scopes[start]!;
     let end = start + 1;
-    while (end < lines.length && scopeAt(lines[end]!, depth) === name) end++;
+    while (end < lines.length && scopes[end] === name) end++;
     const run = lines.slice(start, end);
     if (name === '' || run.length === 1) out.push(...run);
     else {
@@ -269,12 +261,12 @@ function foldScopes(
                 run.map(({ cells }) => cells[index]!),
               ),
         ),
-        scope: run[0]!.scope,
+        onnx: [],
         members: run.flatMap(({ members }) => members),
         folded: { key, isOpen },
         precision: oneOf(run.map(({ precision }) => precision)) ?? 'mixed',
         isIdle: false,
-        text: '',
+        text: () => '',
       });
       if (isOpen) out.push(...run);
     }
@@ -282,8 +274,6 @@ function foldScopes(
   }
   return out;
 }
-
-const scopeAt = ({ scope }: Line, depth: number): string => scope.slice(0, depth).join('/');
 
 const oneOf = <T>(values: readonly T[]): T | null => (new Set(values).size === 1 ? values[0]! : null);
 

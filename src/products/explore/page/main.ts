@@ -1,13 +1,24 @@
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
-import type { Explored, Side } from '../result.js';
+import type { Explored } from '../result.js';
+import type { More, PackedSide, PageData, PageSide } from './data.js';
 import { Details } from './details.js';
 import { button, element, toneOf } from './dom.js';
 import { cellText, Grid } from './grid.js';
 import { type Choice, groupListing, type Listing, rowListing, shown } from './lines.js';
+import { type Packed, unpack } from './packed.js';
 
-const explored = JSON.parse(document.getElementById('data')!.textContent!) as Explored;
+const dataOf = <T>(id: string): T => JSON.parse(document.getElementById(id)!.textContent!) as T;
+
+const explored = readData();
 const { sides, comparison, operators } = explored;
 const letters = sides.length === 1 ? [''] : ['A', 'B'];
+
+function readData(): PageData {
+  const { sides: packed, ...rest } = dataOf<Omit<Explored, 'sides'> & { readonly sides: PackedSide[] }>(
+    'data',
+  );
+  return { ...rest, sides: packed.map((side) => ({ ...side, rows: unpack(side.rows) })) };
+}
 
 interface View {
   readonly title: string;
@@ -68,7 +79,12 @@ const grid = new Grid({
     update({ open });
   },
 });
-const details = new Details(explored, goTo, () => grid.focus());
+const more = once(() =>
+  dataOf<{ readonly tensors: Packed; readonly attributes: More['attributes'] }[]>('more').map(
+    ({ tensors, attributes }): More => ({ tensors: unpack(tensors), attributes }),
+  ),
+);
+const details = new Details(explored, more, goTo, () => grid.focus());
 const count = element('span', { class: 'muted', role: 'status' });
 const search = element('input', {
   type: 'search',
@@ -162,7 +178,7 @@ const tools = element('div', { class: 'tools' }, [
   element('span', { class: 'muted keys' }, ['Keys: / search · arrows · Enter details · Escape back']),
 ]);
 
-function aboutSide({ file, kind, totals, timing, from, notes }: Side, index: number): Node {
+function aboutSide({ file, kind, totals, timing, from, notes }: PageSide, index: number): Node {
   const measured =
     timing?.measuredMs == null
       ? ''
@@ -252,4 +268,3 @@ document
     ]),
   );
 show(view);
-grid.go(0);
