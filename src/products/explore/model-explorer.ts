@@ -3,7 +3,7 @@ import type { ModelLayers } from './model-layers.js';
 import type { Row } from './result.js';
 import type { LayerRow } from './rows.js';
 
-/** The file of one figure that Google's Model Explorer lays over a graph: by graph, then by the name of a tensor that a node makes. https://github.com/google-ai-edge/model-explorer/wiki/2.-User-Guide#custom-node-data */
+/** The file of one figure that Google's Model Explorer lays over a graph: by graph, then by node. https://github.com/google-ai-edge/model-explorer/wiki/2.-User-Guide#custom-node-data */
 type NodeData = Readonly<
   Record<
     string,
@@ -50,11 +50,13 @@ export function nodeDataFiles(rows: readonly LayerRow[], model: ModelLayers): Re
       if (row.copies) continue;
       const leading = leadingNode(layer, model.nodes);
       for (const node of row.onnx) {
-        const tensor = model.nodes.get(node)?.outputs[0];
+        const known = model.nodes.get(node);
         const value = of(row, node === leading);
-        if (tensor === undefined || value === null) continue;
-        const before = results[tensor]?.value;
-        results[tensor] = {
+        if (known === undefined || value === null) continue;
+        // The viewer's ids of nodes are their names, or their places.
+        const key = known.nameless === null ? node : `<node_${known.nameless}>`;
+        const before = results[key]?.value;
+        results[key] = {
           value:
             typeof value === 'number' && typeof before === 'number' && name === 'time-ms'
               ? before + value

@@ -22,6 +22,8 @@ export interface ModelNode {
   /** The type of its first output. */
   readonly dtype: string | null;
   readonly outputs: readonly string[];
+  /** Its position in the file; null where it has a name. */
+  readonly nameless: number | null;
 }
 
 export interface ModelLayers {
@@ -49,6 +51,7 @@ export function readModelLayers(
     const tensorOf = tensorsOf(model, figures);
     const weights = weightBytesOf(model);
     const layers = order.map((node, index) => layerOf(node, index, tensorOf, weights));
+    const places = new Map(graph.node.map((node, place) => [node, place]));
     const nodes = new Map(
       order.map((node, index) => {
         const flops = figures.nodes.get(node)?.flops;
@@ -59,6 +62,7 @@ export function readModelLayers(
             flops: typeof flops === 'number' ? flops : null,
             dtype: layers[index]!.outputs[0]?.dtype ?? null,
             outputs: node.output.filter((name) => name !== ''),
+            nameless: node.name === '' ? places.get(node)! : null,
           },
         ];
       }),

@@ -28,7 +28,7 @@ export function sideOf(evidence: Evidence): { readonly side: Side; readonly rows
   const why = reasons(evidence);
   const errors = errorsByNode(evidence);
   const sensitivity = new Map(
-    evidence.units.flatMap(({ nodes, alone }) => nodes.map((node) => [node, alone.sqnrDb])),
+    (evidence.advice?.units ?? []).flatMap(({ nodes, alone }) => nodes.map((node) => [node, alone.sqnrDb])),
   );
   const shared = sharedNodes(layers);
   const constants = constantLayers(layers);
@@ -162,7 +162,7 @@ function errorsByNode({ errors, model }: Evidence): ReadonlyMap<string, readonly
 
 /** Why a layer is in its precision: what decided it, as far as a result that was read states it. */
 function reasons({
-  units,
+  advice,
   conversion,
   passport,
   model,
@@ -170,7 +170,8 @@ function reasons({
 }: Evidence): (layer: EngineLayer) => string | null {
   const stated = new Map<string, string>();
   const state = (node: string, why: string) => stated.has(node) || stated.set(node, why);
-  for (const { nodes, why } of units) for (const node of nodes) state(node, why);
+  for (const { nodes, why } of advice?.units ?? []) for (const node of nodes) state(node, why);
+  for (const { node, reason } of advice?.ruledOut ?? []) state(node, reason);
   for (const { node, reason } of conversion?.quantization?.nodes ?? []) state(node, reason);
   for (const { node, reason } of conversion?.kept ?? []) state(node, reason);
   for (const { node, reason } of passport?.plan.precisions?.floating ?? []) state(node, reason);

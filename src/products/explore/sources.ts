@@ -50,6 +50,7 @@ const adviceSchema = z.object({
   units: z.array(
     z.object({ nodes: z.array(z.string()), why: z.string(), alone: z.object({ sqnrDb: measureSchema }) }),
   ),
+  ruledOut: z.array(z.object({ node: z.string(), reason: z.string() })),
 });
 
 /** Everything that was read of one side. */
@@ -62,7 +63,7 @@ export interface Evidence {
   readonly times: Times | null;
   readonly model: ModelLayers | null;
   readonly errors: z.infer<typeof errorsSchema>['tensors'];
-  readonly units: z.infer<typeof adviceSchema>['units'];
+  readonly advice: z.infer<typeof adviceSchema> | null;
   readonly conversion: ConversionResult | null;
   readonly passport: Passport | null;
   readonly notes: readonly string[];
@@ -76,7 +77,7 @@ interface Found {
   bench?: BenchResult;
   conversion?: ConversionResult | null;
   errors?: Evidence['errors'];
-  units?: Evidence['units'];
+  advice?: z.infer<typeof adviceSchema>;
 }
 
 export type ReadContext = Work & LayersOptions & { readonly kinds: readonly ReportKind[] };
@@ -108,8 +109,8 @@ async function ofFile(
     const read = await layersOf(own.layers, context);
     return evidence('layers', request, found, { layers: read.layers, notes: notesOf(read) });
   }
-  if (own.times === undefined) throw notExplorable(file);
-  const layers = (own.bench?.layers?.layers ?? []).map(timedLayer);
+  if (own.bench === undefined) throw notExplorable(file);
+  const layers = (own.bench.layers?.layers ?? []).map(timedLayer);
   return evidence('bench', request, { ...own, ...found }, { layers });
 }
 
@@ -202,7 +203,7 @@ async function factsIn(file: string, { kinds }: ReadContext): Promise<Found> {
     case 'trtforge.compare-layers':
       return { errors: errorsSchema.parse(result).tensors };
     case 'trtforge.convert-advise':
-      return { units: adviceSchema.parse(result).units };
+      return { advice: adviceSchema.parse(result) };
     default:
       throw notExplorable(file);
   }
@@ -222,7 +223,7 @@ function evidence(
     throw new TrtforgeError('TF_LAYERS_INVALID', `${file} lists no layer.`, {
       remedy: 'Pass an engine or a model that has one.',
     });
-  const { times = null, errors = [], units = [], conversion = null } = found;
+  const { times = null, errors = [], advice = null, conversion = null } = found;
   const passport = read.passport ?? null;
   const model =
     read.model ??
@@ -232,7 +233,7 @@ function evidence(
     notes.push(
       `${model.file} leaves ${model.openSizes.slice(0, 3).join(', ')} open: FLOPs that depend on it are not known. Pass sizes with --shapes.`,
     );
-  return { kind, file, from, ...read, times, model, errors, units, conversion, passport, notes };
+  return { kind, file, from, ...read, times, model, errors, advice, conversion, passport, notes };
 }
 
 /** Passed shapes come first, then those of the measurement, then the optimum of the first profile. */
