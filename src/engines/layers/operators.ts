@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import { isOnnxOperator } from '../../formats/onnx/operators.js';
 import type { EngineLayer } from './result-schema.js';
 import { computes } from './summary.js';
@@ -11,12 +12,15 @@ export interface TimedLayer extends Pick<EngineLayer, 'name' | 'type' | 'onnxNod
   readonly ms: number | null;
 }
 
-/** Time by ONNX operator of one engine, or of two beside each other. */
-export interface OperatorTime {
-  readonly op: string;
-  /** Of each engine: its layers, and milliseconds of a run; null where none of them was timed. */
-  readonly sides: readonly { readonly layers: number; readonly ms: number | null }[];
-}
+/** Time by ONNX operator of one engine, or of two beside each other; the largest first. */
+export const operatorTimesSchema = z.array(
+  z.object({
+    op: z.string(),
+    /** Of each engine: its layers, and milliseconds of a run; null where none of them was timed. */
+    sides: z.array(z.object({ layers: z.int().nonnegative(), ms: z.number().nonnegative().nullable() })),
+  }),
+);
+export type OperatorTime = z.infer<typeof operatorTimesSchema>[number];
 
 /** Operators that take the time of what is fused with them. */
 const HEAVY = /^(?:.*Conv.*|Gemm|.*MatMul.*|.*Attention|LSTM|GRU|RNN|Einsum)$/;
@@ -54,7 +58,7 @@ function operatorInName(node: string): string | undefined {
   return isOnnxOperator(word) ? word : undefined;
 }
 
-/** Time by ONNX operator, the largest first. Every layer is in one of them, so that columns add up to the time of all layers. */
+/** Time by ONNX operator. Every layer is in one of them, so that columns add up to the time of all layers. */
 export function timesByOperator(
   sides: readonly (readonly TimedLayer[])[],
   nodes: readonly (NodeOperators | undefined)[] = [],

@@ -38,7 +38,7 @@ export async function exploreLayers(request: ExploreRequest, context: ReadContex
     operators: timesByOperator(
       sides.map(({ rows }) => rows.map(({ row }) => ({ ...row, onnxNodes: row.onnx }))),
       sides.map(({ evidence }) => evidence.model?.nodes),
-    ).map(({ op, sides: of }) => ({ op, sides: of.map((each) => ({ ...each })) })),
+    ),
     comparison:
       a === undefined || b === undefined
         ? null

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { operatorTimesSchema } from '../../engines/layers/operators.js';
 import { measureSchema } from '../../quality/verify/result.js';
 
 const count = z.int().nonnegative();
@@ -100,14 +101,6 @@ const comparisonSchema = z.strictObject({
   newReformats: count,
   goneReformats: count,
 });
-
-export const operatorTimesSchema = z.array(
-  z.strictObject({
-    op: z.string(),
-    /** Of each side; `ms` is null where none of its layers was timed. */
-    sides: z.array(z.strictObject({ layers: count, ms: z.number().nonnegative().nullable() })),
-  }),
-);
 
 /** The result of `trtforge explore`: everything that its page shows. */
 export const exploreSchema = z.strictObject({

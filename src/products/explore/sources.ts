@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { readText, statIfThere } from '../../base/files/files.js';
 import { type Passport, readPassport } from '../../engines/identity/passport.js';
 import { type LayersOptions, layersOf } from '../../engines/layers/engine-layers.js';
+import { isCopy } from '../../engines/layers/read-layers.js';
 import type { EngineLayer, LayersResult } from '../../engines/layers/result-schema.js';
 import { isEngineFile, readPlanHeader } from '../../engines/plan/header.js';
 import { multiplications, type ProgramKernel, readPlanProgram } from '../../engines/plan/program.js';
@@ -265,7 +266,7 @@ const timedLayer = (
   index: number,
 ): EngineLayer => ({
   ...noLayer,
-  ...{ index, name, type, precision, onnxNodes, copies: type === 'Reformat' },
+  ...{ index, name, type, precision, onnxNodes, copies: isCopy(name, type, tactic) },
   tactic: { name: tactic, value: null },
 });
 

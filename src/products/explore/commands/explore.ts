@@ -1,7 +1,7 @@
 import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../../base/text/quantity.js';
 import { broughtBy, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { choice, text } from '../../../cli/option.js';
-import { table } from '../../../cli/text.js';
+import { operatorLines, table } from '../../../cli/text.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { inspectOptions } from '../../../formats/onnx/facts-of-model.js';
@@ -83,25 +83,7 @@ function render({ sides, operators, comparison, written }: Explored, output: Tex
     if (rows.length > LISTED) output.line(dim(`and ${rows.length - LISTED} more of side ${index + 1}`));
   }
   output.line();
-  const heads = sides.length > 1 ? ['A', 'B'] : [''];
-  const cells = (each: Explored['operators'][number]['sides'][number]) => [
-    String(each.layers),
-    timeText(each.ms),
-  ];
-  const sums = sides.map(({ rows, timing }) => ({ layers: rows.length, ms: timing?.totalMs ?? null }));
-  for (const line of table(
-    [
-      'operator',
-      ...heads.flatMap((head) => [`layers ${head}`.trim(), `time ${head}`.trim()]),
-      ...(sides.length > 1 ? ['B - A'] : []),
-    ],
-    [...operators, { op: 'all', sides: sums }].map(({ op, sides: of }) => [
-      op,
-      ...of.flatMap(cells),
-      ...(of.length > 1 ? [difference(of[0]?.ms, of[1]?.ms)] : []),
-    ]),
-  ))
-    output.line(line);
+  for (const line of operatorLines(operators)) output.line(line);
   if (comparison !== null) {
     const { same, changed, fused, onlyA, onlyB } = comparison.counts;
     output.line();
@@ -133,11 +115,6 @@ function aboutSide({ kind, totals, timing }: Side): string {
 }
 
 const timeText = (ms: number | null): string => (ms === null ? '' : formatMs(ms));
-
-function difference(a: number | null | undefined, b: number | null | undefined): string {
-  if (a == null || b == null) return '';
-  return `${b < a ? '-' : '+'}${formatMs(Math.abs(b - a))}`;
-}
 
 const cellsOf = ({ name, operator, precision, ms, share, flops, bytes }: Row): string[] => [
   name.length > 52 ? `${name.slice(0, 51)}…` : name,
