@@ -8,7 +8,7 @@ export const exploreStyle = `
 #app header details { border: 0; padding: 0; font-size: 0.85rem; }
 main { flex: 1; min-height: 0; display: flex; flex-direction: column; gap: 0.5rem; }
 .tools { display: flex; flex-wrap: wrap; gap: 0.4rem 0.8rem; align-items: center; }
-.tools button, .tools input, .tools select { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--muted); border-radius: 6px; padding: 0.15rem 0.6rem; min-height: 1.75rem; }
+.tools button, .tools input:not([type="checkbox"]), .tools select { font: inherit; color: var(--ink); background: var(--card); border: 1px solid var(--muted); border-radius: 6px; padding: 0.15rem 0.6rem; min-height: 1.75rem; }
 .tools button { cursor: pointer; }
 .tools button[aria-pressed="true"] { background: var(--ink); color: var(--paper); }
 .legend { display: flex; flex-wrap: wrap; gap: 0.2rem 0.8rem; }

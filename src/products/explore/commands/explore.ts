@@ -110,7 +110,7 @@ function aboutSide({ kind, totals, timing }: Side): string {
     ...(totals.copies === 0 ? [] : [`${totals.copies} of them copies`]),
     ...(timing === null ? [] : [`${formatMs(timing.totalMs)} together${measured}`]),
     ...(totals.weightBytes === 0 ? [] : [`weights ${formatBytes(totals.weightBytes)}`]),
-    ...(totals.flops === null ? [] : [`${formatCount(totals.flops / 1e6)} MFLOPs`]),
+    ...(totals.flops === null || totals.flops === 0 ? [] : [`${formatCount(totals.flops / 1e6)} MFLOPs`]),
   ].join(' · ');
 }
 

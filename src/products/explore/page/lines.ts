@@ -111,7 +111,6 @@ export function groupListing({ sides, comparison }: PageData): Listing {
   const isTimed = groups.some(({ aMs, bMs }) => aMs !== null || bMs !== null);
   const columns: Column[] = [
     { title: 'Layers of A', kind: 'text', isWide: true },
-    { title: 'Layers of B', kind: 'text', isWide: true },
     { title: 'Change', kind: 'text' },
     ...(isTimed
       ? ([
@@ -120,8 +119,9 @@ export function groupListing({ sides, comparison }: PageData): Listing {
           { title: 'B - A', kind: 'signed-ms' },
         ] as const)
       : []),
-    { title: 'Operator', kind: 'text' },
     { title: 'Precision', kind: 'text' },
+    { title: 'Operator', kind: 'text' },
+    { title: 'Layers of B', kind: 'text', isWide: true },
     { title: 'Type', kind: 'text' },
     { title: 'ONNX nodes', kind: 'text' },
   ];
@@ -146,11 +146,11 @@ export function groupListing({ sides, comparison }: PageData): Listing {
     return {
       cells: [
         names(inA),
-        names(inB),
         what,
         ...(isTimed ? [aMs, bMs, aMs === null && bMs === null ? null : (bMs ?? 0) - (aMs ?? 0)] : []),
-        arrow(({ operator }) => operator),
         arrow(({ precision }) => precision),
+        arrow(({ operator }) => operator),
+        names(inB),
         arrow(({ type }) => type),
         onnx.join(' + ') || null,
       ],

@@ -187,7 +187,7 @@ function aboutSide({ file, kind, totals, timing, from, notes }: PageSide, index:
     kind === 'onnx' ? `${totals.rows} nodes` : `${totals.rows} layers, ${totals.copies} copies`,
     ...(timing === null ? [] : [`${formatMs(timing.totalMs)} together${measured}`]),
     ...(totals.weightBytes > 0 ? [`weights ${formatBytes(totals.weightBytes)}`] : []),
-    ...(totals.flops === null ? [] : [`${cellText('flops', totals.flops)} FLOPs`]),
+    ...(totals.flops === null || totals.flops === 0 ? [] : [`${cellText('flops', totals.flops)} FLOPs`]),
   ];
   const more = [...(from.length === 0 ? [] : [`With ${from.join(', ')}.`]), ...notes];
   return element('div', { class: 'side' }, [
