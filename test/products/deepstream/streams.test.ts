@@ -16,7 +16,7 @@ import { workOf } from '../../../src/events.js';
 import { type StreamsMode, seedMode } from '../../../src/products/deepstream/effects.js';
 import { recordPath } from '../../../src/products/deepstream/record.js';
 import { streamsFromLogs } from '../../../src/products/deepstream/repair.js';
-import { streamsResultSchema } from '../../../src/products/deepstream/schema.js';
+import { streamsResultSchema } from '../../../src/products/deepstream/result.js';
 import { deepstreamLibraries } from '../../../src/products/deepstream/setup.js';
 import {
   planStreams,

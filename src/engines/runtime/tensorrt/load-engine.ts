@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Addon, type Gpu, loadAddon } from '../../../addon/addon.js';
-import { chosenGpu } from '../../../addon/chosen-gpu.js';
+import { chosenGpu } from '../../../addon/gpus.js';
 import type { NativeEngine, NativeRuntime } from '../../../addon/native-engine.js';
 import { finished, type NativeEvent } from '../../../addon/native-job.js';
 import { openFile } from '../../../base/files/byte-source.js';

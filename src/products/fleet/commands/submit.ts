@@ -1,9 +1,9 @@
 import { shellQuote } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
+import { confirm, step, yesOption } from '../../../cli/dry-run.js';
 import { type OptionValues, text, type ValueOption } from '../../../cli/option.js';
 import { toJson } from '../../../cli/output.js';
-import { confirm, step, yesOption } from '../../../cli/plan.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Scheduler } from '../schedulers/scheduler.js';
 import { schedulers, type WhereKind, whereSchema } from '../schedulers/where.js';

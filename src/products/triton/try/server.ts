@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { visibleGpus } from '../../../addon/chosen-gpu.js';
+import { visibleGpus } from '../../../addon/gpus.js';
 import { sha256 } from '../../../base/files/digest.js';
 import { cacheFolder, makeFolder } from '../../../base/files/folders.js';
 import { besidePath, moveInto } from '../../../base/files/publish.js';
