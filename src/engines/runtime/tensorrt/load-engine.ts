@@ -10,7 +10,7 @@ import { describeComputeCapability, isAmperePlus } from '../../../behaviour/gpus
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents, logSeverities, type WorkContext } from '../../../events.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
-import { markWhileOpen } from '../../store/claims/claims.js';
+import { markWhileOpen } from '../../store/claims/in-use.js';
 import { openTrust, type TrustOptions } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
 import { checkWeightBudget, type loadOptions } from './engine-options.js';
