@@ -10,7 +10,7 @@ export type { WorkContext } from '../../events.js';
 export type { TritonCheckRequest } from './check/check.js';
 export type { TritonCheck } from './check/result.js';
 export type { TritonExport, TritonExportRequest } from './export/export-models.js';
-export type { TritonTry } from './try/result-schema.js';
+export type { TritonTry } from './try/result.js';
 export type { TritonTryRequest } from './try/try.js';
 
 export const checkRepository = atDoor(check);

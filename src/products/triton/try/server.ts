@@ -14,7 +14,7 @@ import { splitPaths } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Work } from '../../../events.js';
 import { TritonClient } from './client.js';
-import type { TritonTry } from './result-schema.js';
+import type { TritonTry } from './result.js';
 
 /** A server that is asked. */
 export interface TritonServer {
