@@ -16,11 +16,6 @@ export const deepstream: Product = {
       () => import('./commands/size.js'),
     ),
     verb(
-      'deepstream repair',
-      'write benchmark_data.json again from the logs of an earlier sizing; needs no GPU',
-      () => import('./commands/repair.js'),
-    ),
-    verb(
       'deepstream summary',
       'the summary of a model that DeepStream scripts read with grep',
       () => import('./commands/summary.js'),

@@ -103,14 +103,11 @@ export function figuresOf(
   log: StreamsLog,
   batch: number,
 ): Pick<StreamsMeasurement, 'qps' | 'imagesPerSecond' | 'gpuMeanMs' | 'gpuMsPerImage' | 'gpuP99Ms'> | null {
-  const { isComplete, qps, gpuMeanMs, gpuP99Ms } = log;
+  const { isComplete, qps, gpuMeanMs, gpuP99Ms, firstDims } = log;
   if (!isComplete || qps === null || gpuMeanMs === null) return null;
-  if (isOfAnotherBatch(log, batch)) return null;
+  if (firstDims.length > 0 && !firstDims.includes(batch)) return null;
   return { qps, imagesPerSecond: qps * batch, gpuMeanMs, gpuMsPerImage: gpuMeanMs / batch, gpuP99Ms };
 }
-
-export const isOfAnotherBatch = ({ firstDims }: StreamsLog, batch: number): boolean =>
-  firstDims.length > 0 && !firstDims.includes(batch);
 
 function readRecord(path: string): MeasurementRecord | null {
   // Not there, not readable or not JSON: the batch is measured again.

@@ -35,8 +35,8 @@ export const measurementRecordSchema = z.strictObject({
 
 const measurementSchema = z.object({
   batch: positive,
-  /** Of the engine it was measured on; null where a log does not state it. */
-  engineMaxBatch: positive.nullable(),
+  /** Of the engine it was measured on. */
+  engineMaxBatch: positive,
   /** Inferences of whole batches a second. */
   qps: z.number().nonnegative(),
   imagesPerSecond: z.number().nonnegative(),
@@ -60,13 +60,12 @@ const measurementSchema = z.object({
 const engineSchema = z.object({
   maxBatch: positive,
   path: z.string(),
-  /** null where only logs are left. */
-  bytes: positive.nullable(),
-  sha256: z.string().nullable(),
+  bytes: positive,
+  sha256: z.string(),
   identity: z.string().nullable(),
   buildSeconds: seconds.nullable(),
-  /** `built` now (or taken from the store), found in its place on `disk`, or known from `logs` alone. */
-  source: z.enum(['built', 'disk', 'logs']),
+  /** `built` now (or taken from the store), or found in its place on `disk`. */
+  source: z.enum(['built', 'disk']),
   /** At its largest batch. */
   peak: measurementSchema.nullable(),
 });
@@ -80,16 +79,15 @@ const sensitivitySchema = z.object({
   log: z.string(),
 });
 
-/** The result of `trtforge deepstream size` and `deepstream repair`. */
+/** The result of `trtforge deepstream size`. */
 export const streamsResultSchema = z.object({
   schema: z.literal('trtforge.deepstream-size/1'),
   model: z.object({
     name: z.string(),
     file: z.string(),
-    /** Null when repaired from logs alone. */
-    onnx: z.string().nullable(),
-    input: z.string().nullable(),
-    layout: z.enum(['NCHW', 'NHWC', 'other']).nullable(),
+    onnx: z.string(),
+    input: z.string(),
+    layout: z.enum(['NCHW', 'NHWC', 'other']),
     channels: positive.nullable(),
     height: positive.nullable(),
     width: positive.nullable(),
@@ -115,7 +113,7 @@ export const streamsResultSchema = z.object({
   /** Batch 1 on the first engine. */
   baseline: measurementSchema.nullable(),
   engines: z.array(engineSchema),
-  stop: z.object({ reason: z.enum([...stopReasons, 'from-logs']), text: z.string() }),
+  stop: z.object({ reason: z.enum(stopReasons), text: z.string() }),
   sensitivity: z.array(sensitivitySchema).nullable(),
   /** Step 4 is building all engines, step 5 measuring all batches, each whenever it was done; null where no log reports. */
   steps: z.object({
@@ -123,9 +121,9 @@ export const streamsResultSchema = z.object({
     step5Seconds: seconds.nullable(),
     totalSeconds: seconds.nullable(),
   }),
-  builder: z.enum(['native', 'trtexec']).nullable(),
-  meter: z.enum(['trtforge', 'trtexec']).nullable(),
-  mode: streamsModeSchema.nullable(),
+  builder: z.enum(['native', 'trtexec']),
+  meter: z.enum(['trtforge', 'trtexec']),
+  mode: streamsModeSchema,
   /** benchmark_data.json; null where there was no answer to write. */
   data: z.string().nullable(),
   /** The summary as DeepStream's scripts print it, line by line. */

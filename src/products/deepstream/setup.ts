@@ -84,6 +84,6 @@ export function requireGpu(device: number): void {
     loadAddon().gpus(),
     device,
     'Sizing streams needs an NVIDIA GPU to measure on',
-    'Run it on the GPU that will serve; `trtforge deepstream repair` reads what was measured elsewhere.',
+    'Run it on the GPU that will serve.',
   );
 }

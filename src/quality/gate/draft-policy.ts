@@ -51,24 +51,6 @@ const MEASURES: readonly Measure[] = [
     better: 'higher',
     why: 'How many video streams the GPU serves.',
   },
-  {
-    field: 'errors.min_sqnr_db',
-    unit: 'dB',
-    better: 'higher',
-    why: 'Signal to quantization noise of the worst output in the worst sample.',
-  },
-  {
-    field: 'errors.mean_sqnr_db',
-    unit: 'dB',
-    better: 'higher',
-    why: 'Signal to quantization noise of the worst output.',
-  },
-  {
-    field: 'per_layer[*].metrics.mean_sqnr_db',
-    unit: 'dB',
-    better: 'higher',
-    why: 'Signal to quantization noise of every node.',
-  },
   { field: 'drop.metric', why: 'How much worse the metric is than that of FP32.' },
   { field: 'diverging', why: 'Tensors beyond the limits of verify.' },
   {
