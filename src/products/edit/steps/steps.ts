@@ -2,6 +2,7 @@ import { splitNames } from '../../../base/options/readers.js';
 import { flag, longName, option } from '../../../cli/option.js';
 import { integer } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { AxisPlace } from '../../../formats/onnx/open-dimensions.js';
 import { dropDead } from '../dead.js';
 import type { Done, EditContext, Editing } from '../editing.js';
 import { fold } from '../fold/fold.js';
@@ -53,7 +54,7 @@ const steps = {
   ),
   setDim: valued(
     '--set-dim <dim=size>',
-    'fix an open dimension: batch=1; of an axis: x:0=1; or name it: x:0=batch',
+    'fix an open dimension: batch=1; of an axis: x:0=1; or open and name axes: x:0,mask:0=batch',
     parseSize,
     setSize,
   ),
@@ -128,15 +129,21 @@ function parsePair(text: string): readonly [string, string] {
   return [from, to];
 }
 
-/** `batch=1`, `x:0=1`, `x:0=batch`. */
+/** `batch=1`, `x:0=1`, `x:0=batch`, `x:0,mask:0=batch`. */
 function parseSize(text: string): AskedSize {
-  const [place, becomes] = parsePair(text);
+  const at = text.lastIndexOf('=');
+  const [, becomes] = parsePair(text);
   const size = /^\d+$/.test(becomes) ? Number(becomes) : becomes;
-  const [, input = '', axis] = /^(.+):(\d+)$/.exec(place) ?? [];
+  const names = splitNames(text.slice(0, at));
+  const places = names.flatMap((name): readonly AxisPlace[] => {
+    const [, input, axis] = /^(.+):(\d+)$/.exec(name) ?? [];
+    return input === undefined ? [] : [{ input, axis: Number(axis) }];
+  });
   const isName = typeof size === 'string';
-  if (axis === undefined && isName) throw notWritten(text, 'batch=1 or x:0=batch');
+  if (places.length < names.length && (isName || names.length > 1))
+    throw notWritten(text, 'batch=1 or x:0=batch');
   if (!isName && !(size >= 1 && size < 2 ** 31)) throw notWritten(text, 'batch=1, with a size from 1 on');
-  return { dimension: axis === undefined ? place : { input, axis: Number(axis) }, becomes: size };
+  return { dimension: places.length === 0 ? names[0]! : places, becomes: size };
 }
 
 /** `a,b:c,d`; the only colon separates, or the one that stands outside quotes. */
