@@ -194,13 +194,14 @@ const bindings = (values: ReturnType<typeof interfaceOf>['inputs'], links: Reado
 /** IR 4 is the first in which weights need not be inputs. */
 const WEIGHTS_APART = 4n;
 
-/** What follows from the steps together: sizes of outputs, and that weights are no inputs. */
+/** What follows from the steps together: sizes of outputs, those that were opened among them, and that weights are no inputs. */
 function completed({ model, graph }: Editing): void {
   const listed = new Set(graph.input.map(({ name }) => name));
   if (model.proto.irVersion < WEIGHTS_APART && graph.initializer.some(({ name }) => !listed.has(name)))
     model.proto.irVersion = WEIGHTS_APART;
+  const { nodes, openSizes: open } = inferShapes(model);
   const inferred = new Map(
-    [...inferShapes(model).nodes].flatMap(([{ output }, { shapes }]) =>
+    [...nodes].flatMap(([{ output }, { shapes }]) =>
       output.map((name, index) => [name, dimensionsText(shapes[index])] as const),
     ),
   );
@@ -210,8 +211,10 @@ function completed({ model, graph }: Editing): void {
     if (sizes?.length !== dims.length) continue;
     for (const [axis, dim] of dims.entries()) {
       const size = sizes[axis];
-      if (dim.value.case !== 'dimValue' && typeof size === 'number')
-        dim.value = { case: 'dimValue', value: BigInt(size) };
+      if (typeof size === 'number') {
+        if (dim.value.case !== 'dimValue') dim.value = { case: 'dimValue', value: BigInt(size) };
+      } else if (dim.value.case !== 'dimParam' && size != null && open.has(size))
+        dim.value = { case: 'dimParam', value: size };
     }
   }
 }
