@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
@@ -18,7 +18,7 @@ import { dimensionsOf, interfaceOf } from '../../formats/onnx/value-facts.js';
 import { rejectWrappedEngine } from '../../formats/onnx/wrapped-engine.js';
 import { type WriteOptions, writeModel } from '../../formats/onnx/write.js';
 import { type EditContext, Editing, type Link } from './editing.js';
-import { type ProofRequest, prove } from './proof.js';
+import { bytesOf, type ProofRequest, prove } from './proof.js';
 import type { EditProof, EditResult } from './result.js';
 import type { Step } from './steps/steps.js';
 
@@ -132,9 +132,6 @@ const statesOf = ({ proto }: OnnxModel) => ({
   opset: opsetsOf(proto.opsetImport).get('') ?? 0,
   ir: Number(proto.irVersion),
 });
-
-const bytesOf = (model: OnnxModel): number =>
-  [...new Set(model.files())].reduce((sum, file) => sum + statSync(file).size, 0);
 
 const bindings = (values: ReturnType<typeof interfaceOf>['inputs'], links: ReadonlyMap<string, Link>) =>
   values.map(({ name, dtype, shape }) => ({
