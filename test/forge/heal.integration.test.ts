@@ -114,8 +114,7 @@ describeWith('toolchain', 'a conversion to FP16 that overflows', () => {
     const result = healed.json<ForgeResult>();
     expect(result.heal).toMatchObject({
       outcome: 'found',
-      nodes: ['second'],
-      to: 'fp32',
+      raised: [{ nodes: ['second'], to: 'fp32', option: 'keep-nodes' }],
       isSmallest: true,
       isUnseen: true,
     });
@@ -153,7 +152,7 @@ describeWith('toolchain', 'a conversion to FP16 that overflows', () => {
 describe('what is healed', () => {
   test('nodes without names too', async () => {
     const result = await healing({ model: await overflowing({ named: false }), precision: 'fp16' });
-    expect(result).toMatchObject({ exitCode: 0, heal: { outcome: 'found', nodes: ['Mul:y'] } });
+    expect(result).toMatchObject({ exitCode: 0, heal: { outcome: 'found', raised: [{ nodes: ['Mul:y'] }] } });
   });
 
   test('a quantized node that its codes break: it gets none, the others keep theirs', async () => {
@@ -162,8 +161,8 @@ describe('what is healed', () => {
     const failed = await healing({ ...options, heal: undefined });
     expect(failed).toMatchObject({ exitCode: 1, heal: null });
     const result = await healing(options);
-    expect(result.heal).toMatchObject({ outcome: 'found', to: 'fp16', isUnseen: true });
-    expect(result.heal!.nodes).toContain('sensitive');
+    expect(result.heal).toMatchObject({ outcome: 'found', raised: [{ to: 'fp16' }], isUnseen: true });
+    expect(result.heal!.raised[0]!.nodes).toContain('sensitive');
     expect(result.exitCode).toBe(0);
     const quantized = result.conversion!.quantization!.nodes.filter((node) => node.quantized);
     expect(quantized.map(({ node }) => node)).not.toContain('sensitive');
@@ -180,7 +179,7 @@ describe('what is healed', () => {
       ...{ model: await overflowing(), precision: 'fp16' },
       verify: { data: { files: [await npzOf(8)] } },
     });
-    expect(result).toMatchObject({ exitCode: 0, heal: { isUnseen: true, nodes: ['second'] } });
+    expect(result).toMatchObject({ exitCode: 0, heal: { isUnseen: true, raised: [{ nodes: ['second'] }] } });
     expect(result.verification!.samplesFrom!.samples).toHaveLength(2);
   });
 
@@ -212,7 +211,7 @@ describe('a search that ends', () => {
     expect(ended).toMatchObject({
       exitCode: 4,
       verdict: { outcome: 'inconclusive' },
-      heal: { outcome: 'ended', isSmallest: false, nodes: [] },
+      heal: { outcome: 'ended', isSmallest: false, raised: [] },
     });
     expect(existsSync(ended.report!)).toBe(true);
     expect(await healing(options)).toMatchObject({ exitCode: 0, heal: { outcome: 'found' } });
@@ -251,7 +250,7 @@ describe('a fault in the weights', () => {
     const model = await overflowing();
     const { heal: found } = await healing({ model, precision: 'fp16' });
     const other = await overflowing({ seed: 1 + factor });
-    const keepNodes = found!.nodes.map((name) => new RegExp(`^${name}$`));
+    const keepNodes = found!.raised[0]!.nodes.map((name) => new RegExp(`^${name}$`));
     const verdict = async (from: string) => {
       const { output } = await converted(from, { precision: 'fp16', keepNodes });
       return (await verifyModel({ reference: model, candidate: output })).outcome;
@@ -264,7 +263,7 @@ describe('a fault in the weights', () => {
       { failed: request, precision: 'fp16', conversion: {}, folder: at(`fault-${factor}`), limitMs: 60_000 },
       {},
     );
-    expect(healed.raised.nodes).toEqual(found!.nodes);
+    expect(healed.raised.nodes).toEqual(found!.raised[0]!.nodes);
   });
 });
 

@@ -58,14 +58,14 @@ export const heal: Healer = async (request, context) => {
 };
 
 async function healNodes(setting: Setting, context: VerifyContext): Promise<Healing> {
-  const { failed, precision, conversion, folder, until, work } = setting;
-  const asked = { ...failed, precision: precision ?? undefined, conversion, output: folder };
+  const { failed, build, precision, conversion, folder, until, work } = setting;
+  const asked = { ...failed, build, precision: precision ?? undefined, conversion, output: folder };
   const decided = await decideBisect({ ...asked, budget: Number.MAX_SAFE_INTEGER }, context);
   const place = { output: folder, work };
-  const found = await searchFailure({ ...decided, until }, place, context);
+  const found = await searchFailure({ ...decided, until, keepsOutputs: true }, place, context);
   const { finding, trials, judge } = found;
   const { outcome, cause, change, units } = finding;
-  const isFound = outcome === 'pass' && cause !== 'none' && cause !== 'fusion';
+  const isFound = outcome === 'pass' && cause !== 'none';
   const isLate = cause !== 'none' && performance.now() >= until;
   return {
     outcome: isFound ? 'found' : isLate ? 'ended' : 'none',
