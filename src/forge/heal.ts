@@ -14,7 +14,7 @@ import type { SampleData } from '../quality/verify/request.js';
 import type { VerifyResult } from '../quality/verify/result.js';
 import type { Heal } from '../report/result.js';
 import { computedNodes, decidingVerification } from '../report/sentences.js';
-import { engineRequest, whyEngineIdle } from './engine-phases.js';
+import { engineRequest } from './engine-phases.js';
 import { judgingData, typedModelRequest } from './model-phases.js';
 import type { ComparisonOptions, ForgeOptions, Healing, HealRequest } from './options.js';
 import type { PhaseContext, PhaseRun } from './phase.js';
@@ -221,24 +221,27 @@ async function higherShare(
   });
 }
 
-/** What FP32 takes; its engine is built where it can be measured. */
+/** What FP32 takes; its engine is built where engines are, and measured where it can be. */
 async function fp32Price(run: Run, phasesOf: PhasesOf, phases: PhaseRun<Forged>): Promise<Price> {
-  const { conversion, prepared } = phases.found;
+  const { conversion, obtained } = phases.found;
   const all = conversion && computedNodes(conversion).all;
-  let engine: Partial<Forged> = {};
-  if (whyEngineIdle(run, prepared, 'bench') === null) {
-    const options = { ...run.options, precision: 'as-is' as const, conversion: undefined };
+  const fp32 = phases.fork();
+  fp32.found = {};
+  if (obtained !== undefined) {
+    const options = {
+      ...run.options,
+      precision: 'as-is',
+      conversion: undefined,
+      knownAnswer: false,
+    } as const;
     const root = { ...run.root, engines: join(run.root.engines, 'fp32') };
     const { decide, make, check } = phasesOf({ ...run, options, root });
-    const fp32 = phases.fork();
-    fp32.found = {};
     const bench = check.filter(({ name }) => name === 'bench');
     await fp32.advance([...decide, ...make, ...bench].map((phase) => named(phase, 'fp32')));
     phases.phases.push(...fp32.phases.slice(phases.phases.length));
-    engine = fp32.found;
   }
   return {
-    ...(await priceOf('fp32', run, engine)),
+    ...(await priceOf('fp32', run, fp32.found)),
     nodes: all === undefined ? null : { higher: all, all },
     flops: 1,
     modelBytes: conversion?.bytes.before ?? null,
