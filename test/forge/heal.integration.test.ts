@@ -335,6 +335,17 @@ describe('the option', () => {
     expect([exitCode, json().error?.code]).toEqual([2, 'TF_USAGE']);
   });
 
+  test('is not the model: where the next word is, the line that is meant is in the error', async () => {
+    const model = await overflowing();
+    const more = ['--precision', 'fp16', '--skip', 'build', '--run-root', at('meant'), '--json'];
+    const { exitCode, json } = await trtforge(['forge', '--heal', model, ...more]);
+    expect([exitCode, json().error?.code]).toEqual([2, 'TF_USAGE']);
+    const [, line = ''] = /^Run: (.*)$/.exec(json().error!.remedy) ?? [];
+    expect(shellWords(line)).toEqual(['trtforge', 'forge', ...more, model, '--heal']);
+    const meant = await trtforge(shellWords(line).slice(1));
+    expect(meant.json<ForgeResult>()).toMatchObject({ exitCode: 0, heal: { outcome: 'found' } });
+  });
+
   test.each([
     ['true', 300_000],
     ['90s', 90_000],
