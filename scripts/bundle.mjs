@@ -89,7 +89,7 @@ await bundle('main.js', parts, {
 
 // The script of a page, which runs in a browser: it stands inside of the page, so it has no imports and no file beside it.
 const page = await rolldown({ input: join(root, 'src/products/explore/page/main.ts'), platform: 'browser' });
-await page.write({ file: join(dist, 'products/explore/page.js'), format: 'iife', minify: true });
+await page.write({ file: join(dist, 'products/explore/page-script.js'), format: 'iife', minify: true });
 await page.close();
 
 const licences = [...packages].sort().map((name) => {

@@ -5,7 +5,7 @@ import type { OperatorTime } from '../engines/layers/operators.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { placeSentences, REASON } from '../quality/explain/place-text.js';
 import type { TextOutput } from './command.js';
-import type { PlanResult } from './plan.js';
+import type { PlanResult } from './dry-run.js';
 
 /** The line of trtforge that usually follows. */
 export const renderNext = (words: readonly string[], { line, colors }: TextOutput): void =>

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isOnnxOperator } from '../../formats/onnx/operators.js';
-import type { EngineLayer } from './result-schema.js';
+import type { EngineLayer } from './result.js';
 import { computes } from './summary.js';
 
 /** Facts of a model's nodes, by the names that engines have for them. */

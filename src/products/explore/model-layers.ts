@@ -1,4 +1,4 @@
-import type { EngineLayer, LayerTensor } from '../../engines/layers/result-schema.js';
+import type { EngineLayer, LayerTensor } from '../../engines/layers/result.js';
 import { bytesInFormat } from '../../engines/layers/tensor-format.js';
 import { TrtforgeError } from '../../errors.js';
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';

@@ -8,7 +8,7 @@ import type { Explored, Row } from './result.js';
 import { exploreStyle } from './style.js';
 
 /** What scripts/bundle.mjs makes of `page/main.ts`: one script without imports. */
-const script = new URL('../../../dist/products/explore/page.js', import.meta.url);
+const script = new URL('../../../dist/products/explore/page-script.js', import.meta.url);
 
 const sha256 = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 

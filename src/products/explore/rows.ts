@@ -1,5 +1,5 @@
 import { leadingNode, operatorOf } from '../../engines/layers/operators.js';
-import type { EngineLayer, LayerTensor } from '../../engines/layers/result-schema.js';
+import type { EngineLayer, LayerTensor } from '../../engines/layers/result.js';
 import { computes, constantLayers } from '../../engines/layers/summary.js';
 import { joinLayers } from '../../quality/bench/layer-times.js';
 import { errorShare } from '../../quality/verify/error-map.js';

@@ -4,7 +4,7 @@ import { readText, statIfThere } from '../../base/files/files.js';
 import { type Passport, readPassport } from '../../engines/identity/passport.js';
 import { type LayersOptions, layersOf } from '../../engines/layers/engine-layers.js';
 import { isCopy } from '../../engines/layers/read-layers.js';
-import type { EngineLayer, LayersResult } from '../../engines/layers/result-schema.js';
+import type { EngineLayer, LayersResult } from '../../engines/layers/result.js';
 import { isEngineFile, readPlanHeader } from '../../engines/plan/header.js';
 import { multiplications, type ProgramKernel, readPlanProgram } from '../../engines/plan/program.js';
 import { TrtforgeError } from '../../errors.js';
