@@ -1,8 +1,8 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { contrasts, pageWidth } from '../../report/probes.js';
@@ -12,7 +12,6 @@ import { trtforge } from '../../support/trtforge.js';
 import { madeLayers } from './made-layers.js';
 
 const fixtures = join(import.meta.dirname, '../../fixtures');
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-explore-page-'));
 const at = (name: string) => join(folder, name);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -86,7 +85,7 @@ describeWith('chromium', 'the page of explore in Chromium', (executable) => {
 
   const faultsOf = async (page: Page): Promise<string[]> => {
     // By the protocol: the page's policy lets no other script in.
-    await page.evaluate(axe);
+    await page.evaluate(axe.source);
     return page.evaluate(async () => {
       const { violations } = await (
         globalThis as unknown as {
