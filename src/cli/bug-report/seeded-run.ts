@@ -1,0 +1,187 @@
+import { cpSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import type { TarEntry } from '../../base/archive/tar-writer.js';
+import { makeFolder } from '../../base/files/folders.js';
+import { kindOf } from '../../base/files/user-files.js';
+import { shellLine, shellWords } from '../../base/process/shell-quote.js';
+import { inPhase } from '../../events.js';
+import { viewModel } from '../../formats/onnx/model.js';
+import type { CommandContext } from '../command.js';
+import {
+  type FailingRun,
+  isSameFailure,
+  type Line,
+  lineOf,
+  resultIn,
+  runLine,
+  withoutStores,
+} from './failing-run.js';
+import { type PackedInputs, withPlaces } from './packed-inputs.js';
+import type { Redact } from './redact.js';
+import { MOST_RUNS, reduceModels } from './reduce-models.js';
+import type { BugReport } from './result.js';
+
+/** The verb that passes when it has found a failure. */
+export const SEARCH = 'bisect';
+
+export interface Packing {
+  readonly withWeights: boolean;
+  readonly reduced: boolean;
+  readonly captureApi: boolean;
+  readonly work: string;
+}
+
+interface Packed {
+  readonly line: Line;
+  readonly own: FailingRun;
+  readonly packed: PackedInputs;
+  readonly packing: Packing;
+  readonly redact: Redact;
+}
+
+type NamedFile = { readonly name: string; readonly path: string };
+
+/** What the archive has instead of the user's files, and how the line ends with it. */
+interface Seeding extends Pick<BugReport, 'isReproduced' | 'reduced' | 'repeat'> {
+  readonly seeded: FailingRun | null;
+  readonly entries: readonly TarEntry[];
+  readonly models: readonly NamedFile[];
+  /** Runs the line on the packed files, with its own store. */
+  readonly run: (name: string, more: NodeJS.ProcessEnv) => Promise<FailingRun>;
+}
+
+/** Runs the line on the packed files where their weights are seeded, and reduces them where that is requested. */
+export async function seededRun(
+  { line, own, packed, packing, redact }: Packed,
+  context: CommandContext,
+): Promise<Seeding> {
+  const { emit, signal, environment } = context;
+  const at = (name: string) => join(packing.work, name);
+  const next = resultIn<{ readonly next?: { readonly bisect?: string | null } }>(own.output)?.next?.bisect;
+  // What differs in numbers alone is reduced by the search that compares the numbers inside.
+  const isSearched = packing.reduced && (line.verb.path === SEARCH || typeof next === 'string');
+  const chosen = isSearched && next ? await lineOf(shellWords(next), context) : line;
+  let folder = at('report');
+  const run = (name: string, more: NodeJS.ProcessEnv = {}) => {
+    makeFolder(at(name));
+    // The engine of a run that passes goes into no store of the user.
+    const own = { ...environment, TENSORRT_CACHE_DIR: at('engines'), ARTIFACTS_BUCKET: '', ...more };
+    const placed = withFiles(chosen, packed, (place) => join(folder, place));
+    return runLine(withoutStores(placed), at(name), context, own);
+  };
+  const shown = withFiles(line, packed, (place) => place);
+  const repeat = shellLine(['trtforge', ...line.verb.path.split(' '), ...shown.args]);
+  const isModel = ({ name }: NamedFile) => packed.models.includes(name);
+  const whole = (): Pick<Seeding, 'repeat' | 'entries' | 'models' | 'run'> => ({
+    repeat,
+    entries: filesIn(folder).map(asEntry),
+    models: filesIn(folder).filter(isModel),
+    run,
+  });
+  if (packing.withWeights || packed.models.length === 0)
+    return { ...whole(), seeded: null, isReproduced: null, reduced: null };
+  const seeded = await inPhase('run with seeded weights', emit, () => run('seeded'));
+  const of = Math.max(...whole().models.map(({ path }) => nodesIn(path)));
+  const none = (tried: number, why: string) => (packing.reduced ? { nodes: null, of, tried, why } : null);
+  if (isSearched) {
+    const found = resultIn<{ readonly reduced?: SearchedPart | null }>(seeded.output)?.reduced ?? null;
+    if (found === null)
+      return {
+        ...whole(),
+        seeded,
+        isReproduced: false,
+        reduced: none(1, 'The search finds no part that fails by itself with seeded weights.'),
+      };
+    const parts = [found.model, found.inputs, found.expected];
+    const kept = filesIn(join(at('seeded'), 'outputs'), SEEDED).filter(({ path }) => parts.includes(path));
+    return {
+      repeat: found.commands.join(' && ').replaceAll(join(at('seeded'), 'outputs'), SEEDED),
+      entries: [...filesIn(folder).filter((file) => !isModel(file)), ...kept].map(asEntry),
+      models: kept.filter(({ path }) => path === found.model),
+      run,
+      seeded,
+      isReproduced: true,
+      reduced: { nodes: found.nodes, of, tried: 1, why: null },
+    };
+  }
+  // Made of what is packed alone, outputs have no weights but seeded ones: a reduced model that still fails.
+  const isReproduced = isSameFailure(seeded, own);
+  const isSeededAlone = isReproduced && packed.leftOut.length === 0;
+  const made = isSeededAlone && !packing.reduced ? outputsOf(at('seeded'), SEEDED, true, redact) : [];
+  const all = { ...whole(), entries: [...whole().entries, ...made], seeded, isReproduced };
+  if (!packing.reduced || !isReproduced)
+    return { ...all, reduced: none(0, 'With seeded weights the line does not fail in the same way.') };
+  folder = at('part');
+  cpSync(at('report'), folder, {
+    recursive: true,
+    filter: (path) => !packed.models.includes(relative(at('report'), path)),
+  });
+  const { run: smallest, tried } = await inPhase('reduce', emit, () =>
+    reduceModels({
+      whole: at('report'),
+      into: folder,
+      models: packed.models,
+      message: seeded.error?.message ?? '',
+      attempt: async (count) => {
+        const ended = await run(`part-${count}`);
+        emit({ type: 'progress', phase: 'reduce', done: count + 1, total: MOST_RUNS });
+        return isSameFailure(ended, seeded) ? ended : null;
+      },
+      signal,
+    }),
+  );
+  if (smallest === null) {
+    folder = at('report');
+    return { ...all, reduced: none(tried, 'No part of the models fails by itself in the same way.') };
+  }
+  const part = whole();
+  const nodes = Math.max(...part.models.map(({ path }) => nodesIn(path)));
+  return { ...part, seeded: smallest, isReproduced, reduced: { nodes, of, tried, why: null } };
+}
+
+const SEEDED = 'seeded-outputs';
+
+const asEntry = ({ name, path }: NamedFile): TarEntry => ({ name, content: { path } });
+
+/** The part that `bisect` found: paths, and the lines that show its failure. */
+interface SearchedPart {
+  readonly model: string;
+  readonly inputs: string;
+  readonly expected: string;
+  readonly nodes: number;
+  readonly commands: readonly string[];
+}
+
+const nodesIn = (path: string): number => viewModel(path, ({ proto }) => proto.graph!.node.length);
+
+export const entry = (name: string, text: string): TarEntry => ({ name, content: Buffer.from(text) });
+
+/** The line on the packed files. */
+const withFiles = (line: Line, { places }: PackedInputs, shown: (place: string) => string): Line => ({
+  ...line,
+  args: line.args.map((arg) => withPlaces(arg, places, shown)),
+});
+
+/** The files that a run wrote before it failed: texts always, others where weights may be packed; never engines, which can be built again. */
+export function outputsOf(
+  run: string,
+  folder: string,
+  withWeights: boolean,
+  redact: Redact,
+): readonly TarEntry[] {
+  return filesIn(join(run, 'outputs'), folder).flatMap((file): readonly TarEntry[] => {
+    const kind = kindOf(file.path);
+    if (kind === undefined || kind === 'a TensorRT plan') return [];
+    if (/text|JSON|XML/.test(kind)) return [entry(file.name, redact(readFileSync(file.path, 'utf8')))];
+    return withWeights ? [asEntry(file)] : [];
+  });
+}
+
+/** The files in a folder, in whose place their names have another. */
+export function filesIn(folder: string, place = ''): readonly NamedFile[] {
+  if (statSync(folder, { throwIfNoEntry: false }) === undefined) return [];
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((each) => each.isFile())
+    .map((each) => join(each.parentPath, each.name))
+    .map((path) => ({ name: join(place, relative(folder, path)), path }));
+}
