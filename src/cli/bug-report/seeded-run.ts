@@ -1,5 +1,5 @@
-import { cpSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { copyFileSync, cpSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import type { TarEntry } from '../../base/archive/tar-writer.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { kindOf } from '../../base/files/user-files.js';
@@ -36,7 +36,6 @@ interface Packed {
   readonly own: FailingRun;
   readonly packed: PackedInputs;
   readonly packing: Packing;
-  readonly redact: Redact;
 }
 
 type NamedFile = { readonly name: string; readonly path: string };
@@ -44,7 +43,7 @@ type NamedFile = { readonly name: string; readonly path: string };
 /** What the archive has instead of the user's files, and how the line ends with it. */
 interface Seeding extends Pick<BugReport, 'isReproduced' | 'reduced' | 'repeat'> {
   readonly seeded: FailingRun | null;
-  readonly entries: readonly TarEntry[];
+  readonly files: readonly NamedFile[];
   readonly models: readonly NamedFile[];
   /** Runs the line on the packed files, with its own store. */
   readonly run: (name: string, more: NodeJS.ProcessEnv) => Promise<FailingRun>;
@@ -52,7 +51,7 @@ interface Seeding extends Pick<BugReport, 'isReproduced' | 'reduced' | 'repeat'>
 
 /** Runs the line on the packed files where their weights are seeded, and reduces them where that is requested. */
 export async function seededRun(
-  { line, own, packed, packing, redact }: Packed,
+  { line, own, packed, packing }: Packed,
   context: CommandContext,
 ): Promise<Seeding> {
   const { emit, signal, environment } = context;
@@ -61,66 +60,57 @@ export async function seededRun(
   // What differs in numbers alone is reduced by the search that compares the numbers inside.
   const isSearched = packing.reduced && (line.verb.path === SEARCH || typeof next === 'string');
   const chosen = isSearched && next ? await lineOf(shellWords(next), context) : line;
-  let folder = at('report');
+  let [folder, models] = [at('report'), packed.models];
   const run = (name: string, more: NodeJS.ProcessEnv = {}) => {
     makeFolder(at(name));
     // The engine of a run that passes goes into no store of the user.
-    const own = { ...environment, TENSORRT_CACHE_DIR: at('engines'), ARTIFACTS_BUCKET: '', ...more };
+    const ownStore = { ...environment, TENSORRT_CACHE_DIR: at('engines'), ARTIFACTS_BUCKET: '', ...more };
     const placed = withFiles(chosen, packed, (place) => join(folder, place));
-    return runLine(withoutStores(placed), at(name), context, own);
+    return runLine(withoutStores(placed), at(name), context, ownStore);
   };
   const shown = withFiles(line, packed, (place) => place);
-  const repeat = shellLine(['trtforge', ...line.verb.path.split(' '), ...shown.args]);
-  const isModel = ({ name }: NamedFile) => packed.models.includes(name);
-  const whole = (): Pick<Seeding, 'repeat' | 'entries' | 'models' | 'run'> => ({
+  let repeat = shellLine(['trtforge', ...line.verb.path.split(' '), ...shown.args]);
+  const nodesOf = () => Math.max(0, ...models.map((name) => nodesIn(join(folder, name))));
+  const of = nodesOf();
+  const made = (
+    ended: Pick<Seeding, 'seeded' | 'isReproduced'>,
+    tried: number,
+    why: string | null,
+  ): Seeding => ({
+    ...ended,
     repeat,
-    entries: filesIn(folder).map(asEntry),
-    models: filesIn(folder).filter(isModel),
+    files: filesIn(folder),
+    models: models.map((name) => ({ name, path: join(folder, name) })),
     run,
+    reduced: packing.reduced ? { nodes: why === null ? nodesOf() : null, of, tried, why } : null,
   });
-  if (packing.withWeights || packed.models.length === 0)
-    return { ...whole(), seeded: null, isReproduced: null, reduced: null };
+  if (packing.withWeights || models.length === 0)
+    return made({ seeded: null, isReproduced: null }, 0, 'The line read no model.');
   const seeded = await inPhase('run with seeded weights', emit, () => run('seeded'));
-  const of = Math.max(...whole().models.map(({ path }) => nodesIn(path)));
-  const none = (tried: number, why: string) => (packing.reduced ? { nodes: null, of, tried, why } : null);
-  if (isSearched) {
-    const found = resultIn<{ readonly reduced?: SearchedPart | null }>(seeded.output)?.reduced ?? null;
-    if (found === null)
-      return {
-        ...whole(),
-        seeded,
-        isReproduced: false,
-        reduced: none(1, 'The search finds no part that fails by itself with seeded weights.'),
-      };
-    const parts = [found.model, found.inputs, found.expected];
-    const kept = filesIn(join(at('seeded'), 'outputs'), SEEDED).filter(({ path }) => parts.includes(path));
-    return {
-      repeat: found.commands.join(' && ').replaceAll(join(at('seeded'), 'outputs'), SEEDED),
-      entries: [...filesIn(folder).filter((file) => !isModel(file)), ...kept].map(asEntry),
-      models: kept.filter(({ path }) => path === found.model),
-      run,
-      seeded,
-      isReproduced: true,
-      reduced: { nodes: found.nodes, of, tried: 1, why: null },
-    };
-  }
-  // Made of what is packed alone, outputs have no weights but seeded ones: a reduced model that still fails.
-  const isReproduced = isSameFailure(seeded, own);
-  const isSeededAlone = isReproduced && packed.leftOut.length === 0;
-  const made = isSeededAlone && !packing.reduced ? outputsOf(at('seeded'), SEEDED, true, redact) : [];
-  const all = { ...whole(), entries: [...whole().entries, ...made], seeded, isReproduced };
-  if (!packing.reduced || !isReproduced)
-    return { ...all, reduced: none(0, 'With seeded weights the line does not fail in the same way.') };
+  const part = isSearched ? resultIn<{ readonly reduced?: SearchedPart }>(seeded.output)?.reduced : undefined;
+  const isReproduced = isSearched ? Boolean(part) : isSameFailure(seeded, own);
+  if (!isReproduced || !packing.reduced)
+    return made({ seeded, isReproduced }, 0, 'With seeded weights the line does not fail in the same way.');
   folder = at('part');
   cpSync(at('report'), folder, {
     recursive: true,
-    filter: (path) => !packed.models.includes(relative(at('report'), path)),
+    filter: (path) => !models.includes(relative(at('report'), path)),
   });
+  if (part) {
+    const found = dirname(part.model);
+    for (const file of [part.model, part.inputs, part.expected]) {
+      makeFolder(join(folder, 'reduced'));
+      copyFileSync(file, join(folder, 'reduced', basename(file)));
+    }
+    models = [join('reduced', basename(part.model))];
+    repeat = part.commands.join(' && ').replaceAll(found, 'reduced');
+    return made({ seeded, isReproduced }, 1, null);
+  }
   const { run: smallest, tried } = await inPhase('reduce', emit, () =>
     reduceModels({
       whole: at('report'),
       into: folder,
-      models: packed.models,
+      models,
       message: seeded.error?.message ?? '',
       attempt: async (count) => {
         const ended = await run(`part-${count}`);
@@ -130,25 +120,18 @@ export async function seededRun(
       signal,
     }),
   );
-  if (smallest === null) {
-    folder = at('report');
-    return { ...all, reduced: none(tried, 'No part of the models fails by itself in the same way.') };
-  }
-  const part = whole();
-  const nodes = Math.max(...part.models.map(({ path }) => nodesIn(path)));
-  return { ...part, seeded: smallest, isReproduced, reduced: { nodes, of, tried, why: null } };
+  if (smallest !== null) return made({ seeded: smallest, isReproduced }, tried, null);
+  folder = at('report');
+  return made({ seeded, isReproduced }, tried, 'No part of the models fails by itself in the same way.');
 }
 
-const SEEDED = 'seeded-outputs';
-
-const asEntry = ({ name, path }: NamedFile): TarEntry => ({ name, content: { path } });
+export const asEntry = ({ name, path }: NamedFile): TarEntry => ({ name, content: { path } });
 
 /** The part that `bisect` found: paths, and the lines that show its failure. */
 interface SearchedPart {
   readonly model: string;
   readonly inputs: string;
   readonly expected: string;
-  readonly nodes: number;
   readonly commands: readonly string[];
 }
 

@@ -18,7 +18,15 @@ import { type FailingRun, type Line, lineOf, runLine } from '../bug-report/faili
 import { packInputs } from '../bug-report/packed-inputs.js';
 import { type Redact, redaction, reportedVariables } from '../bug-report/redact.js';
 import type { BugReport } from '../bug-report/result.js';
-import { entry, filesIn, outputsOf, type Packing, SEARCH, seededRun } from '../bug-report/seeded-run.js';
+import {
+  asEntry,
+  entry,
+  filesIn,
+  outputsOf,
+  type Packing,
+  SEARCH,
+  seededRun,
+} from '../bug-report/seeded-run.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { flag, text } from '../option.js';
 
@@ -92,7 +100,7 @@ async function reportOf(
   const packed = await inPhase('pack', emit, () =>
     packInputs(own.inputs, at('report'), { withWeights, redact, signal }),
   );
-  const seeding = await seededRun({ line, own, packed, packing, redact }, context);
+  const seeding = await seededRun({ line, own, packed, packing }, context);
   const { seeded, isReproduced, reduced } = seeding;
   const models = withWeights
     ? []
@@ -138,14 +146,17 @@ async function reportOf(
     'events.jsonl': own.events,
     ...(seeded === null ? {} : { 'seeded-output.json': seeded.output, 'seeded-events.jsonl': seeded.events }),
   };
+  // Made of what is packed alone, outputs have no weights but seeded ones: a reduced model that still fails.
+  const isSeededAlone = isReproduced === true && packed.leftOut.length === 0 && reduced === null;
   const entries = [
     ...Object.entries(texts).map(([name, content]) => entry(name, redact(content))),
-    ...seeding.entries,
+    ...seeding.files.map(asEntry),
+    ...(isSeededAlone ? outputsOf(at('seeded'), 'seeded-outputs', true, redact) : []),
     ...outputsOf(at('own'), 'outputs', withWeights, redact),
     ...recorded.map(({ name, path: file }) =>
       name.endsWith('.json')
         ? entry(name, redact(readFileSync(file, 'utf8')))
-        : { name, content: { path: file } },
+        : asEntry({ name, path: file }),
     ),
   ];
   const files = entries.map(({ name, content }) => ({
