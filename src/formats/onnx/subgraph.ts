@@ -75,6 +75,10 @@ export function keepPart(
   graph.initializer = graph.initializer.filter(({ name }) => read.has(name));
   graph.sparseInitializer = graph.sparseInitializer.filter(({ values }) => read.has(values?.name ?? ''));
   graph.valueInfo = [];
+  graph.quantizationAnnotation = graph.quantizationAnnotation.filter(({ tensorName }) =>
+    read.has(tensorName),
+  );
+  model.trainingInfo = [];
   // In versions before, weights are inputs.
   if (model.irVersion < 4n) model.irVersion = 4n;
   graph.input = inputs.map(declared);
