@@ -4,8 +4,10 @@ import type { TarEntry } from '../../base/archive/tar-writer.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { kindOf } from '../../base/files/user-files.js';
 import { shellLine, shellWords } from '../../base/process/shell-quote.js';
+import { parseProfile } from '../../engines/profiles/profile.js';
 import { inPhase } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
+import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import type { CommandContext } from '../command.js';
 import {
   type FailingRun,
@@ -61,15 +63,23 @@ export async function seededRun(
   const isSearched = packing.reduced && (line.verb.path === SEARCH || typeof next === 'string');
   const chosen = isSearched && next ? await lineOf(shellWords(next), context) : line;
   let [folder, models] = [at('report'), packed.models];
+  /** The lines that show the failure of the part of a search. */
+  let found: string | null = null;
+  /** A line on the packed models, or on parts of them. */
+  const placed = (of: Line, shown: (place: string) => string): Line => {
+    const [whole, parts] = [at('report'), folder].map((each) =>
+      packed.models.map((name) => join(each, name)),
+    );
+    return withFiles(folder === at('part') ? withSizes(of, whole!, parts!) : of, packed, shown);
+  };
   const run = (name: string, more: NodeJS.ProcessEnv = {}) => {
     makeFolder(at(name));
     // The engine of a run that passes goes into no store of the user.
     const ownStore = { ...environment, TENSORRT_CACHE_DIR: at('engines'), ARTIFACTS_BUCKET: '', ...more };
-    const placed = withFiles(chosen, packed, (place) => join(folder, place));
-    return runLine(withoutStores(placed), at(name), context, ownStore);
+    const onFiles = found === null ? placed(chosen, (place) => join(folder, place)) : searched;
+    return runLine(withoutStores(onFiles), at(name), context, ownStore);
   };
-  const shown = withFiles(line, packed, (place) => place);
-  let repeat = shellLine(['trtforge', ...line.verb.path.split(' '), ...shown.args]);
+  const searched = placed(chosen, (place) => join(folder, place));
   const nodesOf = () => Math.max(0, ...models.map((name) => nodesIn(join(folder, name))));
   const of = nodesOf();
   const made = (
@@ -78,7 +88,8 @@ export async function seededRun(
     why: string | null,
   ): Seeding => ({
     ...ended,
-    repeat,
+    repeat:
+      found ?? shellLine(['trtforge', ...line.verb.path.split(' '), ...placed(line, (place) => place).args]),
     files: filesIn(folder),
     models: models.map((name) => ({ name, path: join(folder, name) })),
     run,
@@ -97,13 +108,12 @@ export async function seededRun(
     filter: (path) => !models.includes(relative(at('report'), path)),
   });
   if (part) {
-    const found = dirname(part.model);
     for (const file of [part.model, part.inputs, part.expected]) {
       makeFolder(join(folder, 'reduced'));
       copyFileSync(file, join(folder, 'reduced', basename(file)));
     }
     models = [join('reduced', basename(part.model))];
-    repeat = part.commands.join(' && ').replaceAll(found, 'reduced');
+    found = part.commands.join(' && ').replaceAll(dirname(part.model), 'reduced');
     return made({ seeded, isReproduced }, 1, null);
   }
   const { run: smallest, tried } = await inPhase('reduce', emit, () =>
@@ -133,6 +143,26 @@ interface SearchedPart {
   readonly inputs: string;
   readonly expected: string;
   readonly commands: readonly string[];
+}
+
+/** The line for parts of models, which have other inputs than its profile names: with the sizes of the profile by the names of open dimensions. */
+function withSizes(line: Line, models: readonly string[], parts: readonly string[]): Line {
+  const at = line.args.indexOf('--profile');
+  if (at < 0 || line.args.includes('--profile', at + 1)) return line;
+  const inputsOf = (paths: readonly string[]) =>
+    paths.flatMap((path) => viewModel(path, ({ proto }) => interfaceOf(proto).inputs));
+  const profile = parseProfile(line.args[at + 1] ?? '');
+  const sizes = new Map(
+    inputsOf(models).flatMap(({ name, shape }) => {
+      const { min, opt, max } = profile.get(name) ?? {};
+      return (shape ?? []).map((dim, axis) => [dim, `${min?.[axis]}/${opt?.[axis]}/${max?.[axis]}`] as const);
+    }),
+  );
+  const open = new Set(inputsOf(parts).flatMap(({ shape }) => shape ?? []));
+  const dims = [...open].flatMap((dim) =>
+    typeof dim === 'string' && sizes.has(dim) ? ['--dim', `${dim}=${sizes.get(dim)}`] : [],
+  );
+  return { ...line, args: line.args.toSpliced(at, 2, ...dims) };
 }
 
 const nodesIn = (path: string): number => viewModel(path, ({ proto }) => proto.graph!.node.length);

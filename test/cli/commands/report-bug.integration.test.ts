@@ -182,8 +182,10 @@ describeWith('toolchain', 'a build that fails, reduced', (where) => {
   ])('%s: the node and its neighbours are packed, and fail in the same way', async (_what, name, isNamed) => {
     const model = await chain(name, isNamed);
     const archive = at(`${name}.tar.gz`);
-    const { exitCode, result } = await report('-o', archive, '--reduced', '--', 'build', model, ...target);
+    const sizes = isNamed ? target : ['--profile', 'x:1x8/2x8/4x8', ...target.slice(2)];
+    const { exitCode, result } = await report('-o', archive, '--reduced', '--', 'build', model, ...sizes);
     expect(exitCode).toBe(0);
+    expect(result.repeat).toContain(isNamed ? '--batch 1/2/4' : '--dim n=1/2/4');
     expect(result).toMatchObject({
       weights: 'seeded',
       isReproduced: true,
