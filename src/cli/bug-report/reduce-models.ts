@@ -56,7 +56,8 @@ export async function reduceModels(reducing: Reducing): Promise<Reduction> {
     if (run !== null) best = { border, run, nodes: part.size };
     return run !== null;
   };
-  const named = graph.node.filter(({ name }) => name !== '' && isNamed(message, name));
+  const words = new Set(message.split(/[\s"'`()[\]{},;]+/).map((word) => word.replace(/[.:]+$/, '')));
+  const named = graph.node.filter(({ name }) => name !== '' && words.has(name));
   for (const part of partsOf(graph, { single: named, together: named })) if (await fails(part)) break;
   if (best === null) {
     const { node } = graph;
@@ -87,12 +88,6 @@ async function boundary(
   }
   return yes;
 }
-
-const isNamed = (message: string, name: string): boolean =>
-  message.split(name).some((before, at, all) => {
-    const after = all[at + 1];
-    return after !== undefined && !/[\w./]$/.test(before) && !/^[\w/]/.test(after);
-  });
 
 /** Writes what lies between some tensors of a model; false where it has them not, or something needs another input. */
 const writePart = (path: string, target: string, { inputs, outputs }: Border, signal: AbortSignal) =>
