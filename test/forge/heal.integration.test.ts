@@ -97,7 +97,7 @@ const origins = ({ verification }: ForgeResult) =>
 describeWith('toolchain', 'a conversion to FP16 that overflows', () => {
   test('fails with the line that heals it, which then builds an engine that passes', async () => {
     const model = await overflowing();
-    const root = at('overflow');
+    const root = at("it's an overflow");
     const words = [
       'forge',
       model,
@@ -313,6 +313,15 @@ describe('a fault in the weights is never healed', () => {
     expect(result).toMatchObject({ exitCode: 1, verdict: { outcome: 'fail' }, heal: { outcome: 'none' } });
     expect(result.heal!.tried).toBeGreaterThan(1);
   });
+});
+
+test('a failure in a program, which has no command line, has a line that searches as well', async () => {
+  const options = { precision: 'fp16', skip: ['build'], runRoot: at("a program's") } as const;
+  const failed = await noted.forge({ model: await overflowing(), ...options });
+  const [next = ''] = nextOf(failed);
+  const [, ...words] = shellWords(next);
+  const { exitCode } = await trtforge([...words, '-o', at('found'), '--json']);
+  expect([words[0], exitCode]).toEqual(['bisect', 0]);
 });
 
 test('without a product that searches a failure stays one', async () => {

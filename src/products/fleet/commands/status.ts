@@ -17,12 +17,12 @@ export const fleetArgument = {
 } as const;
 
 /** Who reads bundles and contracts, and who searches, of the products that are there. */
-export async function readersOf({ products }: CommandContext): Promise<ModelReaders> {
+export async function readersOf({ products, commandLine }: CommandContext): Promise<ModelReaders> {
   const [bundleParts] = await broughtBy(products, 'bundleParts');
   const profileSources = await broughtBy(products, 'profileSources');
   return {
     ...{ bundleParts, profileSources, afterFailure: afterFailureOfProducts(products) },
-    healer: healerOfProducts(products),
+    ...{ healer: healerOfProducts(products), commandLine },
   };
 }
 
