@@ -45,9 +45,9 @@ export const IN_SHORT: ReadonlySet<string> = new Set(['max', 'mean', 'SNR in dB'
 
 /** The comparison that decides about a run: the first that did not pass, else that of the engine, where it was run. */
 export const decidingVerification = ({
-  verification,
-  engineVerification,
-}: Pick<ForgeResult, 'verification' | 'engineVerification'>): VerifyResult | null =>
+  verification = null,
+  engineVerification = null,
+}: Partial<Pick<ForgeResult, 'verification' | 'engineVerification'>>): VerifyResult | null =>
   verification !== null && verification.outcome !== 'pass'
     ? verification
     : (engineVerification ?? verification);
