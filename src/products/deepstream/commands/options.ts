@@ -26,8 +26,7 @@ export const defaultLimits: StreamsLimits = {
   timeLimitSeconds: null,
 };
 
-/** The options of an answer; `deepstream repair` has no others. */
-export const answerOptions = {
+export const sizeOptions = {
   fps: option({
     flags: '--fps <list>',
     describe:
@@ -44,10 +43,6 @@ export const answerOptions = {
     describe: 'the folder that holds models/ (default: the one in the path, else the working folder)',
     writes: true,
   }),
-};
-
-export const sizeOptions = {
-  ...answerOptions,
   maxBatch: option({
     flags: '--max-batch <n>',
     describe: "the first engine's largest batch",
