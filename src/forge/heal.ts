@@ -11,6 +11,7 @@ import { normalise } from '../formats/precision/normalise.js';
 import { verifyHeadline } from '../quality/verify/headline.js';
 import type { SampleInfo } from '../quality/verify/judged.js';
 import type { VerifyResult } from '../quality/verify/result.js';
+import { digestsOf } from '../quality/verify/sample-plan.js';
 import type { Heal } from '../report/result.js';
 import { computedNodes, decidingVerification } from '../report/sentences.js';
 import { engineRequest } from './engine-phases.js';
@@ -80,6 +81,9 @@ export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: Phas
   const isReal = ({ kind }: SampleInfo) => kind !== 'edge';
   const before = new Set(healings.flatMap(({ seen }) => seen.filter(isReal).map(({ origin }) => origin)));
   const own = decidingVerification(phases.found)?.samplesFrom?.samples.filter(isReal) ?? [];
+  const data = judgingData(run.options);
+  const digests = data ? digestsOf({ ...data, part: undefined }) : [];
+  const areCopies = new Set(digests).size < Math.min(FEWEST_SAMPLES, digests.length);
   const found = healings.filter(({ outcome }) => outcome === 'found');
   const { engine, passportPath } = failed.obtained ?? {};
   // Nobody takes the engine that failed for the one that passes.
@@ -96,7 +100,7 @@ export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: Phas
     raised: found.map(({ raised: { nodes, ...more } }) => ({ ...more, nodes: [...nodes] })),
     tf32: found.every(({ tf32 }) => tf32),
     isSmallest: healings.every(({ isSmallest }) => isSmallest),
-    isUnseen: own.length > 0 && own.every(({ origin }) => !before.has(origin)),
+    isUnseen: !areCopies && own.length > 0 && own.every(({ origin }) => !before.has(origin)),
     tried: healings.reduce((sum, { tried }) => sum + tried, 0),
     ...{ limitMs, folder: root, prices },
   };

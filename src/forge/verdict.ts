@@ -91,7 +91,7 @@ function unhealed(heal: Heal, passes: boolean): Judgement | null {
   if (!isLate && !isSeen) return null;
   const late = `The search ended after ${formatMs(limitMs)} and ${plural(tried, 'candidate')}; the same command goes on from there.`;
   const seen =
-    'The samples that judge it are those of the search: pass at least four to --inputs or --calibration, so that some can be held out.';
+    'The samples that judge it are those of the search: pass at least four different ones to --inputs or --calibration, so that some can be held out.';
   const built = `${healedText(heal)} ${isLate ? 'Fewer may be enough.' : ''}`.trim();
   return {
     verdict: {

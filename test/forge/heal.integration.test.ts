@@ -201,10 +201,13 @@ describe('what is healed', () => {
     },
   );
 
-  test('with too few samples to hold some out nothing is proven', async () => {
+  test.each([
+    ['too few samples', 2, false],
+    ['copies of one', 4, true],
+  ] as const)('with %s none can be held out and nothing is proven', async (_, count, areCopies) => {
     const result = await healing({
       ...{ model: await overflowing(), precision: 'fp16' },
-      verify: { data: { files: [await npzOf(2)] } },
+      verify: { data: { files: [await npzOf(count, areCopies)] } },
     });
     expect(result).toMatchObject({
       exitCode: 4,
@@ -215,10 +218,13 @@ describe('what is healed', () => {
 });
 
 /** So many samples of what `overflowing` takes. */
-async function npzOf(count: number): Promise<string> {
-  const path = at(`overflow-${count}`);
+async function npzOf(count: number, areCopies = false): Promise<string> {
+  const path = at(`overflow-${count}-${areCopies}`);
   for (let index = 0; index < count; index++)
-    writeNpz(`${path}/${index}.npz`, new Map<string, Tensor>([['x', noise([4, 8], 1, index)]]));
+    writeNpz(
+      `${path}/${index}.npz`,
+      new Map<string, Tensor>([['x', noise([4, 8], 1, areCopies ? 7 : index)]]),
+    );
   return path;
 }
 
