@@ -1,5 +1,5 @@
 import { splitAtCommas } from '../../../base/options/readers.js';
-import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
+import { choice, type OptionValues, option, text } from '../../../cli/option.js';
 import { comparisonOptions, placeOptions } from '../../../cli/options/comparison.js';
 import { integer } from '../../../cli/values.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
@@ -60,12 +60,6 @@ export const referenceOptions = {
       'output of the task: what --decoder decodes (default: the main one); alone: class scores whose largest along the last axis must agree',
   }),
   minAgreement: minAgreementOption,
-  sensitivity: flag({
-    flags: '--sensitivity',
-    advanced: true,
-    describe:
-      'measure how far the main output moves when a state of the last chunk is replaced by zeros and noise: a state that is not read proves nothing',
-  }),
   chunks: option({
     flags: '--chunks <count>',
     describe: 'how many chunks of the reference to run (default: all)',

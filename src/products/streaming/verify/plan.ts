@@ -44,8 +44,6 @@ export interface ParityRequest extends Omit<OpenOptions, 'profile'> {
   readonly taskOutput?: string;
   /** The share of its decisions that must be the same; default 0.99. */
   readonly minAgreement?: number;
-  /** Whether to disturb every state after the stream and see how far the main output moves; default false. */
-  readonly sensitivity?: boolean;
   /** Batch sizes to time after the stream, on engines. */
   readonly batches?: readonly number[];
   /** Whether to time the engine on the GPU's clock after the stream; default true. */

@@ -12,7 +12,6 @@ import { parityResult } from './parity.js';
 import type { ParityRequest } from './plan.js';
 import { type StreamPlan, streamPlan } from './plan.js';
 import type { ParityResult } from './result.js';
-import { disturbState } from './sensitivity.js';
 import { runStream } from './stream.js';
 import { explainExchange, judgedTask, openStreamTask } from './task.js';
 
@@ -41,7 +40,6 @@ export async function runParity(
     runStream(plan, runner, chunks, { ...context, task }),
   ).finally(() => task?.close());
   const judged = task === null ? null : judgedTask(task, plan);
-  const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];
   const inReference = checkData(contract, stream.recorded, candidate);
   const broken = brokenBindings(request.contract, candidate);
   const {
@@ -59,7 +57,6 @@ export async function runParity(
     stream,
     task: judged?.task ?? NOT_JUDGED,
     taskOutcome: judged?.outcome ?? null,
-    sensitivity,
     gpuTimes,
     memory,
     profiles,
