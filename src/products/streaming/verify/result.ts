@@ -158,21 +158,10 @@ const explanationSchema = z.object({
   evidence: z.record(z.string(), z.unknown()),
 });
 
-const { swap } = decisionDetailsSchema.shape;
-
 /** The task of a stream: whether the candidate leads to the same decisions as the reference. */
 const taskSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('not-judged'), why: z.string() }),
-  decisionDetailsSchema.extend({
-    ...taskIdentitySchema.shape,
-    swap: swap
-      .unwrap()
-      .extend({
-        /** Up to here logits count as equal: their absolute tolerance. */
-        limit: z.number(),
-      })
-      .nullable(),
-  }),
+  decisionDetailsSchema.extend(taskIdentitySchema.shape),
 ]);
 export type StreamTask = z.infer<typeof taskSchema>;
 export type JudgedTask = Exclude<StreamTask, { kind: 'not-judged' }>;

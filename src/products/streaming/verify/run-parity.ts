@@ -13,7 +13,7 @@ import type { ParityRequest } from './plan.js';
 import { type StreamPlan, streamPlan } from './plan.js';
 import type { ParityResult } from './result.js';
 import { runStream } from './stream.js';
-import { explainExchange, judgedTask, openStreamTask } from './task.js';
+import { judgedTask, openStreamTask } from './task.js';
 
 export interface ParityContext extends WorkContext {
   /** Kinds of task besides `argmax`: `tokens` decodes with `decoder`. */
@@ -39,7 +39,7 @@ export async function runParity(
   const stream = await inPhase('stream', context.emit, () =>
     runStream(plan, runner, chunks, { ...context, task }),
   ).finally(() => task?.close());
-  const judged = task === null ? null : judgedTask(task, plan);
+  const judged = task === null ? null : judgedTask(task);
   const inReference = checkData(contract, stream.recorded, candidate);
   const broken = brokenBindings(request.contract, candidate);
   const {
@@ -63,7 +63,6 @@ export async function runParity(
     cacheLengthRule: inReference.some(({ id }) => NO_LENGTHS.has(id)) ? null : contract.cacheLengthRule,
     explanations: [
       ...inReference.map((finding) => explained(finding, severityOf(finding, plan.mode))),
-      ...(judged === null ? [] : explainExchange(judged.task)),
       ...unfedStates(plan),
       ...otherWeights(reference, candidate),
       ...contradictions(request.contract, candidate, reference, broken),

@@ -184,7 +184,6 @@ describe('a model against a recorded stream', () => {
     [['--seed', '1'], /--seed/],
     [['--samples', '2'], /--samples/],
     [['--task-output', 'logits'], /has no output logits to decide by/],
-    [['--swap', 'meta.json'], /--swap exchanges decoders, and there is only one/],
     [['--decoder', 'none.json'], /none\.json does not exist/],
   ])('rejects %j before any work', async (words, message) => {
     const { status, stderr } = await verify(model, '--reference', at('r.jsonl'), ...words);
