@@ -20,7 +20,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const fails = (): never => {
   throw new TrtforgeError('TF_USAGE', 'Pass --some-option.', { remedy: 'Remove --other.' });
 };
-const unreadable = new Proxy(() => {}, { get: fails, ownKeys: fails, has: fails, apply: fails });
+const unreadable = new Proxy({}, { get: fails, ownKeys: fails, has: fails });
 
 const { exports: entries } = JSON.parse(readFileSync('package.json', 'utf8')) as {
   readonly exports: Readonly<Record<string, { readonly default: string }>>;

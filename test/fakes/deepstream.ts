@@ -12,8 +12,8 @@ import {
   type StreamsMode,
   seedMode,
 } from '../../src/products/deepstream/effects.js';
-import { streamsLogText } from '../../src/products/deepstream/log-text.js';
 import type { StreamsPaths } from '../../src/products/deepstream/names.js';
+import { streamsLogText } from '../../src/products/deepstream/streams-log.js';
 import type { BenchResult, BenchRun } from '../../src/quality/bench/result.js';
 
 /** Images per second of a GPU at a batch. */

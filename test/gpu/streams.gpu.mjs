@@ -11,7 +11,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { readPassport } from '../../dist/engines/identity/passport.js';
-import { streamsResultSchema } from '../../dist/products/deepstream/schema.js';
+import { streamsResultSchema } from '../../dist/products/deepstream/result.js';
 import { openChecks } from './harness.mjs';
 
 const { folder, major, check, skip, finish } = openChecks();

@@ -7,8 +7,8 @@ import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { openTrust, trustOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { broughtBy, defineCommand, type Product } from '../command.js';
+import { step } from '../dry-run.js';
 import { text } from '../option.js';
-import { step } from '../plan.js';
 import { enginesArgument, openStoreThere, trustOf } from './cache-store.js';
 
 export const importCommand = defineCommand({

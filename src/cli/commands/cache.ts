@@ -13,8 +13,8 @@ import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
 import { trustOptions } from '../../engines/store/trust.js';
 import { defineCommand } from '../command.js';
+import { confirm, step, yesOption } from '../dry-run.js';
 import type { ValueOption } from '../option.js';
-import { confirm, step, yesOption } from '../plan.js';
 import { table } from '../text.js';
 import { enginesArgument, placeOptions, trustOf, withPlace } from './cache-store.js';
 

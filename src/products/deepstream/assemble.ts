@@ -6,10 +6,10 @@ import {
   readBenchmarkData,
   summaryBlock,
   writeBenchmarkData,
-} from './data.js';
+} from './benchmark-data.js';
 import { answerFor, type EngineStage, type StreamsAnswer, type StreamsLimits } from './decision.js';
-import { pipelineLogs } from './ds-logs.js';
 import type { StreamsPaths } from './names.js';
+import { pipelineLogs } from './pipeline-logs.js';
 import type { StreamsBody, StreamsMeasurement, StreamsResult } from './result.js';
 
 export const answersOf = ({ fps }: StreamsLimits, stages: readonly EngineStage[]): StreamsAnswer[] =>

@@ -5,9 +5,9 @@ import { readJson } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './effects.js';
-import { readStreamsLog, type StreamsLog } from './log.js';
 import type { MeasurementRecord, StreamsMeasurement } from './result.js';
-import { measurementRecordSchema } from './schema.js';
+import { measurementRecordSchema } from './result.js';
+import { readStreamsLog, type StreamsLog } from './streams-log.js';
 
 /** Beside the log: what the log does not contain, and which engine and mode it belongs to. */
 export const recordPath = (logPath: string): string => logPath.replace(/\.log$/, '.json');

@@ -4,7 +4,7 @@ import { code, facts, fold, labelled, note, numbers, type Section, table } from 
 import { packageVersion } from '../../version.js';
 import { SIZING_FILE } from './names.js';
 import type { StreamsResult } from './result.js';
-import { streamsResultSchema } from './schema.js';
+import { streamsResultSchema } from './result.js';
 
 /** The report that `trtforge deepstream size` leaves in `models/NAME`, and prints with `--json`. */
 export const sizingReport = defineReport<StreamsResult>({

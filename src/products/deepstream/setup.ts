@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { loadAddon } from '../../addon/addon.js';
-import { chosenGpu } from '../../addon/chosen-gpu.js';
+import { chosenGpu } from '../../addon/gpus.js';
 import { type CommandRunner, runCommand } from '../../base/process/command.js';
 import type { BuilderName } from '../../engines/builder/build.js';
 import { TrtforgeError } from '../../errors.js';

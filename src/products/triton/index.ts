@@ -7,11 +7,10 @@ import { tryRepository as attempt } from './try/try.js';
 
 export type { NamedGpu } from '../../engines/identity/target.js';
 export type { WorkContext } from '../../events.js';
-export type { TritonCheckRequest } from './check/check.js';
 export type { TritonCheck } from './check/result.js';
-export type { TritonExport, TritonExportRequest } from './export/export-models.js';
-export type { TritonTry } from './try/result-schema.js';
-export type { TritonTryRequest } from './try/try.js';
+export type { TritonExport } from './export/export-models.js';
+export type { TritonCheckRequest, TritonExportRequest, TritonTryRequest } from './options.js';
+export type { TritonTry } from './try/result.js';
 
 export const checkRepository = atDoor(check);
 export const exportModels = atDoor(write, 'force force');

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { TrtforgeError } from '../../errors.js';
 import { valuesAt } from './field-path.js';
 import { type GateInput, readResults } from './gate-input.js';
-import { OWN_OUTCOME } from './gate-result.js';
 import { numberOf } from './limit.js';
 import { ownOutcome } from './own-outcome.js';
+import { OWN_OUTCOME } from './result.js';
 
 /** The result of `gate init`: a policy to begin with. */
 export const draftedPolicySchema = z.object({

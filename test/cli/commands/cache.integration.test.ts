@@ -25,7 +25,7 @@ import {
   cacheSignSchema,
   cacheVerifySchema,
 } from '../../../src/engines/store/cache-result.js';
-import { releaseUse } from '../../../src/engines/store/claims/claims.js';
+import { releaseUse } from '../../../src/engines/store/claims/in-use.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { recordedConsole } from '../../fakes/console.js';
 import { minimal } from '../../support/minimal.js';
@@ -411,7 +411,7 @@ describe('trtforge cache gc', async () => {
     const script = `const { markInUse } = await import(process.argv[1]); markInUse(process.argv[2]);
       const { spawnSync } = await import('node:child_process');
       process.stdout.write(spawnSync(process.execPath, process.argv.slice(3), { encoding: 'utf8' }).stdout);`;
-    const module = new URL('../../../dist/engines/store/claims/claims.js', import.meta.url).href;
+    const module = new URL('../../../dist/engines/store/claims/in-use.js', import.meta.url).href;
     const words = [main, 'cache', 'gc', '--max-size', '1K', '--cache-dir', store];
     const { stdout } = spawnSync(
       process.execPath,

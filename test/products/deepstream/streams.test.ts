@@ -15,7 +15,7 @@ import { TrtforgeError } from '../../../src/errors.js';
 import { workOf } from '../../../src/events.js';
 import { type StreamsMode, seedMode } from '../../../src/products/deepstream/effects.js';
 import { recordPath } from '../../../src/products/deepstream/record.js';
-import { streamsResultSchema } from '../../../src/products/deepstream/schema.js';
+import { streamsResultSchema } from '../../../src/products/deepstream/result.js';
 import { deepstreamLibraries } from '../../../src/products/deepstream/setup.js';
 import {
   planStreams,

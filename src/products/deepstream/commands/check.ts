@@ -1,6 +1,6 @@
+import { parseVersion } from '../../../behaviour/versions.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { option, text } from '../../../cli/option.js';
-import { parseVersion } from '../../../cli/values.js';
 import { ExitCode } from '../../../errors.js';
 import { checkDeepstream } from '../config/check.js';
 import type { DeepstreamCheck } from '../config/check-result.js';

@@ -11,7 +11,7 @@ import { type LabelRequest, readLabelsBeside } from '../labels.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
 import { withCandidate } from '../run/candidate.js';
 import { type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
-import type { ClassificationResult } from './classification-result.js';
+import type { ClassificationResult } from './result.js';
 
 export interface ClassifierRequest extends ImageRequest, LabelRequest {
   /** TSV of file name and label, without a header: a class by its number, or by its name where `labels` has the names. */

@@ -1,8 +1,8 @@
 import { formatCount, formatMs, formatShare } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
-import type { ClassificationResult } from '../classification/classification-result.js';
 import { evaluateClassifier } from '../classification/evaluate-classifier.js';
+import type { ClassificationResult } from '../classification/result.js';
 import { allowMissing } from '../options.js';
 import { preparations } from '../run/candidate.js';
 import { renderFindings } from './coco.js';
@@ -33,7 +33,7 @@ export const command = defineCommand({
     },
     preprocess,
   },
-  schema: async () => (await import('../classification/classification-result.js')).classificationResultSchema,
+  schema: async () => (await import('../classification/result.js')).classificationResultSchema,
   run: ([model = ''], options, context): Promise<ClassificationResult> =>
     evaluateClassifier({ ...options, model, ...imageRunOf(model, options, preprocess) }, context),
   render: (result: ClassificationResult, output) => {

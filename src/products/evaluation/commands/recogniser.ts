@@ -6,7 +6,7 @@ import { placeOptions, speechOptions } from '../../../cli/options/comparison.js'
 import { renderNext } from '../../../cli/text.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { type EvaluateRecogniserRequest, evaluateRecogniser } from '../speech/evaluate-recogniser.js';
-import type { RecogniserResult } from '../speech/recogniser-result.js';
+import type { RecogniserResult } from '../speech/result.js';
 import { renderWer } from './wer.js';
 
 const commandOptions = {
@@ -43,7 +43,7 @@ export const command = defineCommand({
     'trtforge eval recogniser model_meta.json --engines runs/fp16/engines --manifest dev-clean.tsv',
   ],
   options: commandOptions,
-  schema: async () => (await import('../speech/recogniser-result.js')).recogniserResultSchema,
+  schema: async () => (await import('../speech/result.js')).recogniserResultSchema,
   run: async ([meta = ''], options, context): Promise<RecogniserResult> =>
     evaluateRecogniser(requestOf(meta, options), await broughtBy(context.products, 'recognisers'), context),
   render: (result: RecogniserResult, output) => {

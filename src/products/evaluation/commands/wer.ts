@@ -2,8 +2,8 @@ import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
 import { normalizerOption } from '../../../cli/options/comparison.js';
 import { allowMissing } from '../options.js';
+import type { WerResult } from '../wer/result.js';
 import { scoreTranscripts } from '../wer/wer.js';
-import type { WerResult } from '../wer/wer-result.js';
 
 /** WER is read to a hundredth of a percent. */
 const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
@@ -36,7 +36,7 @@ export const command = defineCommand({
       writes: true,
     }),
   },
-  schema: async () => (await import('../wer/wer-result.js')).werResultSchema,
+  schema: async () => (await import('../wer/result.js')).werResultSchema,
   run: async (_inputs, { output, ...request }): Promise<WerResult> =>
     scoreTranscripts({ ...request, scores: output }),
   render: (result: WerResult, output) => renderWer(result, output),

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
+import { chosenGpu, visibleGpus } from '../../../addon/gpus.js';
 import { publishFile } from '../../../base/files/publish.js';
 import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
 import type { WorkContext } from '../../../events.js';

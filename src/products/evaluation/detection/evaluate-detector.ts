@@ -9,8 +9,8 @@ import { Findings } from '../findings.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
 import type { Variant } from '../run/variant.js';
 import { type Detecting, type DetectorRequest, detect, detectingOf } from './detector.js';
-import type { DetectorResult } from './detector-result.js';
 import { type DetectorMetrics, metricsOf } from './metrics-file.js';
+import type { DetectorResult } from './result.js';
 
 export interface EvaluateDetectorRequest extends DetectorRequest {
   /** A file of COCO instances. */

@@ -12,7 +12,7 @@ import { Findings } from '../findings.js';
 import { embeddingOptions, imageRunOptions } from '../options.js';
 import { withCandidate } from '../run/candidate.js';
 import { type ImageFile, type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
-import type { EmbeddingsResult } from './embeddings-result.js';
+import type { EmbeddingsResult } from './result.js';
 
 export interface EmbeddingsRequest extends ImageRequest {
   readonly candidate: string;

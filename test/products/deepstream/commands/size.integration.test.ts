@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { planSchema } from '../../../../src/cli/printed-schemas.js';
-import { streamsResultSchema } from '../../../../src/products/deepstream/schema.js';
+import { streamsResultSchema } from '../../../../src/products/deepstream/result.js';
 import { modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { writePictureModel } from '../../../fakes/deepstream.js';
 import { fakeElf } from '../../../fakes/elf.js';
