@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
 import { writeContract } from '../../../../src/formats/contract/file.js';
-import { type ReferenceChunk, writeReference } from '../../../../src/formats/reference/reference.js';
+import type { ReferenceChunk } from '../../../../src/formats/reference/reference.js';
 import { type ParityResult, parityResultSchema } from '../../../../src/products/streaming/verify/result.js';
 import { floats } from '../../../engines/runtime/onnxruntime/models.js';
 import { compileFakeOnnxRuntime, fakeProviders } from '../../../fakes/onnxruntime/library.js';
@@ -13,6 +13,7 @@ import { fakeEngine } from '../../../fakes/tensorrt/engine.js';
 import { writeBundle } from '../../../support/bundle.js';
 import { sampleIdentity, samplePassport } from '../../../support/sample-engine.js';
 import { type Answer, trtforge } from '../../../support/trtforge.js';
+import { writeReference } from '../../../support/write-reference.js';
 import { contractOfSession, recordTiny, tinyModel } from '../tiny-stream.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-verify-reference-'));
