@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
@@ -25,7 +25,7 @@ import { writeModel } from '../../formats/onnx/write.js';
 import { convertOptions } from '../../formats/precision/convert.js';
 import { judgingOptions } from '../../quality/verify/request.js';
 import { type EditContext, Editing, type Link } from './editing.js';
-import { prove } from './proof.js';
+import { bytesOf, prove } from './proof.js';
 import type { EditProof, EditResult } from './result.js';
 import { type EditStep, type Step, stepOf, stepOptions } from './steps/steps.js';
 
@@ -179,9 +179,6 @@ const statesOf = ({ proto }: OnnxModel) => ({
   opset: opsetsOf(proto.opsetImport).get('') ?? 0,
   ir: Number(proto.irVersion),
 });
-
-const bytesOf = (model: OnnxModel): number =>
-  [...new Set(model.files())].reduce((sum, file) => sum + statSync(file).size, 0);
 
 const bindings = (values: ReturnType<typeof interfaceOf>['inputs'], links: ReadonlyMap<string, Link>) =>
   values.map(({ name, dtype, shape }) => ({
