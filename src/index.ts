@@ -230,19 +230,6 @@ export const verifyModel = lazy(
   async () => (await import('./quality/verify/request.js')).verifyContextOptions,
 );
 /**
- * The differences between two ONNX models: interface, weights, nodes.
- *
- * ```ts
- * const difference = await compareModels({ a: 'monday.onnx', b: 'friday.onnx' });
- * use(difference.outcome);
- * ```
- */
-export const compareModels = lazy(
-  async () => (await import('./quality/models/compare-models.js')).compareModels,
-  async () => (await import('./quality/models/compare-models.js')).comparedModels,
-  context,
-);
-/**
  * Compares recorded outputs with others.
  *
  * ```ts
@@ -465,7 +452,6 @@ export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/result.js';
 export type { CheckMode } from './quality/known-answer/at-load.js';
-export type { ModelComparison } from './quality/models/result.js';
 export type { AskedCheck } from './quality/verify/checks.js';
 export type {
   CompareRequest,

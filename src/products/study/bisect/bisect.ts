@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { chosenGpu, visibleGpus } from '../../../addon/gpus.js';
-import { sha256OfFile } from '../../../base/files/digest.js';
 import { assertNotInput, protectingInputs } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
 import { conversionRecipe } from '../../../engines/identity/conversion.js';
@@ -44,8 +43,8 @@ export async function bisectModel(
   request: BisectRequest,
   context: BisectContext = {},
 ): Promise<BisectResult> {
-  const { reference, candidate, recording } = request;
-  return protectingInputs([reference, candidate, recording], () => bisect(request, context));
+  const { reference, candidate } = request;
+  return protectingInputs([reference, candidate], () => bisect(request, context));
 }
 
 /** A search before anything is built or run. */
@@ -330,12 +329,11 @@ function questionOf(
   { precision, options }: Omit<Conversion, 'model'>,
   engines: CandidateEngines | null,
 ): Readonly<Record<string, unknown>> {
-  const { recording, check, seed, samples, atol, rtol, ranges, shapes, data } = request;
+  const { check, seed, samples, atol, rtol, ranges, shapes, data } = request;
   return {
     reference: digest,
     conversion: precision === null ? null : conversionRecipe(precision, options),
     engine: engines?.question() ?? null,
-    recording: recording === undefined ? null : sha256OfFile(recording),
     check: check === undefined ? null : checkFacts(check),
     seed: seed ?? 0,
     samples: samples ?? null,
