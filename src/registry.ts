@@ -1,4 +1,4 @@
-import { afterFailureOfProducts, healerOfProducts } from './cli/command.js';
+import { searchesOf } from './cli/command.js';
 import { core } from './cli/commands/core.js';
 import { bundle } from './products/bundle/product.js';
 import { deepstream } from './products/deepstream/product.js';
@@ -24,8 +24,5 @@ export const products = [
   fleet,
 ];
 
-/** The search after a failed comparison, for the library. */
-export const afterFailure = afterFailureOfProducts(products);
-
-/** What searches with `heal`, for the library. */
-export const healer = healerOfProducts(products);
+/** What searches after a failure, for the library. */
+export const searches = searchesOf(products);

@@ -18,7 +18,7 @@ import type { StreamsRequest } from '../streams.js';
 const MAX_BATCH = 65_536;
 
 /** Limits that nobody set. */
-export const defaultLimits: StreamsLimits = {
+const defaultLimits: StreamsLimits = {
   fps: [30],
   firstMaxBatch: 64,
   maxBatchLimit: 1024,

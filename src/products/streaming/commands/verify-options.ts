@@ -1,5 +1,5 @@
 import { splitAtCommas } from '../../../base/options/readers.js';
-import { choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
+import { choice, type OptionValues, option, text } from '../../../cli/option.js';
 import { comparisonOptions, placeOptions } from '../../../cli/options/comparison.js';
 import { integer } from '../../../cli/values.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
@@ -47,12 +47,6 @@ export const referenceOptions = {
     describe:
       'model_meta.json of a bundle whose predictor and joint network decode both encoder outputs; tokens and durations must be the same',
   }),
-  swap: text({
-    flags: '--swap <meta>',
-    advanced: true,
-    describe:
-      "with --decoder: model_meta.json of the candidate's own decoder; each encoder is decoded by each decoder, to find which one an error comes from",
-  }),
   taskOutput: text({
     flags: '--task-output <name>',
     advanced: true,
@@ -60,12 +54,6 @@ export const referenceOptions = {
       'output of the task: what --decoder decodes (default: the main one); alone: class scores whose largest along the last axis must agree',
   }),
   minAgreement: minAgreementOption,
-  sensitivity: flag({
-    flags: '--sensitivity',
-    advanced: true,
-    describe:
-      'measure how far the main output moves when a state of the last chunk is replaced by zeros and noise: a state that is not read proves nothing',
-  }),
   chunks: option({
     flags: '--chunks <count>',
     describe: 'how many chunks of the reference to run (default: all)',
@@ -120,15 +108,10 @@ export const referenceOptions = {
 
 export type ReferenceOptions = OptionValues<typeof referenceOptions>;
 
-/** Throws TF_USAGE for options that need another one, and for those that the candidate's back end does not honour. */
+/** Throws TF_USAGE for options that the candidate's back end does not honour. */
 export function assertApplicable(candidate: string, options: ReferenceOptions): void {
-  const { swap, decoder, batches } = options;
-  if (swap !== undefined && decoder === undefined)
-    throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
-      remedy: 'Pass the bundle of the reference, too: --decoder META --swap META.',
-    });
   const { takes } = chooseBackEnd(candidate, options);
-  if (takes === 'engine' || batches.length === 0) return;
+  if (takes === 'engine' || options.batches.length === 0) return;
   throw new TrtforgeError('TF_USAGE', `--batches has no effect on ${candidate}, which is a model.`, {
     remedy: 'Remove --batches: it is for engines.',
     details: { option: '--batches' },

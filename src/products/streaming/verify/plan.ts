@@ -38,14 +38,10 @@ export interface ParityRequest extends Omit<OpenOptions, 'profile'> {
   readonly dumpLimit?: number;
   /** The `model_meta.json` of a bundle whose predictor and joint network decode the outputs of both. */
   readonly decoder?: string;
-  /** The same of the candidate's own predictor and joint network: each side's encoder is decoded by each side's decoder. */
-  readonly swap?: string;
   /** The output that is decided by: what `decoder` decodes (default: the main one), or class scores. */
   readonly taskOutput?: string;
   /** The share of its decisions that must be the same; default 0.99. */
   readonly minAgreement?: number;
-  /** Whether to disturb every state after the stream and see how far the main output moves; default false. */
-  readonly sensitivity?: boolean;
   /** Batch sizes to time after the stream, on engines. */
   readonly batches?: readonly number[];
   /** Whether to time the engine on the GPU's clock after the stream; default true. */
@@ -67,7 +63,7 @@ export interface StreamPlan {
 }
 
 /** The usual tolerance of streams in FP32, over which the order of sums adds up. State gets no more by default: a wide tolerance hides what is wrong. */
-export const usualTolerance = { absolute: CHECKLIST_TOLERANCE, relative: 1e-3 };
+const usualTolerance = { absolute: CHECKLIST_TOLERANCE, relative: 1e-3 };
 
 const DUMP_LIMIT = 5;
 
@@ -96,14 +92,14 @@ export function streamPlan(
   };
 }
 
-/** A typing error would leave an output with the usual tolerance. With `swap` a name may be the joint network's output, which is not known yet. */
+/** A typing error would leave an output with the usual tolerance. */
 function checkTolerances(
-  { candidate, atol = [], rtol = [], swap }: ParityRequest,
+  { candidate, atol = [], rtol = [] }: ParityRequest,
   outputs: readonly { readonly name: string }[],
 ): void {
   const names = new Set(outputs.map(({ name }) => name));
   const wrong = [...atol, ...rtol].find(({ name }) => name !== null && !names.has(name));
-  if (wrong === undefined || swap !== undefined) return;
+  if (wrong === undefined) return;
   throw new TrtforgeError('TF_USAGE', `${candidate} has no output ${wrong.name} for a tolerance.`, {
     remedy: `Its outputs are ${[...names].join(', ')}.`,
   });

@@ -5,8 +5,6 @@ import type { VerifyContext, VerifyRequest } from '../../../quality/verify/reque
 export interface BisectRequest extends VerifyRequest {
   /** The folder that the results are written to; what a run that was stopped tried is found there. */
   readonly output: string;
-  /** An npz file with the inputs and outputs of one run: judges in place of what the reference computes on random inputs. */
-  readonly recording?: string;
   /**
    * A shell command that judges a candidate: `{}` is its path, `{model}` that of the ONNX model of a candidate that is an engine. Exit code 0 passes, 1 fails, any
    * other shows nothing.

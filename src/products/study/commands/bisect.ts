@@ -49,10 +49,6 @@ const commandOptions = {
     writes: true,
     required: '-o bisect',
   }),
-  recording: text({
-    flags: '--recording <npz>',
-    describe: 'judge by the recorded inputs and outputs of one run instead of what the FP32 model computes',
-  }),
   checkCommand: text({
     flags: '--check-command <command>',
     describe:
@@ -100,7 +96,6 @@ export const command = defineCommand({
   examples: [
     'trtforge bisect model.fp16.onnx --against model.onnx -o bisect',
     'trtforge bisect model.engine --against model.onnx -o bisect',
-    'trtforge bisect model.fp16.onnx --against model.onnx --recording clip.npz -o bisect',
     "trtforge bisect model.onnx --against model.onnx --target tensorrt-rtx:sm_89 --batch 1/8/32 --check-command './check.sh {} {model}' -o bisect",
     "trtforge bisect encoder.fp16.onnx --against encoder.onnx --check-command 'trtforge stream verify {} --reference clip.jsonl' -o bisect",
   ],
@@ -121,11 +116,11 @@ export const command = defineCommand({
   plan: async ([candidate = ''], options, context) => {
     const request = requestOf(candidate, options);
     const { engines, precision, budget } = await decideBisect(request, context);
-    const { reference, recording, check, output } = request;
+    const { reference, check, output } = request;
     return {
       steps: [
         ...(engines === null || isEngineFile(candidate) ? [] : [step('build', engines.engine)]),
-        step('verify', candidate, { detail: `against ${check ?? recording ?? reference}` }),
+        step('verify', candidate, { detail: `against ${check ?? reference}` }),
         ...(engines === null ? [] : [step('try', 'the engine built again')]),
         ...(engines?.hasTf32 ? [step('try', 'without TF32')] : []),
         ...(engines === null ? [] : [step('try', 'tensors inside of kernels as outputs')]),
@@ -139,7 +134,7 @@ export const command = defineCommand({
 });
 
 function requestOf(candidate: string, options: OptionValues<typeof commandOptions>): BisectRequest {
-  const { against, output, recording, checkCommand, budget, precision } = options;
+  const { against, output, checkCommand, budget, precision } = options;
   assertImages(options.imgsz, options.inputs, options.calibration);
   const conversion = conversionFrom({
     ...options,
@@ -151,7 +146,6 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
     candidate,
     reference: against,
     output,
-    recording,
     check: checkCommand,
     budget,
     precision,
