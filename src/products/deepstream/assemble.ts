@@ -7,9 +7,10 @@ import {
   summaryBlock,
   writeBenchmarkData,
 } from './data.js';
-import { answerFor, type EngineStage, type StreamsAnswer, type StreamsLimits } from './decision.js';
+import { answerFor, type EngineStage, type StreamsAnswer } from './decision.js';
 import { pipelineLogs } from './ds-logs.js';
 import type { StreamsNames, StreamsPaths } from './names.js';
+import type { StreamsLimits } from './options.js';
 import {
   type StreamsBody,
   type StreamsMeasurement,

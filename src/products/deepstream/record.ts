@@ -4,8 +4,9 @@ import { sha256OfFile } from '../../base/files/digest.js';
 import { readJson } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
-import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './effects.js';
+import type { MeasuredFacts, StreamsEngine, StreamsMeter } from './effects.js';
 import { readStreamsLog, type StreamsLog } from './log.js';
+import type { StreamsMode } from './options.js';
 import type { MeasurementRecord, StreamsMeasurement } from './result.js';
 import { measurementRecordSchema } from './schema.js';
 

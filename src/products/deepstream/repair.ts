@@ -1,18 +1,16 @@
 import { bodyOf, finishResult, unique } from './assemble.js';
-import { checkLimits, type StreamsLimits } from './decision.js';
+import { checkLimits } from './decision.js';
 import { sizingFromLogs } from './from-logs.js';
-import { type NameOptions, StreamsPaths, streamsNames } from './names.js';
+import { StreamsPaths, streamsNames } from './names.js';
+import type { StreamsRequest } from './options.js';
 import type { StreamsResult } from './result.js';
 
-export interface FromLogsRequest {
-  /** Path of the ONNX model, which need not be there any more. */
-  readonly model: string;
-  readonly names: NameOptions;
-  readonly limits: StreamsLimits;
-}
-
 /** Writes benchmark_data.json anew from the logs alone: no GPU, engine or model is needed. Errors: those of `checkLimits`, `streamsNames` and `sizingFromLogs`, TF_WRITE_FAILED. */
-export function streamsFromLogs({ model, names: requested, limits }: FromLogsRequest): StreamsResult {
+export function streamsFromLogs({
+  model,
+  names: requested,
+  limits,
+}: Pick<StreamsRequest, 'model' | 'names' | 'limits'>): StreamsResult {
   checkLimits(limits);
   const names = streamsNames(model, requested);
   const paths = new StreamsPaths(names);

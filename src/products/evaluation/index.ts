@@ -1,16 +1,18 @@
 /** Whether what an engine computes still does its job: detections by the rules of COCO, transcripts by their word error rate. */
 
+import { contextOptions } from '../../base/options/context.js';
 import { atDoor } from '../../base/options/library-words.js';
-import { evaluateClassifier as classifier } from './classification/evaluate-classifier.js';
-import { evaluateCoco as coco } from './coco/coco.js';
+import { evaluateClassifier as classifier, classifierOptions } from './classification/evaluate-classifier.js';
+import { evaluateCoco as coco, cocoOptions } from './coco/coco.js';
 import { readDetections as detectionsOf } from './coco/detections.js';
 import { readInstances as instancesOf } from './coco/instances.js';
-import { compareBackEnds as compare } from './compare/compare-backends.js';
+import { compareBackEnds as compare, compareOptions } from './compare/compare-backends.js';
+import { detectorOptions } from './detection/detector.js';
 import { evaluateDetector as detector } from './detection/evaluate-detector.js';
-import { evaluateEmbeddings as embeddings } from './embeddings/evaluate-embeddings.js';
+import { evaluateEmbeddings as embeddings, embeddingsOptions } from './embeddings/evaluate-embeddings.js';
 import { evaluate as evaluateWith } from './run/evaluate.js';
-import { evaluateRecogniser as recogniser } from './speech/evaluate-recogniser.js';
-import { scoreTranscripts as transcripts } from './wer/wer.js';
+import { evaluateRecogniser as recogniser, recogniserRequestOptions } from './speech/evaluate-recogniser.js';
+import { scoreTranscripts as transcripts, werOptions } from './wer/wer.js';
 
 export type { WorkContext } from '../../events.js';
 export type { Preprocessing } from '../../formats/images/preprocess.js';
@@ -25,13 +27,15 @@ export type { CategoryScore, CocoResult, DetectionScores, PrecisionCurve } from 
 export { scoreDetections } from './coco/score.js';
 export type { CompareBackEndsRequest, CompareContext } from './compare/compare-backends.js';
 export type { Comparison } from './compare/result.js';
+export type { EvaluateDetectorRequest } from './detection/detector.js';
 export type { DetectorResult, DetectorRun } from './detection/detector-result.js';
-export type { EvaluateDetectorRequest } from './detection/evaluate-detector.js';
+
 export type { EmbeddingsResult } from './embeddings/embeddings-result.js';
 export type { EmbeddingsRequest } from './embeddings/evaluate-embeddings.js';
 export { type Finding, Findings } from './findings.js';
+export type { ImageRequest } from './options.js';
 export type { Evaluated, EvaluateOptions, Scorer } from './run/evaluate.js';
-export type { ImageFile, ImageRequest, ImageSample, ImageSamples } from './run/images.js';
+export type { ImageFile, ImageSample, ImageSamples } from './run/images.js';
 export { imageSamples, preprocessingFor } from './run/images.js';
 export type { Variant } from './run/variant.js';
 export type { EvaluateRecogniserRequest } from './speech/evaluate-recogniser.js';
@@ -39,13 +43,13 @@ export type { RecogniserResult } from './speech/recogniser-result.js';
 export type { WerRequest } from './wer/wer.js';
 export type { UtteranceScore, WerResult } from './wer/wer-result.js';
 
-export const evaluateClassifier = atDoor(classifier);
-export const evaluateCoco = atDoor(coco);
+export const evaluateClassifier = atDoor(classifier, classifierOptions, contextOptions);
+export const evaluateCoco = atDoor(coco, cocoOptions, contextOptions);
 export const readDetections = atDoor(detectionsOf);
 export const readInstances = atDoor(instancesOf);
-export const compareBackEnds = atDoor(compare, 'candidate candidates, precision precisions');
-export const evaluateDetector = atDoor(detector);
-export const evaluateEmbeddings = atDoor(embeddings);
+export const compareBackEnds = atDoor(compare, compareOptions);
+export const evaluateDetector = atDoor(detector, detectorOptions, contextOptions);
+export const evaluateEmbeddings = atDoor(embeddings, embeddingsOptions, contextOptions);
 export const evaluate = atDoor(evaluateWith);
-export const evaluateRecogniser = atDoor(recogniser);
-export const scoreTranscripts = atDoor(transcripts);
+export const evaluateRecogniser = atDoor(recogniser, recogniserRequestOptions);
+export const scoreTranscripts = atDoor(transcripts, werOptions);

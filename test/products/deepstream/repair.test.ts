@@ -2,8 +2,8 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { StreamsLimits } from '../../../src/products/deepstream/decision.js';
 import { modelOfFolder } from '../../../src/products/deepstream/from-logs.js';
+import type { StreamsLimits } from '../../../src/products/deepstream/options.js';
 import { streamsFromLogs } from '../../../src/products/deepstream/repair.js';
 import { recordedLogs } from '../../fakes/trtexec.js';
 import { mutations } from '../../support/mutations.js';

@@ -1,8 +1,9 @@
 import { defineCommand } from '../../../cli/command.js';
 import { modelOfFolder } from '../from-logs.js';
+import { defaultLimits } from '../options.js';
 import { streamsFromLogs } from '../repair.js';
 import type { StreamsResult } from '../result.js';
-import { answerOptions, defaultLimits } from './options.js';
+import { answerOptions } from './options.js';
 import { renderStreams } from './size.js';
 
 export const command = defineCommand({
@@ -12,8 +13,7 @@ export const command = defineCommand({
   schema: async () => (await import('../schema.js')).streamsResultSchema,
   run: async ([model = ''], { fps, name, root }): Promise<StreamsResult> => {
     const onnx = /\.onnx$/i.test(model) ? model : modelOfFolder(model);
-    const limits = { ...defaultLimits, fps: fps ?? defaultLimits.fps };
-    return streamsFromLogs({ model: onnx, names: { name, root }, limits });
+    return streamsFromLogs({ model: onnx, names: { name, root }, limits: { ...defaultLimits, fps } });
   },
   render: renderStreams,
 });

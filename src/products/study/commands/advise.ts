@@ -1,18 +1,17 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
-import { allBut } from '../../../base/options/option.js';
+import { allBut, namesOf } from '../../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { advanced, choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
-import { assertImages, imagesFolder, placeOptions, speechOptions } from '../../../cli/options/comparison.js';
+import { assertImages, placeOptions } from '../../../cli/options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
-import { integer } from '../../../cli/values.js';
 import { storeOptions as stores } from '../../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
 import { quantizedFormats } from '../../../formats/precision/formats/index.js';
 import { int8 } from '../../../formats/precision/formats/int8.js';
-import type { ScorerOf } from '../../../quality/tasks/task.js';
+import { type ScorerOf, scorerOptions, speechOptions } from '../../../quality/tasks/task.js';
 import { judgingOptions } from '../../../quality/verify/request.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
@@ -57,25 +56,7 @@ const commandOptions = {
   preprocess,
   calibrationMethod,
   rest,
-  data: text({
-    flags: '--data <file>',
-    describe:
-      'what the task scores: COCO instances (JSON), a TSV of image and label, or a manifest of utterances',
-  }),
-  images: text({ ...imagesFolder }),
-  maxImages: option({
-    flags: '--max-images <n>',
-    describe: 'score only this many images, those of the lowest ids or names (default: all)',
-    parse: integer(1),
-  }),
-  labels: text({
-    flags: '--labels <file>',
-    describe: 'names of the classes (default: those of the model)',
-  }),
-  bundle: text({
-    flags: '--bundle <meta>',
-    describe: 'utterances: the model_meta.json of the bundle that MODEL is part of',
-  }),
+  ...allBut(scorerOptions, ...namesOf(speechOptions)),
   ...advanced(speechOptions),
   latency: flag({
     flags: '--latency',
@@ -148,7 +129,7 @@ async function contextOf(
 ): Promise<AdviseContext> {
   const { data } = options;
   const { products } = context;
-  const scored = data === undefined ? undefined : { ...options, data, model, imagesDir: options.images };
+  const scored = data === undefined ? undefined : { ...options, data, model };
   const recognisers = await broughtBy(products, 'recognisers');
   const [scorerOf = noScorer] = await broughtBy(products, 'scorer');
   return {
