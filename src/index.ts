@@ -1,6 +1,6 @@
 /**
  * The library: everything the command line does for one model, as typed functions. Products have doors of their own: `trtforge/streaming`,
- * `trtforge/bundle`, `trtforge/deepstream`, `trtforge/evaluation`, `trtforge/triton`, `trtforge/fleet`; `trtforge/trtexec` reads what trtexec writes, `trtforge/onnx` reads and writes ONNX.
+ * `trtforge/edit`, `trtforge/bundle`, `trtforge/deepstream`, `trtforge/evaluation`, `trtforge/triton`, `trtforge/fleet`; `trtforge/trtexec` reads what trtexec writes, `trtforge/onnx` reads and writes ONNX.
  *
  * ```ts
  * import { forge } from 'trtforge';
@@ -417,7 +417,7 @@ export type { Passport } from './engines/identity/passport.js';
 export type { Recipe } from './engines/identity/recipe.js';
 export type { TargetRequest } from './engines/identity/target.js';
 export type { LayersOptions } from './engines/layers/engine-layers.js';
-export type { EngineDiff, EngineLayers, LayersResult } from './engines/layers/result-schema.js';
+export type { EngineDiff, EngineLayers, LayersResult } from './engines/layers/result.js';
 export type { ProfileRequest } from './engines/profiles/profile.js';
 export type { Sizes } from './engines/profiles/sizes.js';
 export type { RunContext } from './engines/run/run-file.js';
@@ -463,7 +463,7 @@ export type { KnownIssue } from './quality/explain/known-issues/issue.js';
 export type { ExplainMeans } from './quality/explain/log-reading.js';
 export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
-export type { GateResult } from './quality/gate/gate-result.js';
+export type { GateResult } from './quality/gate/result.js';
 export type { CheckMode } from './quality/known-answer/at-load.js';
 export type { ModelComparison } from './quality/models/result.js';
 export type { AskedCheck } from './quality/verify/checks.js';

@@ -59,7 +59,7 @@ const PARSED_ONLY: readonly (readonly [line: RegExp, why: string])[] = [
   [/out\/(?:heads|detector|speech-test)/, "runs in the examples' own tests, which train the model"],
   [/yolo-fp16\/engines\/yolo_\*/, 'a shell expands it'],
   [/=(?:fp16|int8)\.json/, 'judges what engines gave on a GPU'],
-  [/repair tmp\/compare|repair models/, 'needs a folder that a run on a GPU left'],
+  [/repair tmp\/compare/, 'needs a folder that a run on a GPU left'],
 ];
 
 test('every exception and every folder of its own is of a line', () => {

@@ -9,9 +9,9 @@ import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
 import type { Recogniser, ScorerOf, TaskKind } from '../quality/tasks/task.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
 import type { ReportKind, RunRootSections } from '../report/pages/kind.js';
+import { dryRunOption, type Plan } from './dry-run.js';
 import type { ForeignFlag } from './foreign-flag.js';
 import type { OptionTable, OptionValues } from './option.js';
-import { dryRunOption, type Plan } from './plan.js';
 
 /** The context of a command's `run`. Ctrl-C aborts its signal: work then ends its children, removes half-written files and throws TF_CANCELLED. */
 export interface CommandContext extends Work {

@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { onDevice } from '../addon/chosen-gpu.js';
+import { onDevice } from '../addon/gpus.js';
 import { keepingFiles, openFile } from '../base/files/byte-source.js';
 import { protectingInputs } from '../base/files/user-files.js';
 import { targetText } from '../engines/identity/target.js';

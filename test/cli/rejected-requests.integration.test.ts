@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { visibleGpus } from '../../src/addon/chosen-gpu.js';
+import { visibleGpus } from '../../src/addon/gpus.js';
 import { modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { describeWith } from '../support/needs.js';
 import { codeOfLine, trtforge } from '../support/trtforge.js';

@@ -10,9 +10,9 @@ import type {
   StreamsEngine,
   StreamsMeter,
 } from '../../src/products/deepstream/effects.js';
-import { streamsLogText } from '../../src/products/deepstream/log-text.js';
 import type { StreamsPaths } from '../../src/products/deepstream/names.js';
 import { type StreamsMode, seedMode } from '../../src/products/deepstream/options.js';
+import { streamsLogText } from '../../src/products/deepstream/streams-log.js';
 import type { BenchResult, BenchRun } from '../../src/quality/bench/result.js';
 
 /** Images per second of a GPU at a batch. */

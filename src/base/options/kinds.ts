@@ -96,7 +96,7 @@ export function words<const W extends readonly string[]>(...choices: W): Kind<W[
 }
 
 /** This very value. */
-export const only = <const T extends false | null>(value: T): Kind<T> =>
+export const only = <const T extends boolean | null>(value: T): Kind<T> =>
   like(String(value), (given) => given === value);
 
 export const list = <T>(): Kind<readonly T[]> => like('a list', Array.isArray);
@@ -104,6 +104,12 @@ export const list = <T>(): Kind<readonly T[]> => like('a list', Array.isArray);
 export const object = <T>(options?: Group): Kind<T> => ({
   forms: [{ is: 'an object', test: isRecord, ...(options === undefined ? {} : { options }) }],
 });
+
+/** Names and other texts. */
+export const texts: Kind<readonly string[]> = like(
+  'a list of texts',
+  (value) => Array.isArray(value) && value.every((each) => typeof each === 'string'),
+);
 
 /** Values by name. */
 export const map = <T>(): Kind<ReadonlyMap<string, T>> =>

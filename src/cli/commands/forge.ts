@@ -30,6 +30,7 @@ import {
   sectionsOfProducts,
   type TextOutput,
 } from '../command.js';
+import { type Plan, step } from '../dry-run.js';
 import { advanced, inConfig, type OptionValues, option } from '../option.js';
 import { builderOption, buildOptions, buildRequest, configOnly } from '../options/build.js';
 import { engineSteps, resolvedOf } from '../options/build-plan.js';
@@ -37,7 +38,6 @@ import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
-import { type Plan, step } from '../plan.js';
 import { messageLines, renderWarnings, table } from '../text.js';
 
 export const forgeOptions = {

@@ -6,9 +6,9 @@ import type { EventListener } from '../../events.js';
 import { explaining } from '../../quality/explain/failure.js';
 import { type ArgumentSpec, broughtBy, type Command, type Product, type Verb } from '../command.js';
 import { configText, type KnownKeys, loadConfig, onlyInConfig } from '../config.js';
+import { type PlanResult, planResult } from '../dry-run.js';
 import { globalOptions, longName, type OptionTable } from '../option.js';
 import { type Console, printable, reportError, reportResult, toJson } from '../output.js';
-import { type PlanResult, planResult } from '../plan.js';
 import { assertComplete, resolveOptions } from '../resolve.js';
 import { renderPlan } from '../text.js';
 import { openLogFile } from './log-file.js';
@@ -57,7 +57,6 @@ export async function runProgram(
     return ExitCode.pass;
   }
   try {
-    rejectMoved(args);
     // Only a flag can be one of another tool.
     const own =
       verb !== undefined && args.some((arg) => arg.startsWith('-'))
@@ -79,15 +78,6 @@ export async function runProgram(
       console,
     );
   }
-}
-
-/** Throws TF_USAGE, with the line to run, for a verb that is part of another one now. */
-function rejectMoved([family, verb, ...rest]: readonly string[]): void {
-  if (family !== 'compare' || verb !== 'quantized') return;
-  const words = rest.map((word) => word.replace(/^--calibration(?==|$)/, '--inputs'));
-  throw new TrtforgeError('TF_USAGE', '`compare quantized` is `compare layers` now.', {
-    remedy: `Run: ${shellLine(['trtforge', 'compare', 'layers', ...words])}`,
-  });
 }
 
 /** Words, and flags of trtexec that begin a line; `--version` and `--help` load no tables. */

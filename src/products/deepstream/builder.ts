@@ -18,8 +18,8 @@ import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 import { packageVersion } from '../../version.js';
 import type { StreamsBuilder, StreamsEngine } from './effects.js';
 import { type StreamsInputs, shapesAt } from './input.js';
-import { logTime, plain } from './log-text.js';
 import type { StreamsPaths } from './names.js';
+import { logTime, plain } from './streams-log.js';
 
 interface EngineBuilderOptions {
   readonly requested: BuildOptions;

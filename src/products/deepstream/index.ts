@@ -2,11 +2,9 @@
 
 import { contextOptions } from '../../base/options/context.js';
 import { atDoor } from '../../base/options/library-words.js';
-import { allBut } from '../../base/options/option.js';
 import { checkDeepstream as check } from './config/check.js';
 import { writeDeepstreamConfig as writeConfig } from './config/write-config.js';
 import { checkOptions, configOptions, streamsOptions } from './options.js';
-import { streamsFromLogs as fromLogs } from './repair.js';
 import { planStreams as plan, streams as size } from './streams.js';
 
 export type { WorkContext } from '../../events.js';
@@ -20,6 +18,5 @@ export type { StreamsEffects, StreamsPlan } from './streams.js';
 
 export const checkDeepstream = atDoor(check, checkOptions, contextOptions);
 export const writeDeepstreamConfig = atDoor(writeConfig, configOptions);
-export const streamsFromLogs = atDoor(fromLogs, allBut(streamsOptions, 'input', 'fresh', 'sensitivity'));
 export const planStreams = atDoor(plan, streamsOptions);
 export const streams = atDoor(size);

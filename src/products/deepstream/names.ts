@@ -78,13 +78,6 @@ function place(
 export const engineFileName = (modelFile: string, maxBatch: number): string =>
   `${modelFile}_dynamic_b${maxBatch}.engine`;
 
-/** The max batch that an engine's name ends with, compared as a number: `b128` comes after `b64`. Null for other names. */
-export function maxBatchOfEngine(fileName: string): number | null {
-  const digits = /_dynamic_b(\d+)\.engine$/.exec(fileName)?.[1];
-  const maxBatch = Number(digits);
-  return digits !== undefined && Number.isSafeInteger(maxBatch) && maxBatch > 0 ? maxBatch : null;
-}
-
 /** Every path of the layout. Log names carry no time on purpose: what reads them knows them by name. */
 export class StreamsPaths {
   /** `models/{name}`, absolute. */

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { loadAddon } from '../../addon/addon.js';
-import { chosenGpu } from '../../addon/chosen-gpu.js';
+import { chosenGpu } from '../../addon/gpus.js';
 import { type CommandRunner, runCommand } from '../../base/process/command.js';
 import type { BuilderName, BuildOptions } from '../../engines/builder/build.js';
 import { TrtforgeError } from '../../errors.js';
@@ -88,6 +88,6 @@ export function requireGpu(device: number): void {
     loadAddon().gpus(),
     device,
     'Sizing streams needs an NVIDIA GPU to measure on',
-    'Run it on the GPU that will serve; `trtforge deepstream repair` reads what was measured elsewhere.',
+    'Run it on the GPU that will serve.',
   );
 }

@@ -19,7 +19,7 @@ export type { FleetPlan, FleetStatus, FleetWork } from './plan-schema.js';
 export type { Rehearsal } from './rehearsal-schema.js';
 export type { RehearsalOptions, RehearsalPlan } from './rehearse.js';
 export type { Where, WhereKind } from './schedulers/where.js';
-export type { FleetSubmit } from './submit/result-schema.js';
+export type { FleetSubmit } from './submit/result.js';
 export type { Sending, SubmitOptions } from './submit/submit.js';
 export type { WhichOptions } from './which/engines.js';
 export type { Which } from './which/which.js';

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { chosenGpu, visibleGpus } from '../../addon/chosen-gpu.js';
+import { chosenGpu, visibleGpus } from '../../addon/gpus.js';
 import { closing } from '../../base/files/byte-source.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { visibleGpus } from '../../addon/chosen-gpu.js';
+import { visibleGpus } from '../../addon/gpus.js';
 import { closing } from '../../base/files/byte-source.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';

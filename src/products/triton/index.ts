@@ -12,7 +12,7 @@ export type { WorkContext } from '../../events.js';
 export type { TritonCheck } from './check/result.js';
 export type { TritonExport } from './export/export-models.js';
 export type { TritonCheckRequest, TritonExportRequest, TritonTryRequest } from './options.js';
-export type { TritonTry } from './try/result-schema.js';
+export type { TritonTry } from './try/result.js';
 
 export const checkRepository = atDoor(check, checkOptions, contextOptions);
 export const exportModels = atDoor(write, exportOptions, contextOptions);

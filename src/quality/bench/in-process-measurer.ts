@@ -1,5 +1,5 @@
 import type { Gpu } from '../../addon/addon.js';
-import { chosenGpu } from '../../addon/chosen-gpu.js';
+import { chosenGpu } from '../../addon/gpus.js';
 import type {
   NativeContext,
   NativeEngine,

@@ -16,9 +16,6 @@ import {
 } from '../options.js';
 import type { StreamsSetup } from '../setup.js';
 
-/** The options of an answer; `deepstream repair` has no others. */
-export const answerOptions = { fps: limitOptions.fps, ...nameOptions };
-
 const recipe = {
   target: buildOptions.target,
   toolchain: buildOptions.toolchain,
@@ -32,7 +29,8 @@ const recipe = {
 };
 
 export const sizeOptions = {
-  ...answerOptions,
+  ...{ fps: limitOptions.fps },
+  ...nameOptions,
   ...limitOptions,
   ...sizingOptions,
   ...inputOptions,

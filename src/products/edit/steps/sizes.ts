@@ -4,6 +4,7 @@ import type { TensorShapeProto_Dimension, ValueInfoProto } from '../../../format
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
 import { dimensionsOf, feedInputs } from '../../../formats/onnx/value-facts.js';
 import { type Done, type Editing, impossible } from '../editing.js';
+import type { AskedName } from './interface.js';
 
 /** An open dimension by its name or by its place, and the size or the name that it gets. */
 export interface AskedSize {
@@ -72,7 +73,7 @@ export function setSize(editing: Editing, { dimension, becomes }: AskedSize): Do
 }
 
 /** Renames an open dimension wherever it stands. Throws TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE. */
-export const renameSize = (editing: Editing, [from, to]: readonly [string, string]): Done =>
+export const renameSize = (editing: Editing, { from, to }: AskedName): Done =>
   setSize(editing, { dimension: from, becomes: to });
 
 function placesOf(

@@ -13,7 +13,7 @@ import { readLabelsBeside } from '../labels.js';
 import { allowMissing, imageRequestOptions, labelledOptions } from '../options.js';
 import { withCandidate } from '../run/candidate.js';
 import { preprocessingFor, runImages } from '../run/images.js';
-import type { ClassificationResult } from './classification-result.js';
+import type { ClassificationResult } from './result.js';
 
 export const classifierOptions = {
   /** TSV of file name and label, without a header: a class by its number, or by its name where `labels` has the names. */

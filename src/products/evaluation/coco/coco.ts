@@ -7,12 +7,12 @@ import { inPhase, type WorkContext } from '../../../events.js';
 import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { allowMissing as allowed } from '../options.js';
+import { scoreDetections } from './average-precision.js';
 import { type Detections, readDetections } from './detections.js';
 import { type Annotation, type DetectionTruth, digestOfTruth, readInstances } from './instances.js';
 import { overlapOf } from './match.js';
 import type { Box, Size } from './record.js';
 import type { CocoResult } from './result.js';
-import { scoreDetections } from './score.js';
 
 export const cocoOptions = {
   /** A file of COCO instances. */

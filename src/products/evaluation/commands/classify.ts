@@ -1,7 +1,7 @@
 import { formatCount, formatMs, formatShare } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
-import type { ClassificationResult } from '../classification/classification-result.js';
 import { classifierOptions, evaluateClassifier } from '../classification/evaluate-classifier.js';
+import type { ClassificationResult } from '../classification/result.js';
 import { preparations } from '../run/candidate.js';
 import { renderFindings } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
@@ -20,7 +20,7 @@ export const command = defineCommand({
     ...{ truth, labels, allowMissing },
     preprocess,
   },
-  schema: async () => (await import('../classification/classification-result.js')).classificationResultSchema,
+  schema: async () => (await import('../classification/result.js')).classificationResultSchema,
   run: ([model = ''], options, context): Promise<ClassificationResult> =>
     evaluateClassifier({ ...options, model, ...imageRunOf(model, options, preprocess) }, context),
   render: (result: ClassificationResult, output) => {

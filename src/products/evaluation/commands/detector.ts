@@ -3,8 +3,8 @@ import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { renderNext } from '../../../cli/text.js';
 import { detectorOptions } from '../detection/detector.js';
-import type { DetectorResult } from '../detection/detector-result.js';
 import { evaluateDetector } from '../detection/evaluate-detector.js';
+import type { DetectorResult } from '../detection/result.js';
 import { detectionOptions } from '../options.js';
 import { preparations } from '../run/candidate.js';
 import { renderScores } from './coco.js';
@@ -25,7 +25,7 @@ export const command = defineCommand({
     preprocess,
     ...detectionOptions,
   },
-  schema: async () => (await import('../detection/detector-result.js')).detectorResultSchema,
+  schema: async () => (await import('../detection/result.js')).detectorResultSchema,
   run: ([model = ''], options, context): Promise<DetectorResult> =>
     evaluateDetector({ ...options, model, ...imageRunOf(model, options, preprocess) }, context),
   render: (result: DetectorResult, output) => {

@@ -1,7 +1,7 @@
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
-import type { EmbeddingsResult } from '../embeddings/embeddings-result.js';
 import { embeddingsOptions, evaluateEmbeddings } from '../embeddings/evaluate-embeddings.js';
+import type { EmbeddingsResult } from '../embeddings/result.js';
 import { embeddingOptions } from '../options.js';
 import { preparations } from '../run/candidate.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
@@ -17,7 +17,7 @@ export const command = defineCommand({
     preprocess,
     ...embeddingOptions,
   },
-  schema: async () => (await import('../embeddings/embeddings-result.js')).embeddingsResultSchema,
+  schema: async () => (await import('../embeddings/result.js')).embeddingsResultSchema,
   run: ([candidate = ''], options, context): Promise<EmbeddingsResult> =>
     evaluateEmbeddings({ ...options, candidate, ...imageRunOf(candidate, options, preprocess) }, context),
   render: (result: EmbeddingsResult, output) => {

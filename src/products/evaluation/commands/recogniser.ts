@@ -6,7 +6,7 @@ import { renderNext } from '../../../cli/text.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { recogniserOptions, speechOptions } from '../../../quality/tasks/task.js';
 import { evaluateRecogniser, recogniserRequestOptions } from '../speech/evaluate-recogniser.js';
-import type { RecogniserResult } from '../speech/recogniser-result.js';
+import type { RecogniserResult } from '../speech/result.js';
 import { renderWer } from './wer.js';
 
 const commandOptions = {
@@ -27,7 +27,7 @@ export const command = defineCommand({
     'trtforge eval recogniser model_meta.json --engines runs/fp16/engines --manifest dev-clean.tsv',
   ],
   options: commandOptions,
-  schema: async () => (await import('../speech/recogniser-result.js')).recogniserResultSchema,
+  schema: async () => (await import('../speech/result.js')).recogniserResultSchema,
   run: async ([meta = ''], options, context): Promise<RecogniserResult> =>
     evaluateRecogniser(
       { ...options, meta, open: options },

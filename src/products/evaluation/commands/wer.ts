@@ -1,6 +1,6 @@
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import type { WerResult } from '../wer/result.js';
 import { scoreTranscripts, werOptions } from '../wer/wer.js';
-import type { WerResult } from '../wer/wer-result.js';
 
 /** WER is read to a hundredth of a percent. */
 const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
@@ -11,7 +11,7 @@ export const command = defineCommand({
     'trtforge eval wer --ref manifest.tsv --hyp transcripts.tsv --normalizer seed -o scores.tsv',
   ],
   options: werOptions,
-  schema: async () => (await import('../wer/wer-result.js')).werResultSchema,
+  schema: async () => (await import('../wer/result.js')).werResultSchema,
   run: async (_inputs, request): Promise<WerResult> => scoreTranscripts(request),
   render: (result: WerResult, output) => renderWer(result, output),
 });

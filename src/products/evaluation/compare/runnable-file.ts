@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
+import { chosenGpu, visibleGpus } from '../../../addon/gpus.js';
 import { publishFile } from '../../../base/files/publish.js';
 import * as is from '../../../base/options/kinds.js';
 import { allBut, type OptionsOf, valuesOf } from '../../../base/options/option.js';

@@ -16,8 +16,8 @@ import { withCandidate } from '../run/candidate.js';
 import { type ImageFile, type ImageSample, preprocessingFor, runImages } from '../run/images.js';
 import type { Variant } from '../run/variant.js';
 import type { Candidates } from './decode.js';
-import { Decoder } from './decoder.js';
-import type { DetectorRun } from './detector-result.js';
+import { Decoder } from './decode.js';
+import type { DetectorRun } from './result.js';
 
 /** Names and defaults of what makes detections of outputs are those of auto-quantize-model's evaluators. Default of `labels`: the metadata of the model. */
 export const detectorOptions = {

@@ -13,8 +13,8 @@ import {
   detectorOptions,
   type EvaluateDetectorRequest,
 } from './detector.js';
-import type { DetectorResult } from './detector-result.js';
 import { type DetectorMetrics, metricsOf } from './metrics-file.js';
+import type { DetectorResult } from './result.js';
 
 /** An evaluation with its data read and checked. */
 interface DecidedDetector {

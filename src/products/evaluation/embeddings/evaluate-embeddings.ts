@@ -14,7 +14,7 @@ import { Findings } from '../findings.js';
 import { embeddingOptions, imageRequestOptions } from '../options.js';
 import { withCandidate } from '../run/candidate.js';
 import { type ImageFile, preprocessingFor, runImages } from '../run/images.js';
-import type { EmbeddingsResult } from './embeddings-result.js';
+import type { EmbeddingsResult } from './result.js';
 
 export const embeddingsOptions = {
   candidate: needed(is.text),

@@ -24,7 +24,7 @@ import { latencyOf } from '../run/evaluate.js';
 import type { Variant } from '../run/variant.js';
 import { readManifest, type Spoken, type Utterance } from '../wer/transcripts.js';
 import { scoreUtterances } from '../wer/wer.js';
-import type { RecogniserResult } from './recogniser-result.js';
+import type { RecogniserResult } from './result.js';
 
 export const recogniserRequestOptions = {
   /** The description of the models: the `model_meta.json` of a bundle. */

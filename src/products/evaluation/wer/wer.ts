@@ -8,8 +8,8 @@ import { TrtforgeError } from '../../../errors.js';
 import { speechOptions, taskIdentity } from '../../../quality/tasks/task.js';
 import { allowMissing as allowed } from '../options.js';
 import { type Normalizer, normalizers } from './normalizers.js';
+import type { UtteranceScore, WerResult } from './result.js';
 import { readTranscripts, type Utterance } from './transcripts.js';
-import type { UtteranceScore, WerResult } from './wer-result.js';
 import { countCharacters, countEdits } from './word-errors.js';
 
 export const werOptions = {

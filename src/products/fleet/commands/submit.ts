@@ -1,13 +1,13 @@
 import { shellQuote } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
+import { confirm, step, yesOption } from '../../../cli/dry-run.js';
 import type { OptionValues, ValueOption } from '../../../cli/option.js';
 import { toJson } from '../../../cli/output.js';
-import { confirm, step, yesOption } from '../../../cli/plan.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Scheduler } from '../schedulers/scheduler.js';
 import { schedulers, type WhereKind, whereSchema } from '../schedulers/where.js';
-import type { FleetSubmit } from '../submit/result-schema.js';
+import type { FleetSubmit } from '../submit/result.js';
 import { planSubmit, type Sending, submitFleet, submitOptions } from '../submit/submit.js';
 import { fleetArgument, readersOf } from './status.js';
 
@@ -32,7 +32,7 @@ export const command = defineCommand({
     'trtforge fleet submit s3://team/engines/fleet/3f2a90c1b7de5c0f4a8e1d6b92c07f35.json --ssh builder@l4',
   ],
   options,
-  schema: async () => (await import('../submit/result-schema.js')).fleetSubmitSchema,
+  schema: async () => (await import('../submit/result.js')).fleetSubmitSchema,
   plan: async ([fleet = ''], values, context) => {
     const asked = { fleet, ...chosen(values), ...(await readersOf(context)) };
     const { address: plan, sending } = await planSubmit(asked, context);

@@ -20,7 +20,7 @@ import {
   type WhereKind,
 } from '../schedulers/where.js';
 import { assertVouched, resolvedHere, workOn, worst } from '../work.js';
-import type { FleetSubmit, SubmittedTarget } from './result-schema.js';
+import type { FleetSubmit, SubmittedTarget } from './result.js';
 
 /** The jobs that go to one place. */
 export interface Sending {

@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
+import { chosenGpu, visibleGpus } from '../../../addon/gpus.js';
 import { sha256OfFile } from '../../../base/files/digest.js';
 import { assertNotInput, protectingInputs } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';

@@ -1,7 +1,7 @@
 import { defineCommand } from '../../../cli/command.js';
 import { limited, timeoutOption } from '../../../cli/options/timeout.js';
 import { tryOptions } from '../options.js';
-import type { TritonTry } from '../try/result-schema.js';
+import type { TritonTry } from '../try/result.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'REPO', describe: 'a model repository' }],
@@ -10,7 +10,7 @@ export const command = defineCommand({
     url: tryOptions.url,
     ...timeoutOption,
   },
-  schema: async () => (await import('../try/result-schema.js')).tritonTrySchema,
+  schema: async () => (await import('../try/result.js')).tritonTrySchema,
   run: limited(async ([repository = ''], { url }, context): Promise<TritonTry> => {
     const { tryRepository } = await import('../try/try.js');
     return tryRepository({ repository, url }, context);

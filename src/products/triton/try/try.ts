@@ -18,7 +18,7 @@ import { type ModelFolder, readRepository } from '../check/repository.js';
 import { backendOf, dtypeOf, innerDims, isBatched, type ModelConfig } from '../model-config.js';
 import type { TritonTryRequest } from '../options.js';
 import { TritonClient } from './client.js';
-import type { TriedModel, TritonTry } from './result-schema.js';
+import type { TriedModel, TritonTry } from './result.js';
 import { findTriton, startTriton, type TritonServer } from './server.js';
 import { stageForStub } from './staged.js';
 
