@@ -69,8 +69,12 @@ export function libraryError(error: unknown, taken?: readonly Argument[], own?: 
   });
 }
 
-/** A function as an entry of the package has it: its arguments are checked against the groups of their options, and its errors name options. */
+/**
+ * A function as an entry of the package has it: its arguments are checked against the groups of their options, and its errors name options. One that is `async`
+ * rejects where another throws.
+ */
 export function atDoor<F extends (...args: never[]) => unknown>(call: F, ...taken: readonly Argument[]): F {
+  const isAsync = Object.prototype.toString.call(call) === '[object AsyncFunction]';
   const inWords = (error: unknown): never => {
     throw libraryError(error, taken);
   };
@@ -79,7 +83,7 @@ export function atDoor<F extends (...args: never[]) => unknown>(call: F, ...take
       const result = call(...(checkArguments(args, taken) as Parameters<F>));
       return result instanceof Promise ? result.catch(inWords) : result;
     } catch (error) {
-      return inWords(error);
+      return isAsync ? Promise.reject(error).catch(inWords) : inWords(error);
     }
   };
   return called as F;

@@ -44,7 +44,7 @@ export interface Fleet {
  * use(plan.jobs.filter(({ state }) => state === 'missing'));
  * ```
  */
-export function planFleet(
+export async function planFleet(
   options: FleetOptions,
   context?: WorkContext,
 ): Promise<FleetPlan & { readonly address: string }> {

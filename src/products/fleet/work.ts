@@ -63,7 +63,7 @@ export interface WorkOptions extends OptionsOf<typeof workOptions> {}
  * use(worked.exitCode);
  * ```
  */
-export function workFleet(options: WorkOptions, context?: WorkContext): Promise<FleetWork> {
+export async function workFleet(options: WorkOptions, context?: WorkContext): Promise<FleetWork> {
   const { jobs, index, folder = process.cwd() } = options;
   const work = workOf(context);
   return withFleet(options, work, { asPlanned: true }, async (fleet) => {

@@ -60,7 +60,7 @@ export interface SubmitOptions extends OptionsOf<typeof submitOptions> {}
  * use(submitted.targets.map(({ manifest }) => manifest));
  * ```
  */
-export function submitFleet(options: SubmitOptions, context?: WorkContext): Promise<FleetSubmit> {
+export async function submitFleet(options: SubmitOptions, context?: WorkContext): Promise<FleetSubmit> {
   const work = workOf(context);
   const { output, confirm } = options;
   return withFleet(options, work, { keep: true }, async (fleet) => {
@@ -93,7 +93,7 @@ export function submitFleet(options: SubmitOptions, context?: WorkContext): Prom
 }
 
 /** Decides what `submitFleet` would send, and where; sends nothing. Throws what it throws before that. */
-export function planSubmit(
+export async function planSubmit(
   options: SubmitOptions,
   context?: WorkContext,
 ): Promise<{ readonly address: string; readonly sending: readonly Sending[] }> {
