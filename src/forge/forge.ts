@@ -89,7 +89,7 @@ async function forgeModel(options: ForgeOptions, context: ForgeSeams): Promise<F
   const clock = () => performance.now() - started;
   const log = openRunLog(run.root, stampedLine(clock), emit);
   const phases = new PhaseRun<Forged>(
-    { ...workOf(context), model: options.model },
+    { ...workOf(context), model: options.model, backEnds: context.backEnds },
     log.write,
     clock,
     log.begin,

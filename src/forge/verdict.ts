@@ -107,12 +107,13 @@ function unhealed(heal: Heal, passes: boolean): Judgement | null {
   };
 }
 
-/** `Healed: 3 of 40 nodes are in FP32 for it.` */
-function healedText({ nodes, to, tf32, prices }: Heal): string {
+/** `Healed: 3 of 40 nodes raised to FP32.` */
+function healedText({ raised, tf32, prices }: Heal): string {
   const all = prices.find(({ what }) => what === 'healed')?.nodes?.all;
   const of = all === undefined ? '' : ` of ${all}`;
-  const raised = `${nodes.length}${of} nodes raised to ${to.toUpperCase()}`;
-  return `Healed: ${[...(tf32 ? [] : ['built without TF32']), ...(nodes.length === 0 && !tf32 ? [] : [raised])].join(', ')}.`;
+  const some = raised.filter(({ nodes }) => nodes.length > 0 || tf32);
+  const nodes = some.map(({ nodes, to }) => `${nodes.length}${of} nodes raised to ${to.toUpperCase()}`);
+  return `Healed: ${[...(tf32 ? [] : ['built without TF32']), ...nodes].join(', ')}.`;
 }
 
 function notPassed(result: VerifyResult, what: string, heal: ForgeResult['heal']): Judgement {

@@ -61,11 +61,14 @@ const healSchema = z.object({
   reasons: z.array(z.string()),
   /** What failed, in one sentence. */
   failed: z.string(),
-  /** What the search raised, by name, to which precision. */
-  nodes: z.array(z.string()),
-  to: z.string(),
-  /** The option that names them, as patterns. */
-  option: z.enum(['keep-nodes', 'high-precision-nodes']),
+  /** What each search raised: nodes by name, to which precision, and the option that names them, as patterns. */
+  raised: z.array(
+    z.object({
+      nodes: z.array(z.string()),
+      to: z.string(),
+      option: z.enum(['keep-nodes', 'high-precision-nodes']),
+    }),
+  ),
   /** False: the engine is built without TF32. */
   tf32: z.boolean(),
   /** Whether the search came to its end within its time. */

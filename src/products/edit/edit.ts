@@ -1,4 +1,4 @@
-import { mkdirSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
@@ -23,7 +23,7 @@ import { writeModel } from '../../formats/onnx/write.js';
 import { convertOptions } from '../../formats/precision/convert.js';
 import { judgingOptions } from '../../quality/verify/request.js';
 import { type EditContext, Editing, type Link } from './editing.js';
-import { prove } from './proof.js';
+import { bytesOf, prove } from './proof.js';
 import type { EditProof, EditResult } from './result.js';
 import { type EditStep, type Step, stepOf, stepOptions } from './steps/steps.js';
 
@@ -179,9 +179,6 @@ const statesOf = ({ proto }: OnnxModel) => ({
   ir: Number(proto.irVersion),
 });
 
-const bytesOf = (model: OnnxModel): number =>
-  [...new Set(model.files())].reduce((sum, file) => sum + statSync(file).size, 0);
-
 const bindings = (values: ReturnType<typeof interfaceOf>['inputs'], links: ReadonlyMap<string, Link>) =>
   values.map(({ name, dtype, shape }) => ({
     name,
@@ -193,13 +190,14 @@ const bindings = (values: ReturnType<typeof interfaceOf>['inputs'], links: Reado
 /** IR 4 is the first in which weights need not be inputs. */
 const WEIGHTS_APART = 4n;
 
-/** What follows from the steps together: sizes of outputs, and that weights are no inputs. */
+/** What follows from the steps together: sizes of outputs, those that were opened among them, and that weights are no inputs. */
 function completed({ model, graph }: Editing): void {
   const listed = new Set(graph.input.map(({ name }) => name));
   if (model.proto.irVersion < WEIGHTS_APART && graph.initializer.some(({ name }) => !listed.has(name)))
     model.proto.irVersion = WEIGHTS_APART;
+  const { nodes, openSizes: open } = inferShapes(model);
   const inferred = new Map(
-    [...inferShapes(model).nodes].flatMap(([{ output }, { shapes }]) =>
+    [...nodes].flatMap(([{ output }, { shapes }]) =>
       output.map((name, index) => [name, dimensionsText(shapes[index])] as const),
     ),
   );
@@ -209,8 +207,10 @@ function completed({ model, graph }: Editing): void {
     if (sizes?.length !== dims.length) continue;
     for (const [axis, dim] of dims.entries()) {
       const size = sizes[axis];
-      if (dim.value.case !== 'dimValue' && typeof size === 'number')
-        dim.value = { case: 'dimValue', value: BigInt(size) };
+      if (typeof size === 'number') {
+        if (dim.value.case !== 'dimValue') dim.value = { case: 'dimValue', value: BigInt(size) };
+      } else if (dim.value.case !== 'dimParam' && size != null && open.has(size))
+        dim.value = { case: 'dimParam', value: size };
     }
   }
 }

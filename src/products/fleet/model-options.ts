@@ -171,8 +171,11 @@ export async function healedOptions(
       },
     );
   if (healed === null) return options;
-  const patterns = healed.nodes.map((name) => exactly(name).source);
-  return { ...options, [healed.option]: [options[healed.option] ?? [], patterns].flat(2) };
+  const patterns = healed.raised.map(({ option, nodes }) => [
+    option,
+    [options[option] ?? [], nodes.map((name) => exactly(name).source)].flat(2),
+  ]);
+  return { ...options, ...Object.fromEntries(patterns) };
 }
 
 const refusals = {

@@ -66,7 +66,11 @@ export function healSection({ heal }: ForgeResult): Section | null {
     blocks: [
       note(muted(`What failed: ${heal.failed}`)),
       table('What it costs', ['what', ...numbers(...columns.slice(1))], rows),
-      list(heal.nodes.map((node) => ({ text: [code(node), ' ', muted(heal.to.toUpperCase())] }))),
+      list(
+        heal.raised.flatMap(({ nodes, to }) =>
+          nodes.map((node) => ({ text: [code(node), ' ', muted(to.toUpperCase())] })),
+        ),
+      ),
       labelled('open', 'warn', heal.reasons),
     ],
   };

@@ -28,7 +28,7 @@ const edit = (steps: readonly unknown[], more: object = {}) =>
 /** Each step as data, and the words of the command line that do the same. */
 const same: readonly (readonly [EditStep, readonly string[]])[] = [
   [{ setDim: { dimension: 'batch', becomes: 2 } }, ['--set-dim', 'batch=2']],
-  [{ setDim: { dimension: { input: 'x', axis: 0 }, becomes: 2 } }, ['--set-dim', 'x:0=2']],
+  [{ setDim: { dimension: [{ input: 'x', axis: 0 }], becomes: 2 } }, ['--set-dim', 'x:0=2']],
   [{ renameDim: { from: 'batch', to: 'n' } }, ['--rename-dim', 'batch=n']],
   [{ rename: { from: 'y', to: 'scores' } }, ['--rename', 'y=scores']],
   [{ extract: { outputs: ['h'] } }, ['--extract', ':h']],
@@ -76,10 +76,10 @@ describe('rejected:', () => {
     ['a size of 0', [{ setDim: { dimension: 'batch', becomes: 0 } }], {}, 'TF_USAGE', '"setDim.becomes"'],
     [
       'half a place',
-      [{ setDim: { dimension: { input: 'x' }, becomes: 1 } }],
+      [{ setDim: { dimension: [{ input: 'x' }], becomes: 1 } }],
       {},
       'TF_USAGE',
-      'dimension.axis',
+      'dimension.0.axis',
     ],
     ['half a name', [{ rename: { from: 'y' } }], {}, 'TF_USAGE', '"rename.to"'],
     ['a type of no input', [{ ioType: { type: 'float64' } }], {}, 'TF_USAGE', '"ioType.type"'],

@@ -1,9 +1,9 @@
 import { create } from '@bufbuild/protobuf';
 import { GraphUses, nodeLabel, nodesReached, usedNames } from '../../../formats/onnx/graph.js';
+import { integerAttribute } from '../../../formats/onnx/node-types.js';
 import { type NodeProto, NodeProtoSchema } from '../../../formats/onnx/onnx_pb.js';
 import { addOutputs, type BorderValue, borderValues, keepPart } from '../../../formats/onnx/subgraph.js';
 import { interfaceOf } from '../../../formats/onnx/value-facts.js';
-import { integerAttribute } from '../../../formats/precision/raise-opset.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { dropDead } from '../dead.js';
 import { type Done, type Editing, impossible, redirect } from '../editing.js';

@@ -5,6 +5,7 @@ import { splitNames } from '../../../base/options/readers.js';
 import { flag, longName, option } from '../../../cli/option.js';
 import { integer } from '../../../cli/values.js';
 import { TrtforgeError } from '../../../errors.js';
+import type { AxisPlace } from '../../../formats/onnx/open-dimensions.js';
 import { dropDead } from '../dead.js';
 import type { Done, EditContext, Editing } from '../editing.js';
 import { fold } from '../fold/fold.js';
@@ -57,12 +58,9 @@ const valued = <A>(
 };
 
 const renaming = is.object<AskedName>({ from: needed(is.text), to: needed(is.text) });
-const place = is.object<{ readonly input: string; readonly axis: number }>({
-  input: needed(is.text),
-  axis: needed(is.whole(0)),
-});
+const place = is.object<AxisPlace>({ input: needed(is.text), axis: needed(is.whole(0)) });
 const size = is.object<AskedSize>({
-  dimension: needed(is.either(is.text, place)),
+  dimension: needed(is.either(is.text, is.list(place))),
   becomes: needed(is.either(is.whole(1, 2 ** 31 - 1), is.text)),
 });
 const cut = is.object<AskedCut>({ inputs: optional(is.texts), outputs: optional(is.texts) });
@@ -77,7 +75,7 @@ const steps = {
   ),
   setDim: valued(
     '--set-dim <dim=size>',
-    'fix an open dimension: batch=1; of an axis: x:0=1; or name it: x:0=batch',
+    'fix an open dimension: batch=1; of an axis: x:0=1; or open and name axes: x:0,mask:0=batch',
     size,
     parseSize,
     setSize,
@@ -207,15 +205,21 @@ function parsePair(text: string): AskedName {
   return { from, to };
 }
 
-/** `batch=1`, `x:0=1`, `x:0=batch`. */
+/** `batch=1`, `x:0=1`, `x:0=batch`, `x:0,mask:0=batch`. */
 function parseSize(text: string): AskedSize {
-  const { from: place, to: becomes } = parsePair(text);
+  const at = text.lastIndexOf('=');
+  const { to: becomes } = parsePair(text);
   const size = /^\d+$/.test(becomes) ? Number(becomes) : becomes;
-  const [, input = '', axis] = /^(.+):(\d+)$/.exec(place) ?? [];
+  const names = splitNames(text.slice(0, at));
+  const places = names.flatMap((name): readonly AxisPlace[] => {
+    const [, input, axis] = /^(.+):(\d+)$/.exec(name) ?? [];
+    return input === undefined ? [] : [{ input, axis: Number(axis) }];
+  });
   const isName = typeof size === 'string';
-  if (axis === undefined && isName) throw notWritten(text, 'batch=1 or x:0=batch');
+  if (places.length < names.length && (isName || names.length > 1))
+    throw notWritten(text, 'batch=1 or x:0=batch');
   if (!isName && !(size >= 1 && size < 2 ** 31)) throw notWritten(text, 'batch=1, with a size from 1 on');
-  return { dimension: axis === undefined ? place : { input, axis: Number(axis) }, becomes: size };
+  return { dimension: places.length === 0 ? names[0]! : places, becomes: size };
 }
 
 /** `a,b:c,d`; the only colon separates, or the one that stands outside quotes. */

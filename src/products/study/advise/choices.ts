@@ -18,7 +18,11 @@ interface Place {
   readonly question: Readonly<Record<string, unknown>>;
   /** Where candidates are written, one after the other. */
   readonly path: string;
+  /** After this, by `performance.now()`, TimeEnded is thrown in place of a trial, but for the first: a search that is repeated goes on. */
+  readonly until?: number;
 }
+
+export class TimeEnded extends Error {}
 
 const form = {
   file: 'choices.json',
@@ -33,6 +37,7 @@ export class Choices {
   readonly #judge: Fp32Judge;
   readonly #trials: Trials<z.infer<typeof form.trial>>;
   readonly #path: string;
+  readonly #until: number;
   readonly #context: AdviseContext;
 
   constructor(conversion: Conversion, units: Units, judge: Fp32Judge, place: Place, context: AdviseContext) {
@@ -41,6 +46,7 @@ export class Choices {
     this.#judge = judge;
     this.#trials = new Trials(place.folder, place.question, form);
     this.#path = place.path;
+    this.#until = place.until ?? Number.POSITIVE_INFINITY;
     this.#context = context;
   }
 
@@ -126,7 +132,11 @@ export class Choices {
   }
 
   async #once(key: string, make: () => Promise<Omit<Choice, 'id'>>): Promise<Choice> {
-    return withoutKey(await this.#trials.once(key, this.#context.signal, make));
+    const trial = () => {
+      if (this.tried > 0 && performance.now() >= this.#until) throw new TimeEnded();
+      return make();
+    };
+    return withoutKey(await this.#trials.once(key, this.#context.signal, trial));
   }
 
   /** The metric and the milliseconds that it took. */

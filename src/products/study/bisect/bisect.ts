@@ -59,8 +59,10 @@ interface DecidedBisect {
   readonly precision: FormatId | null;
   readonly options: ConversionOptions;
   readonly budget: number;
-  /** No candidate is tried after this, by `performance.now()`; default: none is too late. */
+  /** See `Candidates`; default: none is too late. */
   readonly until?: number;
+  /** No tensor becomes an output. */
+  readonly keepsOutputs?: boolean;
 }
 
 /**
@@ -172,7 +174,7 @@ interface SearchedFailure {
 
 /** The search itself; what it tries is kept in `output`, and `began` gets that before the first trial. `work` is a folder for candidates. */
 export async function searchFailure(
-  { request, engines, digest, precision, options, budget, until }: DecidedBisect,
+  { request, engines, digest, precision, options, budget, until, keepsOutputs = false }: DecidedBisect,
   { output, work }: { readonly output: string; readonly work: string },
   context: BisectContext,
   began: (trials: SearchedFailure['trials']) => void = () => {},
@@ -203,7 +205,7 @@ export async function searchFailure(
             precision === null
               ? null
               : () => suspectsOf(named, precision, conversion.options, judge, request, context),
-          tensors: () => innerTensors(typed),
+          tensors: keepsOutputs ? null : () => innerTensors(typed),
         })
       : unsearched(candidate, first.outcome, first.reasons);
   return { judge, first, trials, earlier, conversion, typed, finding };
