@@ -37,15 +37,8 @@ const NOTHING_FOLLOWS =
 /** The request, and the other runs that are passed beside. Throws TF_USAGE, and what reading contract and runs throws. */
 function requested(candidate: string, options: ReferenceOptions & OptionValues<typeof engineOptions>) {
   assertApplicable(candidate, options);
-  const request = {
-    ...options,
-    candidate,
-    contract: options.contract === undefined ? null : readContract(options.contract),
-    batches: options.batches.flat(),
-    policy: options.drift?.policy,
-    limit: options.chunks,
-  };
-  return { request, others: options.beside.map(readRun) };
+  const contract = options.contract === undefined ? null : readContract(options.contract);
+  return { request: { ...options, candidate, contract }, others: options.beside.map(readRun) };
 }
 
 /** Runs the candidate over the reference and writes the requested files. */
