@@ -34,10 +34,8 @@ export const referenceOptions = {
   ...placeOptions,
 };
 
-export type ReferenceOptions = OptionValues<typeof referenceOptions>;
-
 /** Throws TF_USAGE for options that need another one, and for those that the candidate's back end does not honour. */
-export function assertApplicable(candidate: string, options: ReferenceOptions): void {
+export function assertApplicable(candidate: string, options: OptionValues<typeof referenceOptions>): void {
   const { swap, decoder, batches } = options;
   if (swap !== undefined && decoder === undefined)
     throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
