@@ -5,8 +5,6 @@ import { makeFolder } from '../../base/files/folders.js';
 import { moveInto } from '../../base/files/publish.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { assertMayReplace, assertNotInput, protectingInputs } from '../../base/files/user-files.js';
-import { checkArguments } from '../../base/options/check.js';
-import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { allBut, flagOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
@@ -66,8 +64,9 @@ export interface EditOptions extends Omit<Declared, 'shapes'> {
  * ```
  */
 export async function editOnnx(options: EditOptions, context: WorkContext = {}): Promise<EditResult> {
-  const [checked] = checkArguments([options, context], [editOptions, contextOptions]) as [Declared];
-  return applySteps({ ...checked, steps: checked.steps.map(stepOf) }, context);
+  // The door has made a Map of an object of shapes.
+  const { steps, ...asked } = options as Declared;
+  return applySteps({ ...asked, steps: steps.map(stepOf) }, context);
 }
 
 export interface EditRequest extends Omit<Declared, 'steps'> {
