@@ -98,9 +98,9 @@ const opening = async () => (await import('./engines/runtime/back-end.js')).open
 export const forge = lazy(
   async () => {
     const { forge, unlessCancelled } = await import('./forge/forge.js');
-    const { afterFailure, healer } = await import('./registry.js');
+    const { searches } = await import('./registry.js');
     return async (options: ForgeOptions, context?: ForgeContext): ReturnType<typeof forge> => {
-      const result = await forge(options, { ...context, afterFailure, healer });
+      const result = await forge(options, { ...context, ...searches });
       const { error } = unlessCancelled(result, result.error, context?.signal);
       const { inLibraryWords } = await import('./base/options/library-words.js');
       const { forgeOptions } = await import('./forge/options.js');
@@ -222,7 +222,7 @@ export const openEngineSession = lazy(
 export const verifyModel = lazy(
   async () => {
     const { verifyModel } = await import('./quality/verify/verify.js');
-    const { afterFailure } = await import('./registry.js');
+    const { afterFailure } = (await import('./registry.js')).searches;
     return (request: VerifyRequest, context?: VerifyContext) =>
       verifyModel(request, { ...context, afterFailure });
   },

@@ -56,12 +56,12 @@ export function planFleet(
  * `asPlanned`. Throws TF_FLEET_INVALID and what opening the store and planning throw.
  */
 export async function withFleet<T>(
-  { fleet: given, bundleParts, profileSources, afterFailure, healer }: FleetOptions,
+  { fleet: given, bundleParts, profileSources, afterFailure, healer, commandLine }: FleetOptions,
   work: Work,
   how: { readonly keep?: boolean; readonly asPlanned?: boolean },
   use: (fleet: Fleet) => Promise<T>,
 ): Promise<T> {
-  const readers = { bundleParts, profileSources, afterFailure, healer };
+  const readers = { bundleParts, profileSources, afterFailure, healer, commandLine };
   const [, place, id] = /^(.+?)\/+fleet\/([0-9a-f]{12}|[0-9a-f]{32})\.json$/.exec(given) ?? [];
   const file = place === undefined ? readEnginesFile(given) : null;
   const store = await FleetStore.open(file?.store ?? place!, work.environment);

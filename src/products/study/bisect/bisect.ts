@@ -20,13 +20,13 @@ import { packageVersion } from '../../../version.js';
 import { type Change, type Conversion, writeChange } from '../conversion.js';
 import { innerTensors } from '../fusions.js';
 import { convertLine } from '../lines.js';
+import { madeTensors } from '../made-tensors.js';
 import { withNodeNames } from '../model-nodes.js';
 import { Candidates, candidateTrials } from './candidates.js';
 import { checkFacts } from './check-line.js';
 import { type Judge, type Judgement, openJudge } from './judge.js';
 import { type Finding, searchLevels, unsearched } from './levels.js';
-import { float32Products, type Suspected } from './parts.js';
-import { type Failing, type Reduction, reduceFailure } from './reduce.js';
+import { type Failing, type Reduction, reduceFailure, type Suspected } from './reduce.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
 import { suspectsOf } from './suspects.js';
@@ -343,3 +343,11 @@ function questionOf(
     data: data === undefined ? [] : digestsOf(data),
   };
 }
+
+/** Nodes that multiply FP32 tensors, in the order of the graph: what TF32 shortens. Throws what opening a model throws. */
+const float32Products = (path: string): readonly string[] =>
+  madeTensors(path)
+    .filter(({ op, dtype }) => products.has(op) && dtype === 'float32')
+    .map(({ node }) => node);
+
+const products: ReadonlySet<string> = new Set(['MatMul', 'Gemm', 'Conv', 'ConvTranspose']);
