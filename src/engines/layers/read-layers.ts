@@ -111,7 +111,8 @@ function withoutProfile(name: string): { name: string; profile: number } {
     : { name: name.slice(0, match.index), profile: Number(match[1]) };
 }
 
-function isCopy(name: string, type: string | null, tactic: string | null): boolean {
+/** Whether a layer only moves data; of compiled kernels the name states it. */
+export function isCopy(name: string, type: string | null, tactic: string | null): boolean {
   if (type !== null && COPY_TYPES.has(type)) return true;
   if (type === null) return name.startsWith('Reformatting CopyNode');
   // The compiler names a kernel by what is in it: one that only moves is called Mov.
