@@ -75,7 +75,7 @@ function place(
 }
 
 /** `x_dynamic_b64.engine` */
-export const engineFileName = (modelFile: string, maxBatch: number): string =>
+const engineFileName = (modelFile: string, maxBatch: number): string =>
   `${modelFile}_dynamic_b${maxBatch}.engine`;
 
 /** Every path of the layout. Log names carry no time on purpose: what reads them knows them by name. */
