@@ -48,10 +48,7 @@ const PARSED_ONLY: readonly (readonly [line: RegExp, why: string])[] = [
   [/triton try/, 'a server of Triton'],
   [/explain -/, 'it reads what another program prints'],
   [/report-bug .* verify/, 'packs a line that fails, and this one passes'],
-  [
-    /--from layers\.json|--recording|strip-header yolo/,
-    'needs what an engine of TensorRT, a recording or an exporter gave',
-  ],
+  [/--from layers\.json|strip-header yolo/, 'needs what an engine of TensorRT or an exporter gave'],
   [/triton export (?!resnet50\.engine)/, "needs engines of TensorRT: Triton's own tests write them"],
   [/recorded\.jsonl|--engines runs/, 'needs recordings or engines of a bundle, which its own tests have'],
   [/model_ctx|engines\/resnet50\//, 'needs the context model that ONNX Runtime writes on a GPU'],

@@ -10,8 +10,8 @@ import type { ConversionResult } from '../formats/precision/conversion.js';
 import { normalise } from '../formats/precision/normalise.js';
 import { verifyHeadline } from '../quality/verify/headline.js';
 import type { SampleInfo } from '../quality/verify/judged.js';
-import type { SampleData } from '../quality/verify/request.js';
 import type { VerifyResult } from '../quality/verify/result.js';
+import { digestsOf } from '../quality/verify/sample-plan.js';
 import type { Heal } from '../report/result.js';
 import { computedNodes, decidingVerification } from '../report/sentences.js';
 import { engineRequest } from './engine-phases.js';
@@ -37,12 +37,17 @@ interface Failed {
 export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: PhasesOf): Promise<Heal | null> {
   const { heal: limitMs } = run.options;
   const failed = phases.found;
-  const deciding = judged(failed);
+  const deciding = decidingVerification(failed);
   if (limitMs === undefined || run.healer === undefined || phases.error !== null) return null;
   if (deciding?.verdicts.numeric !== 'fail') return null;
   const until = performance.now() + limitMs;
   let healings: readonly Healing[] = [];
-  const heal = async (from: Failed, judging: Attempt, folder: string, name: string): Promise<void> => {
+  const heal = async (
+    from: Failed,
+    judging: ReturnType<typeof attempts>[number],
+    folder: string,
+    name: string,
+  ): Promise<void> => {
     let healing: Healing | undefined;
     const search = async (...[, context]: Parameters<ForgePhase['run']>) => {
       const place = { limitMs: Math.max(1, Math.round(until - performance.now())), folder };
@@ -66,25 +71,23 @@ export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: Phas
   };
   const root = join(run.root.path, 'heal');
   for (const [index, judging] of attempts(run.options, deciding).entries()) {
-    const folder = join(root, String(index + 1));
-    await heal(
-      { run, found: failed, healings: [] },
-      judging,
-      folder,
-      index === 0 ? 'heal' : `heal ${index + 1}`,
-    );
+    const [folder, name] = [join(root, String(index + 1)), index === 0 ? 'heal' : `heal ${index + 1}`];
+    await heal({ run, found: failed, healings: [] }, judging, folder, name);
     const isOver = phases.error !== null || healings.at(-1)?.outcome === 'ended';
-    if (isOver || judged(phases.found)?.outcome === 'pass') break;
+    if (isOver || decidingVerification(phases.found)?.outcome === 'pass') break;
   }
   const last = healings.at(-1);
   if (last === undefined) return null;
   const isReal = ({ kind }: SampleInfo) => kind !== 'edge';
   const before = new Set(healings.flatMap(({ seen }) => seen.filter(isReal).map(({ origin }) => origin)));
-  const own = judged(phases.found)?.samplesFrom?.samples.filter(isReal) ?? [];
+  const own = decidingVerification(phases.found)?.samplesFrom?.samples.filter(isReal) ?? [];
+  const data = judgingData(run.options);
+  const digests = data ? digestsOf({ ...data, part: undefined }) : [];
+  const areCopies = new Set(digests).size < Math.min(FEWEST_SAMPLES, digests.length);
   const found = healings.filter(({ outcome }) => outcome === 'found');
   const { engine, passportPath } = failed.obtained ?? {};
   // Nobody takes the engine that failed for the one that passes.
-  if (judged(phases.found)?.outcome === 'pass')
+  if (decidingVerification(phases.found)?.outcome === 'pass')
     for (const path of [engine, passportPath]) if (path != null) rmSync(path, { force: true });
   const prices = [await priceOf('failed', run, failed)];
   if (found.length > 0)
@@ -97,7 +100,7 @@ export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: Phas
     raised: found.map(({ raised: { nodes, ...more } }) => ({ ...more, nodes: [...nodes] })),
     tf32: found.every(({ tf32 }) => tf32),
     isSmallest: healings.every(({ isSmallest }) => isSmallest),
-    isUnseen: own.length > 0 && own.every(({ origin }) => !before.has(origin)),
+    isUnseen: !areCopies && own.length > 0 && own.every(({ origin }) => !before.has(origin)),
     tried: healings.reduce((sum, { tried }) => sum + tried, 0),
     ...{ limitMs, folder: root, prices },
   };
@@ -107,14 +110,14 @@ export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: Phas
 function healedRun(run: Run, { conversion, tf32, raised }: Healing, verify: Judging): Run {
   const { options, root } = run;
   const { settings, forceRebuild } = options;
-  const noTf32 = { settings: { ...settings!, flags: [...(settings?.flags ?? []), 'no-tf32'] } };
-  const isSame = tf32 && raised.nodes.length === 0;
+  const flags = [...(settings?.flags ?? []), ...(tf32 ? [] : (['no-tf32'] as const))];
   return {
     ...run,
     options: {
-      ...{ ...options, conversion, verify: { ...options.verify, ...verify } },
-      ...(tf32 ? {} : noTf32),
-      forceRebuild: forceRebuild || isSame,
+      ...{ ...options, conversion, settings: { ...settings, flags } },
+      verify: { ...options.verify, ...verify },
+      // What fails may pass where it is only built again.
+      forceRebuild: forceRebuild || (tf32 && raised.nodes.length === 0),
     },
     root: {
       ...{ ...root, engines: join(root.engines, 'healed') },
@@ -124,41 +127,30 @@ function healedRun(run: Run, { conversion, tf32, raised }: Healing, verify: Judg
 }
 
 const engineFails = (found: Partial<Forged>) =>
-  found.engineVerification?.verdicts.numeric === 'fail' && judged(found) === found.engineVerification;
-
-const judged = ({ verification, engineVerification }: Partial<Forged>) =>
-  decidingVerification({
-    verification: verification ?? null,
-    engineVerification: engineVerification ?? null,
-  });
+  found.engineVerification?.verdicts.numeric === 'fail' &&
+  decidingVerification(found) === found.engineVerification;
 
 /** By which samples candidates, or a result, are judged. */
 type Judging = Pick<ComparisonOptions, 'seed' | 'data'>;
 
-interface Attempt {
-  readonly search: Judging;
-  readonly verdict: Judging;
-}
-
 /** What each search sees, and what judges its result: what the one before was judged by. Of few samples beside those of the ranges all judge, and the search sees the latter. */
-function attempts({ verify, ...options }: ForgeOptions, { samplesFrom }: VerifyResult): Attempt[] {
+function attempts({ verify, ...options }: ForgeOptions, { samplesFrom }: VerifyResult) {
   const { seed = 0 } = verify ?? {};
   const data = judgingData({ verify, ...options });
   const isHeldOut = data?.part === 'held-out';
-  const shared = (...shares: readonly SamplePart[][]) => data && { ...data, shares };
-  const pair = (search: SampleData | undefined, verdict: SampleData | undefined, at = 0) => ({
-    search: { seed: seed + at, data: search },
-    verdict: { seed: seed + at + 1, data: verdict },
+  const judging = (at: number, shares?: readonly (readonly SamplePart[])[]): Judging => ({
+    seed: seed + at,
+    data: data && { ...data, shares },
   });
+  const ranged: SamplePart[][] = isHeldOut ? [['calibration']] : [];
   if (isHeldOut && (samplesFrom?.available ?? 0) < FEWEST_SAMPLES)
-    return [pair(shared(['calibration']), data)];
-  const of: SamplePart[] = isHeldOut ? ['held-out'] : [];
-  const made: SamplePart[][] = isHeldOut ? [['calibration']] : [];
-  const [one, other]: SamplePart[][] = [
-    [...of, 'calibration'],
-    [...of, 'held-out'],
-  ];
-  return [pair(shared(one!, ...made), shared(other!)), pair(shared(other!, ...made), shared(one!), 1)];
+    return [{ search: judging(0, ranged), verdict: judging(1) }];
+  const half = (part: SamplePart): SamplePart[] => (isHeldOut ? ['held-out', part] : [part]);
+  const halves = [half('calibration'), half('held-out')];
+  return [halves, halves.toReversed()].map(([search, verdict], at) => ({
+    search: judging(at, [search!, ...ranged]),
+    verdict: judging(at + 1, [verdict!]),
+  }));
 }
 
 /** Searches by the comparison that failed. What cannot be searched is not healed. */
@@ -205,7 +197,7 @@ async function higherShare(
   found: Partial<Forged>,
   { quantization, kept }: ConversionResult,
 ): Promise<number | null> {
-  const sizes = new Map(judged(found)?.inputs.map(({ name, shape }) => [name, shape]));
+  const sizes = new Map(decidingVerification(found)?.inputs.map(({ name, shape }) => [name, shape]));
   const lowest = quantization?.nodes.flatMap(({ node, quantized }) => (quantized ? [node] : []));
   const named = new Set(lowest ?? kept.map(({ node }) => node));
   return editModel(model, async (opened) => {
@@ -228,12 +220,8 @@ async function fp32Price(run: Run, phasesOf: PhasesOf, phases: PhaseRun<Forged>)
   const fp32 = phases.fork();
   fp32.found = {};
   if (obtained !== undefined) {
-    const options = {
-      ...run.options,
-      precision: 'as-is',
-      conversion: undefined,
-      knownAnswer: false,
-    } as const;
+    const fp32Options = { precision: 'as-is', conversion: undefined, knownAnswer: false } as const;
+    const options = { ...run.options, ...fp32Options };
     const root = { ...run.root, engines: join(run.root.engines, 'fp32') };
     const { decide, make, check } = phasesOf({ ...run, options, root });
     const bench = check.filter(({ name }) => name === 'bench');

@@ -85,23 +85,19 @@ const configText = ({ keepNodes }: NonNullable<VerifyResult['next']>): string =>
 /** A search that shows nothing yet; null where what was verified decides. */
 function unhealed(heal: Heal, passes: boolean): Judgement | null {
   const { outcome, isSmallest, isUnseen, limitMs, headline, tried } = heal;
+  const isPassing = outcome === 'found' && passes;
+  const isLate = outcome === 'ended' || (isPassing && !isSmallest);
+  const isSeen = isPassing && !isUnseen;
+  if (!isLate && !isSeen) return null;
   const late = `The search ended after ${formatMs(limitMs)} and ${plural(tried, 'candidate')}; the same command goes on from there.`;
   const seen =
-    'The samples that judge it are those of the search: pass at least four to --inputs or --calibration, so that some can be held out.';
-  const isLate = outcome === 'ended' || (outcome === 'found' && passes && !isSmallest);
-  if (!isLate && !(outcome === 'found' && passes && !isUnseen)) return null;
+    'The samples that judge it are those of the search: pass at least four different ones to --inputs or --calibration, so that some can be held out.';
+  const built = `${healedText(heal)} ${isLate ? 'Fewer may be enough.' : ''}`.trim();
   return {
     verdict: {
       outcome: 'inconclusive',
-      headline:
-        outcome === 'ended'
-          ? `${heal.failed} ${headline}`
-          : `${healedText(heal)} ${isLate ? 'Fewer may be enough.' : ''}`.trim(),
-      reasons: [
-        ...(isLate ? [late] : []),
-        ...(outcome === 'found' && !isUnseen ? [seen] : []),
-        ...heal.reasons,
-      ],
+      headline: outcome === 'ended' ? `${heal.failed} ${headline}` : built,
+      reasons: [...(isLate ? [late] : []), ...(isSeen ? [seen] : []), ...heal.reasons],
     },
     exitCode: ExitCode.inconclusive,
   };

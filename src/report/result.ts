@@ -54,7 +54,7 @@ const priceSchema = z.object({
 });
 
 /** What `--heal` did after a failed comparison. Conversion, engine and comparisons of the result are then those of the healed one where a search found it. */
-const healSchema = z.object({
+export const healSchema = z.object({
   /** `found`: the search has a candidate that passes. `ended`: its time was over before. `none`: there is none, or none that a conversion makes. */
   outcome: z.enum(['found', 'ended', 'none']),
   headline: z.string(),

@@ -62,7 +62,7 @@ describe('bisect', () => {
   test.each([
     ['a candidate in FP32', ['bisect', at('m.onnx'), '--against', at('m.onnx'), '-o', at('x')], 'TF_USAGE'],
     ['a check without a place for the candidate', [...line, '--check-command', 'true'], 'TF_USAGE'],
-    ['a recording that is not there', [...line, '--recording', at('absent.npz')], 'TF_FILE_NOT_FOUND'],
+    ['samples that are not there', [...line, '--inputs', at('absent.npz')], 'TF_FILE_NOT_FOUND'],
     ['a profile without a target', [...line, '--profile', 'x:1x4'], 'TF_USAGE'],
   ])('rejects %s', async (_, args, code) => {
     expect(await codeOf(args)).toBe(code);

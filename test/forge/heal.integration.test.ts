@@ -54,18 +54,19 @@ function overflowing({ by = 600, seed = 1, named = true } = {}): Promise<string>
 }
 
 /** Four convolutions; the first channel that `sensitive` reads is that much larger than the others, of which its codes leave nothing. */
-function sensitive(by = 3000): Promise<string> {
+function sensitive({ by = 3000, channels = 16 } = {}): Promise<string> {
   const g = new GraphBuilder('sensitive');
-  g.input('x', 'float32', ['n', 16, 8, 8]);
+  g.input('x', 'float32', ['n', channels, 8, 8]);
   let value = 'x';
   for (const [index, name] of ['first', 'second', 'sensitive', 'last'].entries()) {
     if (name === 'sensitive') {
-      g.initializer('scales', floats([1, 16, 1, 1], [by, ...Array<number>(15).fill(1)]));
+      g.initializer('scales', floats([1, channels, 1, 1], [by, ...Array<number>(channels - 1).fill(1)]));
       value = g.node('Mul', { name: 'scale', inputs: [value, 'scales'], outputs: ['scaled'] });
     }
-    const weight = noise([16, 16, 3, 3], 0.15, index + 1);
+    const weight = noise([channels, channels, 3, 3], 0.15, index + 1);
     const values = new Float32Array(weight.bytes.buffer.slice(0));
-    if (name === 'sensitive') for (let row = 0; row < 16; row++) values.fill(0, 144 * row, 144 * row + 9);
+    if (name === 'sensitive')
+      for (let row = 0; row < channels; row++) values.fill(0, 9 * channels * row, 9 * channels * row + 9);
     g.initializer(`${name}.weight`, { ...weight, bytes: new Uint8Array(values.buffer) });
     const made = g.node('Conv', {
       ...{ name, inputs: [value, `${name}.weight`], outputs: [`${name}.out`] },
@@ -73,13 +74,13 @@ function sensitive(by = 3000): Promise<string> {
     });
     value = g.node('Tanh', { name: `${name}.tanh`, inputs: [made], outputs: [`${name}.tanh.out`] });
   }
-  g.output(value, 'float32', ['n', 16, 8, 8]);
+  g.output(value, 'float32', ['n', channels, 8, 8]);
   return written(g);
 }
 
-function samples(count: number, seed = 5): string {
-  const path = at(`samples-${count}-${seed}.npz`);
-  writeNpz(path, new Map<string, Tensor>([['x', noise([count, 16, 8, 8], 1, seed)]]));
+function samples(count: number, channels = 16): string {
+  const path = at(`samples-${count}-${channels}.npz`);
+  writeNpz(path, new Map<string, Tensor>([['x', noise([count, channels, 8, 8], 1, 5)]]));
   return path;
 }
 
@@ -97,7 +98,7 @@ const origins = ({ verification }: ForgeResult) =>
 describeWith('toolchain', 'a conversion to FP16 that overflows', () => {
   test('fails with the line that heals it, which then builds an engine that passes', async () => {
     const model = await overflowing();
-    const root = at('overflow');
+    const root = at("it's an overflow");
     const words = [
       'forge',
       model,
@@ -161,38 +162,52 @@ describe('what is healed', () => {
     expect(result).toMatchObject({ exitCode: 0, heal: { outcome: 'found', raised: [{ nodes: ['Mul:y'] }] } });
   });
 
-  test('a quantized node that its codes break: it gets none, the others keep theirs', async () => {
-    const calibration = calibrationOf({ data: [samples(32)], part: 'calibration' });
-    const options = { model: await sensitive(), precision: 'int8', conversion: { calibration } } as const;
-    const failed = await healing({ ...options, heal: undefined });
-    expect(failed).toMatchObject({ exitCode: 1, heal: null });
-    const result = await healing(options);
-    expect(result.heal).toMatchObject({ outcome: 'found', raised: [{ to: 'fp16' }], isUnseen: true });
-    expect(result.heal!.raised[0]!.nodes).toContain('sensitive');
-    expect(result.exitCode).toBe(0);
-    const quantized = result.conversion!.quantization!.nodes.filter((node) => node.quantized);
-    expect(quantized.map(({ node }) => node)).not.toContain('sensitive');
-    expect(quantized.length).toBeGreaterThan(0);
-    // Those of the verdict are a part of those that the ranges are not made of.
-    expect(origins(failed)).toEqual(expect.arrayContaining(origins(result)));
-    expect(origins(result).length).toBeLessThan(origins(failed).length);
-  });
+  test.each([
+    ['int8', { by: 3000, channels: 16 }],
+    ['fp8', { by: 60_000, channels: 32 }],
+  ] as const)(
+    'a node of %s that its codes break: it gets none, the others keep theirs',
+    async (precision, shape) => {
+      const calibration = calibrationOf({ data: [samples(32, shape.channels)], part: 'calibration' });
+      const options = { model: await sensitive(shape), precision, conversion: { calibration } };
+      const failed = await healing({ ...options, heal: undefined });
+      expect([failed.error, failed.verification?.outcome]).toEqual([null, 'fail']);
+      expect(failed).toMatchObject({ exitCode: 1, heal: null });
+      const result = await healing(options);
+      expect(result.heal).toMatchObject({ outcome: 'found', raised: [{ to: 'fp16' }], isUnseen: true });
+      expect(result.heal!.raised[0]!.nodes).toContain('sensitive');
+      expect(result.exitCode).toBe(0);
+      const quantized = result.conversion!.quantization!.nodes.filter((node) => node.quantized);
+      expect(quantized.map(({ node }) => node)).not.toContain('sensitive');
+      expect(quantized.length).toBeGreaterThan(0);
+      // Those of the verdict are a part of those that the ranges are not made of.
+      expect(origins(failed)).toEqual(expect.arrayContaining(origins(result)));
+      expect(origins(result).length).toBeLessThan(origins(failed).length);
+    },
+  );
 
-  test('by samples of the user: those of the verdict are others than the search sees', async () => {
-    const path = at('inputs.npz');
-    writeNpz(path, new Map<string, Tensor>([['x', noise([12 * 4, 8], 1, 3)]]));
+  test.each([4, 8])(
+    'by %d samples of the user: the verdict is by two that the search has not seen',
+    async (count) => {
+      const result = await healing({
+        ...{ model: await overflowing(), precision: 'fp16' },
+        verify: { data: { files: [await npzOf(count)] } },
+      });
+      expect(result).toMatchObject({
+        exitCode: 0,
+        heal: { isUnseen: true, raised: [{ nodes: ['second'] }] },
+      });
+      expect(result.verification!.samplesFrom!.samples).toHaveLength(2);
+    },
+  );
+
+  test.each([
+    ['too few samples', 2, false],
+    ['copies of one', 4, true],
+  ] as const)('with %s none can be held out and nothing is proven', async (_, count, areCopies) => {
     const result = await healing({
       ...{ model: await overflowing(), precision: 'fp16' },
-      verify: { data: { files: [await npzOf(8)] } },
-    });
-    expect(result).toMatchObject({ exitCode: 0, heal: { isUnseen: true, raised: [{ nodes: ['second'] }] } });
-    expect(result.verification!.samplesFrom!.samples).toHaveLength(2);
-  });
-
-  test('with too few samples to hold some out nothing is proven', async () => {
-    const result = await healing({
-      ...{ model: await overflowing(), precision: 'fp16' },
-      verify: { data: { files: [await npzOf(2)] } },
+      verify: { data: { files: [await npzOf(count, areCopies)] } },
     });
     expect(result).toMatchObject({
       exitCode: 4,
@@ -203,10 +218,13 @@ describe('what is healed', () => {
 });
 
 /** So many samples of what `overflowing` takes. */
-async function npzOf(count: number): Promise<string> {
-  const path = at(`overflow-${count}`);
+async function npzOf(count: number, areCopies = false): Promise<string> {
+  const path = at(`overflow-${count}-${areCopies}`);
   for (let index = 0; index < count; index++)
-    writeNpz(`${path}/${index}.npz`, new Map<string, Tensor>([['x', noise([4, 8], 1, index)]]));
+    writeNpz(
+      `${path}/${index}.npz`,
+      new Map<string, Tensor>([['x', noise([4, 8], 1, areCopies ? 7 : index)]]),
+    );
   return path;
 }
 
@@ -313,6 +331,15 @@ describe('a fault in the weights is never healed', () => {
     expect(result).toMatchObject({ exitCode: 1, verdict: { outcome: 'fail' }, heal: { outcome: 'none' } });
     expect(result.heal!.tried).toBeGreaterThan(1);
   });
+});
+
+test('a failure in a program, which has no command line, has a line that searches as well', async () => {
+  const options = { precision: 'fp16', skip: ['build'], runRoot: at("a program's") } as const;
+  const failed = await noted.forge({ model: await overflowing(), ...options });
+  const [next = ''] = nextOf(failed);
+  const [, ...words] = shellWords(next);
+  const { exitCode } = await trtforge([...words, '-o', at('found'), '--json']);
+  expect([words[0], exitCode]).toEqual(['bisect', 0]);
 });
 
 test('without a product that searches a failure stays one', async () => {

@@ -23,10 +23,9 @@ import {
 } from '../../report/sentences.js';
 import { onlyLoadOptions } from '../../tensorrt/trtexec/request.js';
 import {
-  afterFailureOfProducts,
   type CommandContext,
   defineCommand,
-  healerOfProducts,
+  searchesOf,
   sectionsOfProducts,
   type TextOutput,
 } from '../command.js';
@@ -103,9 +102,7 @@ export const command = defineCommand({
   run: limited(async ([model = ''], options, context): Promise<ForgeResult> => {
     const { request, profileFrom } = await forgeRequest(model, options, context);
     const sections = await sectionsOfProducts(context.products);
-    const afterFailure = afterFailureOfProducts(context.products);
-    const healer = healerOfProducts(context.products);
-    return forge(request, { ...context, profileFrom, sections, afterFailure, healer });
+    return forge(request, { ...context, profileFrom, sections, ...searchesOf(context.products) });
   }),
   plan: async ([model = ''], options, context) => {
     const { request, profileFrom } = await forgeRequest(model, options, context);

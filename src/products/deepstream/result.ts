@@ -44,12 +44,12 @@ const measurementSchema = z.object({
   /** `gpuMeanMs` over the batch. */
   gpuMsPerImage: z.number().nonnegative(),
   gpuP99Ms: z.number().nonnegative().nullable(),
-  seconds: seconds.nullable(),
+  seconds,
   log: z.string(),
   /** `measured` now, or found on `disk`. */
   source: z.enum(['measured', 'disk']),
   writtenBy: z.enum(['trtforge', 'trtexec', 'unknown']),
-  backend: z.string().nullable(),
+  backend: z.string(),
   gpu: z.string().nullable(),
   graph: z.boolean().nullable(),
   contextBytes: z.number().nonnegative().nullable(),

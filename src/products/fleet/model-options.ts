@@ -1,4 +1,4 @@
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, relative } from 'node:path';
 import { isBelow } from '../../base/files/folders.js';
 import * as is from '../../base/options/kinds.js';
 import { allBut, type OptionsOf, optional } from '../../base/options/option.js';
@@ -34,6 +34,8 @@ export const readerOptions = {
   afterFailure: optional(is.callback<AfterFailure>()),
   /** Searches for entries with `heal`; default nothing. */
   healer: optional(is.callback<Healer>()),
+  /** The command line that plans, which a search whose time ended is repeated with; default: its page has none. */
+  commandLine: optional(is.text),
 };
 
 export type ModelReaders = OptionsOf<typeof readerOptions>;
@@ -142,40 +144,43 @@ export async function buildsOf(
 }
 
 /**
- * The options of an entry, with what `heal` finds where its typed model fails against the original here: engines are planned and built with that, and nobody searches again. The run
- * is in `runs` of the folder. Throws TF_USAGE for a bundle, TF_FLEET_UNDECIDED where nothing passes, and what `forge` throws.
+ * The options of an entry, with what `heal` finds where its typed model fails against the original here, and its price: engines are planned and built with that, and nobody searches
+ * again. The run is in `runs` of the folder. Throws TF_USAGE for a bundle, TF_FLEET_UNDECIDED where nothing passes, and what `forge` throws.
  */
 export async function healedOptions(
   { options: { heal, ...options }, ...source }: Source,
   folder: string,
   readers: ModelReaders,
   work: Work,
-): Promise<ModelOptions> {
+): Promise<{ readonly options: ModelOptions; readonly healed?: FleetJob['healed'] }> {
   const { heal: limitMs } = readOptions({ ...(heal !== undefined && { heal }) }, source.path).values;
-  if (limitMs === undefined) return options;
+  if (limitMs === undefined) return { options };
   if (source.isBundle)
     throw new TrtforgeError('TF_USAGE', `"heal" is for a model, and ${source.path} is a bundle.`);
   const [{ request, samples: data }] = (await buildsOf({ ...source, options }, folder, readers, work)) as [
     ModelBuild,
   ];
   const runRoot = inFolder(folder, defaultRunRoot(request.model, request.precision ?? 'as-is'));
-  const { healer } = readers;
+  const { healer, commandLine } = readers;
   const asked = { ...request, skip: ['build'], heal: limitMs, verify: { data }, runRoot } as const;
-  const { verdict, heal: healed, error } = await forge(asked, { ...work, healer });
+  const { verdict, heal: found, error } = await forge(asked, { ...work, healer, commandLine });
+  const page = join(runRoot, 'report.html');
   if (verdict.outcome !== 'pass')
     throw new TrtforgeError(
       error?.code === 'TF_CANCELLED' ? error.code : refusals[verdict.outcome],
       [verdict.headline, ...verdict.reasons].join(' '),
-      {
-        remedy: `The page of the run is ${join(runRoot, 'report.html')}; planning again goes on from there.`,
-      },
+      { remedy: `The page of the run is ${page}; planning again goes on from there.` },
     );
-  if (healed === null) return options;
-  const patterns = healed.raised.map(({ option, nodes }) => [
+  if (found === null) return { options };
+  const { raised, prices } = found;
+  const patterns = raised.map(({ option, nodes }) => [
     option,
     [options[option] ?? [], nodes.map((name) => exactly(name).source)].flat(2),
   ]);
-  return { ...options, ...Object.fromEntries(patterns) };
+  return {
+    options: { ...options, ...Object.fromEntries(patterns) },
+    healed: { raised, prices, page: relative(folder, page) },
+  };
 }
 
 const refusals = {

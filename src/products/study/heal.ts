@@ -60,8 +60,8 @@ async function healNodes(setting: Setting, context: VerifyContext): Promise<Heal
   const { failed, build, precision, conversion, folder, until, work } = setting;
   const asked = { ...failed, build, precision: precision ?? undefined, conversion, output: folder };
   const decided = await decideBisect({ ...asked, budget: Number.MAX_SAFE_INTEGER }, context);
-  const place = { output: folder, work };
-  const found = await searchFailure({ ...decided, until, keepsOutputs: true }, place, context);
+  const search = { ...decided, until, keepsOutputs: true };
+  const found = await searchFailure(search, { output: folder, work }, context);
   const { finding, trials, judge } = found;
   const { outcome, cause, change, units } = finding;
   const isFound = outcome === 'pass' && cause !== 'none';
@@ -93,7 +93,6 @@ async function healCodes(
   context: VerifyContext,
 ): Promise<Healing> {
   const { failed, folder, work, until, conversion } = setting;
-  const { threads } = failed;
   const model = await withNodeNames(failed.reference, join(folder, 'named.onnx'), context.signal);
   const runs = new SampleRuns(failed, context);
   const reference = await runs.reference(() => {});
@@ -102,43 +101,32 @@ async function healCodes(
   const judge = await comparing(failed, format.id, runs, reference, context);
   const sizes = new Map([...samples[0]!].map(([name, { shape }]) => [name, shape]));
   const units = await unitsOf(model, format.id, conversion, sizes);
-  const fp32 = await openFp32Judge(model, await judgedTensors(model, conversion), samples, {
-    work,
-    threads,
-    context,
-  });
+  const tensors = await judgedTensors(model, conversion);
+  const fp32 = await openFp32Judge(model, tensors, samples, { work, threads: failed.threads, context });
+  const limits = sha256(canonicalJson([failed.atol ?? [], failed.rtol ?? []]));
   const scorer: Scorer = {
     ...{ task: 'verify', name: 'share of the limits', unit: '', higherIsBetter: false },
-    digest: async () => sha256(canonicalJson([failed.atol ?? [], failed.rtol ?? []])),
+    digest: async () => limits,
     score: async (candidate) => {
       const { outcome, used } = await judge({ model: candidate, engine: null });
       return outcome === 'pass' ? used : Math.max(BEYOND, Math.min(used, Number.MAX_VALUE));
     },
   };
   const asked = { model, precision: format.id, options: conversion };
-  const question = await questionOf(asked, samples, await scorer.digest());
+  const question = await questionOf(asked, samples, limits);
   const within = { ...context, scorer };
   const place = { folder, question, until, path: join(work, 'candidate.onnx') };
   const choices = new Choices(asked, units, fp32, place, within);
   const healed = (outcome: Healing['outcome'], chosen: readonly Unit[], isSmallest: boolean): Healing => {
     const change = choices.change(chosen);
+    const nodes = change.unquantized ?? [];
+    const passes = `It passes with ${chosen.length} of ${plural(units.units.length, 'unit')} in ${format.label}.`;
     return {
-      outcome,
-      isSmallest,
-      raised: {
-        nodes: [...(change.unquantized ?? [])],
-        to: conversion.rest ?? defaultFormat.id,
-        option: 'high-precision-nodes',
-      },
+      ...{ outcome, isSmallest, tf32: true, seen: reference.samples, reasons: [] },
+      raised: { nodes, to: conversion.rest ?? defaultFormat.id, option: 'high-precision-nodes' },
       conversion: changedOptions(conversion, change),
-      tf32: true,
       tried: choices.all.length,
-      seen: reference.samples,
-      headline:
-        outcome === 'found'
-          ? `It passes with ${chosen.length} of ${plural(units.units.length, 'unit')} in ${format.label}.`
-          : TIME_ENDED,
-      reasons: [],
+      headline: outcome === 'found' ? passes : 'The time ended before a candidate passed.',
     };
   };
   let drop = WITHIN;
@@ -158,5 +146,3 @@ async function healCodes(
     return healed(best === undefined ? 'ended' : 'found', chosen, false);
   }
 }
-
-const TIME_ENDED = 'The time ended before a candidate passed.';

@@ -71,7 +71,7 @@ export function healSection({ heal }: ForgeResult): Section | null {
           nodes.map((node) => ({ text: [code(node), ' ', muted(to.toUpperCase())] })),
         ),
       ),
-      labelled('open', 'warn', heal.reasons),
+      labelled('why', 'quiet', heal.reasons),
     ],
   };
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -91,8 +91,8 @@ describe('measuring with trtforge’s own bench', () => {
       gpuMeanMs: 10,
       firstDims: [8],
       writtenBy: 'trtforge',
-      graph: true,
     });
+    expect(readFileSync(log, 'utf8')).toContain('CUDA Graph: Enabled');
   });
 
   test('the images need not be the engine’s first input', async () => {

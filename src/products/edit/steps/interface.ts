@@ -1,8 +1,14 @@
 import { create } from '@bufbuild/protobuf';
-import { GraphUses, nodeLabel, nodesReached, usedNames } from '../../../formats/onnx/graph.js';
+import { nodeLabel, usedNames } from '../../../formats/onnx/graph.js';
 import { integerAttribute } from '../../../formats/onnx/node-types.js';
 import { type NodeProto, NodeProtoSchema } from '../../../formats/onnx/onnx_pb.js';
-import { addOutputs, type BorderValue, borderValues, keepPart } from '../../../formats/onnx/subgraph.js';
+import {
+  addOutputs,
+  type BorderValue,
+  borderValues,
+  keepPart,
+  nodesBetween,
+} from '../../../formats/onnx/subgraph.js';
 import { interfaceOf } from '../../../formats/onnx/value-facts.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { dropDead } from '../dead.js';
@@ -82,11 +88,7 @@ export function extract(editing: Editing, { inputs: heads = [], outputs: tails =
   const outputs = tails.length > 0 ? tails : [...editing.outputs.keys()];
   const cut = new Set(heads.length === 0 ? editing.inputs.keys() : heads);
   const [begins, ends] = [[...cut].map(at), outputs.map(at)];
-  const uses = new GraphUses(graph);
-  const makers = outputs.flatMap((name) => (cut.has(name) ? [] : (uses.producers.get(name) ?? [])));
-  const part = nodesReached(makers, (node) =>
-    usedNames(node).flatMap((name) => (cut.has(name) ? [] : (uses.producers.get(name) ?? []))),
-  );
+  const part = nodesBetween(graph, cut, outputs);
   const read = new Set([...outputs, ...[...part].flatMap(usedNames)]);
   const missing = [...editing.inputs.keys()].find((name) => read.has(name) && !cut.has(name));
   if (missing !== undefined) {

@@ -34,15 +34,10 @@ export const referenceOptions = {
   ...placeOptions,
 };
 
-/** Throws TF_USAGE for options that need another one, and for those that the candidate's back end does not honour. */
+/** Throws TF_USAGE for options that the candidate's back end does not honour. */
 export function assertApplicable(candidate: string, options: OptionValues<typeof referenceOptions>): void {
-  const { swap, decoder, batches } = options;
-  if (swap !== undefined && decoder === undefined)
-    throw new TrtforgeError('TF_USAGE', '--swap exchanges decoders, and there is only one.', {
-      remedy: 'Pass the bundle of the reference, too: --decoder META --swap META.',
-    });
   const { takes } = chooseBackEnd(candidate, options);
-  if (takes === 'engine' || batches.length === 0) return;
+  if (takes === 'engine' || options.batches.length === 0) return;
   throw new TrtforgeError('TF_USAGE', `--batches has no effect on ${candidate}, which is a model.`, {
     remedy: 'Remove --batches: it is for engines.',
     details: { option: '--batches' },

@@ -55,13 +55,6 @@ export const streamOptions = {
     describe:
       'model_meta.json of a bundle whose predictor and joint network decode both encoder outputs; tokens and durations must be the same',
   }),
-  /** The same of the candidate's own predictor and joint network: each side's encoder is decoded by each side's decoder. */
-  swap: optional(is.text, {
-    flags: '--swap <meta>',
-    advanced: true,
-    describe:
-      "with --decoder: model_meta.json of the candidate's own decoder; each encoder is decoded by each decoder, to find which one an error comes from",
-  }),
   /** The output that is decided by: what `decoder` decodes (default: the main one), or class scores. */
   taskOutput: optional(is.text, {
     flags: '--task-output <name>',
@@ -71,13 +64,6 @@ export const streamOptions = {
   }),
   /** The share of its decisions that must be the same; default 0.99. */
   minAgreement: minAgreementOption,
-  /** Whether to disturb every state after the stream and see how far the main output moves; default false. */
-  sensitivity: optional(is.flag, {
-    flags: '--sensitivity',
-    advanced: true,
-    describe:
-      'measure how far the main output moves when a state of the last chunk is replaced by zeros and noise: a state that is not read proves nothing',
-  }),
   /** Chunks to run; default all. */
   limit: optional(is.whole(1), {
     flags: '--chunks <count>',
@@ -146,7 +132,7 @@ export interface StreamPlan {
 }
 
 /** The usual tolerance of streams in FP32, over which the order of sums adds up. State gets no more by default: a wide tolerance hides what is wrong. */
-export const usualTolerance = { absolute: CHECKLIST_TOLERANCE, relative: 1e-3 };
+const usualTolerance = { absolute: CHECKLIST_TOLERANCE, relative: 1e-3 };
 
 const DUMP_LIMIT = 5;
 
@@ -175,14 +161,14 @@ export function streamPlan(
   };
 }
 
-/** A typing error would leave an output with the usual tolerance. With `swap` a name may be the joint network's output, which is not known yet. */
+/** A typing error would leave an output with the usual tolerance. */
 function checkTolerances(
-  { candidate, atol = [], rtol = [], swap }: ParityRequest,
+  { candidate, atol = [], rtol = [] }: ParityRequest,
   outputs: readonly { readonly name: string }[],
 ): void {
   const names = new Set(outputs.map(({ name }) => name));
   const wrong = [...atol, ...rtol].find(({ name }) => name !== null && !names.has(name));
-  if (wrong === undefined || swap !== undefined) return;
+  if (wrong === undefined) return;
   throw new TrtforgeError('TF_USAGE', `${candidate} has no output ${wrong.name} for a tolerance.`, {
     remedy: `Its outputs are ${[...names].join(', ')}.`,
   });

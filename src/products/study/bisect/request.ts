@@ -12,11 +12,6 @@ export const searchOptions = {
     writes: true,
     required: '-o bisect',
   }),
-  /** An npz file with the inputs and outputs of one run: judges in place of what the reference computes on random inputs. */
-  recording: optional(is.text, {
-    flags: '--recording <npz>',
-    describe: 'judge by the recorded inputs and outputs of one run instead of what the FP32 model computes',
-  }),
   /**
    * A shell command that judges a candidate: `{}` is its path, `{model}` that of the ONNX model of a candidate that is an engine. Exit code 0 passes, 1 fails, any
    * other shows nothing.

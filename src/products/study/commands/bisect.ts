@@ -79,7 +79,6 @@ export const command = defineCommand({
   examples: [
     'trtforge bisect model.fp16.onnx --against model.onnx -o bisect',
     'trtforge bisect model.engine --against model.onnx -o bisect',
-    'trtforge bisect model.fp16.onnx --against model.onnx --recording clip.npz -o bisect',
     "trtforge bisect model.onnx --against model.onnx --target tensorrt-rtx:sm_89 --batch 1/8/32 --check-command './check.sh {} {model}' -o bisect",
     "trtforge bisect encoder.fp16.onnx --against encoder.onnx --check-command 'trtforge stream verify {} --reference clip.jsonl' -o bisect",
   ],
@@ -100,11 +99,11 @@ export const command = defineCommand({
   plan: async ([candidate = ''], options, context) => {
     const request = requestOf(candidate, options);
     const { engines, precision, budget } = await decideBisect(request, context);
-    const { reference, recording, check, output } = request;
+    const { reference, check, output } = request;
     return {
       steps: [
         ...(engines === null || isEngineFile(candidate) ? [] : [step('build', engines.engine)]),
-        step('verify', candidate, { detail: `against ${check ?? recording ?? reference}` }),
+        step('verify', candidate, { detail: `against ${check ?? reference}` }),
         ...(engines === null ? [] : [step('try', 'the engine built again')]),
         ...(engines?.hasTf32 ? [step('try', 'without TF32')] : []),
         ...(engines === null ? [] : [step('try', 'tensors inside of kernels as outputs')]),
