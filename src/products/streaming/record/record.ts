@@ -24,7 +24,7 @@ import { recordStream } from './recorder.js';
 import type { DraftedContract, RecordResult } from './result.js';
 
 /** Options of the recording. */
-export const signalOptions = {
+const signalOptions = {
   chunks: needed(is.whole(1, 10_000_000), {
     flags: '--chunks <count>',
     describe: 'chunks to record',
