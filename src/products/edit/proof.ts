@@ -21,6 +21,7 @@ import type { VerifyRequest } from '../../quality/verify/request.js';
 import type { VerifiedOutput } from '../../quality/verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../quality/verify/sample-runs.js';
 import type { EditContext, Editing, Link } from './editing.js';
+import { regrouped } from './regrouped.js';
 import type { EditProof } from './result.js';
 
 /** What both models run on. */
@@ -31,7 +32,7 @@ export interface ProofRequest
 interface Proven {
   readonly original: string;
   readonly edited: string;
-  readonly editing: Pick<Editing, 'inputs' | 'outputs' | 'sizes' | 'isRounded'>;
+  readonly editing: Pick<Editing, 'model' | 'inputs' | 'outputs' | 'sizes' | 'opened' | 'isRounded'>;
   /** A folder for files that are not kept. */
   readonly work: string;
 }
@@ -53,7 +54,16 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
   const promised: EditProof['promised'] = editing.isRounded ? 'rounding' : 'bits';
   const linked = [...editing.outputs].filter(([, { source }]) => source !== null);
   const unproven = [...editing.outputs.keys()].filter((name) => !linked.some(([each]) => each === name));
-  const none = { promised, found: null, samples: 0, shapes: [], backend: null, outputs: [], unproven };
+  const none = {
+    promised,
+    found: null,
+    samples: 0,
+    shapes: [],
+    backend: null,
+    outputs: [],
+    opened: [],
+    unproven,
+  };
   const inconclusive = (reason: string): EditProof => ({
     ...none,
     outcome: 'inconclusive',
@@ -81,27 +91,38 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     return { ...none, outcome: error.code === 'TF_ONNXRUNTIME_FAILED' ? 'fail' : 'inconclusive', reasons };
   }
   const casts = new Map(linked.map(([, { source, cast }]) => [source!, cast]));
-  const expected = reference.outputs.map(
-    (tensors) => new Map([...casts].map(([name, cast]) => [name, inType(tensors.get(name)!, cast)])),
-  );
-  const isEqual = (name: string) =>
-    expected.every((tensors, at) => isSame(tensors.get(name)!, candidate.outputs[at]!.get(name)));
-  const differing = new Set([...casts.keys()].filter((name) => !isEqual(name)));
-  const bindings = reference.bindings.filter(({ name }) => differing.has(name));
   const known = { reaching: reachingOutputs(asked.reference), plant: false };
-  const judge = (noise?: OwnNoise) =>
-    judgeRuns(asked, 'fp32', { ...reference, bindings, outputs: expected }, candidate, { ...known, noise });
-  let judgement: RunsJudgement = { judged: [], broken: [] };
-  let noise: OwnNoise | undefined;
-  if (bindings.length > 0) {
-    noise = await new OwnNoises(asked, 'fp32', runs, reference, known).of(judge());
-    judgement = judge(noise);
-  }
+  const compare = async (expected: ReferenceRun, given: SideRun): Promise<Compared> => {
+    const typed = expected.outputs.map(
+      (tensors) =>
+        new Map([...tensors].map(([name, tensor]) => [name, inType(tensor, casts.get(name))] as const)),
+    );
+    const isEqual = (name: string) =>
+      typed.every((tensors, at) => isSame(tensors.get(name)!, given.outputs[at]!.get(name)));
+    const bindings = expected.bindings.filter(
+      ({ name }) => casts.has(name) && typed[0]?.has(name) && !isEqual(name),
+    );
+    if (bindings.length === 0) return { differing: new Map(), judgement: { judged: [], broken: [] } };
+    const judge = (noise?: OwnNoise) =>
+      judgeRuns(asked, 'fp32', { ...expected, bindings, outputs: typed }, given, { ...known, noise });
+    // The original runs on what it was planned for alone.
+    const noise =
+      expected === reference
+        ? await new OwnNoises(asked, 'fp32', runs, reference, known).of(judge())
+        : undefined;
+    const judgement = judge(noise);
+    const differing = bindings.map(({ name }) => {
+      const judged = judgement.judged.find(({ output }) => output.name === name)?.output;
+      return [name, { judged, isRounded: judged !== undefined && isRounding(judged, noise) }] as const;
+    });
+    return { differing: new Map(differing), judgement };
+  };
+  const { differing, judgement } = await compare(reference, candidate);
   const doubts = await unrepeatable(asked, 'fp32', judgement, runs, { reference, candidate });
   const outputs = linked.map(([name, link]): EditProof['outputs'][number] => {
     const was = link.source!;
-    const judged = judgement.judged.find(({ output }) => output.name === was)?.output;
-    const equal = !differing.has(was) ? 'bits' : judged && isRounding(judged, noise) ? 'rounding' : null;
+    const { judged, isRounded } = differing.get(was) ?? {};
+    const equal = !differing.has(was) ? 'bits' : isRounded ? 'rounding' : null;
     const isKept = equal === 'bits' || (equal === 'rounding' && promised === 'rounding');
     const isOpen = doubts.has(was) || judged?.outcome === 'inconclusive';
     const outcome = isKept ? 'pass' : isOpen ? 'inconclusive' : 'fail';
@@ -110,7 +131,7 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
   });
   const found = outputs.map(({ equal }) => equal);
   const isProven = (name: string) => outputs.some(({ was, outcome }) => was === name && outcome === 'pass');
-  return {
+  const proof: EditProof = {
     ...none,
     outcome: worst(outputs.map(({ outcome }) => outcome)),
     found: found.includes(null) ? null : found.includes('rounding') ? 'rounding' : 'bits',
@@ -120,8 +141,7 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     outputs,
     reasons: [
       ...doubts.values(),
-      ...judgement.broken.flatMap(({ name, reason }) => (doubts.has(name) ? [] : reason)),
-      ...judgement.judged.flatMap(({ output }) => (isProven(output.name) ? [] : output.reasons)),
+      ...reasonsOf(judgement, (name) => doubts.has(name) || isProven(name)),
       ...outputs.flatMap(({ name, outcome, equal }) =>
         outcome === 'fail' && equal === 'rounding'
           ? [`${name} is equal to rounding only, and these steps promise every bit.`]
@@ -129,7 +149,53 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
       ),
     ],
   };
+  if (editing.opened.length === 0 || proof.outcome !== 'pass') return proof;
+  const { reference: others, unknown } = await regrouped(editing, reference, runs);
+  const opened: EditProof['opened'] = editing.opened.map(({ input, axis, stored }) => ({
+    ...{ input, axis, stored },
+    sizes: [...new Set(others.outputs.map((_, at) => others.plan.tensors(at).get(input)?.shape[axis] ?? 0))],
+  }));
+  const alone = `${opened.map(({ input, axis, stored }) => `${input}:${axis} = ${stored}`).join(', ')} alone`;
+  const judgedAs = (outcome: 'fail' | 'inconclusive', reasons: readonly string[]): EditProof => ({
+    ...proof,
+    ...{ outcome, reasons: [`The original runs with ${alone}.`, ...reasons] },
+  });
+  if (others.outputs.length === 0 || unknown.length > 0)
+    return judgedAs('inconclusive', [
+      unknown.length > 0
+        ? `No one axis of ${unknown.join(', ')} is known to follow the samples.`
+        : 'No two samples have the same shapes, so that none can be put together: pass more (--inputs), or draw more (--samples).',
+    ]);
+  let joined: SideRun;
+  try {
+    joined = await candidateRun(edited, others, editing.inputs, named, request.threads, context);
+  } catch (error) {
+    if (!isUnable(error)) throw error;
+    return judgedAs('fail', [`The edited model does not run with other sizes: ${error.message}`]);
+  }
+  const more = await compare(others, joined);
+  const isWrong = ({ isRounded }: { readonly isRounded: boolean }) => !isRounded;
+  if (![...more.differing.values()].some(isWrong)) return { ...proof, opened };
+  const isFine = (name: string) => more.differing.get(name)?.isRounded === true;
+  return judgedAs('fail', [
+    'With others, the edited model computes something else of the same samples.',
+    ...reasonsOf(more.judgement, isFine),
+  ]);
 }
+
+/** Where the edited model has other outputs than the original, by their names there. */
+interface Compared {
+  readonly differing: ReadonlyMap<
+    string,
+    { readonly judged: VerifiedOutput | undefined; readonly isRounded: boolean }
+  >;
+  readonly judgement: RunsJudgement;
+}
+
+const reasonsOf = ({ broken, judged }: RunsJudgement, isLeftOut: (name: string) => boolean): string[] => [
+  ...broken.flatMap(({ name, reason }) => (isLeftOut(name) ? [] : reason)),
+  ...judged.flatMap(({ output }) => (isLeftOut(output.name) ? [] : output.reasons)),
+];
 
 /**
  * What states the values that the edited model is compared with: the original itself, or a copy with the values at its cuts as outputs, and with the sizes

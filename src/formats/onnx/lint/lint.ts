@@ -37,13 +37,13 @@ export function lintModel(
   for (const { where, message } of violations) findings.add('type-mismatch', where, `${where}: ${message}.`);
   const quantized = new QuantizedGraph(views, graph);
   lintQuantization(model, quantized, findings);
-  lintParserChecks(quantized, inferred, findings);
   const fixed = fixedSizes(model, inferred);
   const single = fixed.flatMap(({ symbol, least, most }) =>
     least === most ? [[symbol, most] as const] : [],
   );
   const settling = settlingSteps(model, new Map(single));
   const remedy = settling.length === 0 ? undefined : editRemedy(model.path, settling);
+  lintParserChecks(quantized, inferred, remedy, findings);
   lintFixedSizes(fixed, remedy, findings);
   lintInterface(model.proto, remedy, findings);
   return findings.list();
