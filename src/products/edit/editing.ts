@@ -137,7 +137,7 @@ const MOST_LISTED = 20;
 const MOST_DETAILED = 200;
 
 /** Bytes of a new weight that stay in memory. */
-const IN_MEMORY = 1 << 20;
+export const IN_MEMORY = 1 << 20;
 
 function* chunksOf(path: string, chunkBytes = IN_MEMORY): Generator<Uint8Array> {
   const file = openFile(path);
