@@ -106,14 +106,26 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     const judge = (noise?: OwnNoise) =>
       judgeRuns(asked, 'fp32', { ...expected, bindings, outputs: typed }, given, { ...known, noise });
     // The original runs on what it was planned for alone.
-    const noise =
-      expected === reference
-        ? await new OwnNoises(asked, 'fp32', runs, reference, known).of(judge())
-        : undefined;
+    const noises = expected === reference ? new OwnNoises(asked, 'fp32', runs, reference, known) : undefined;
+    const noise = await noises?.of(judge());
     const judgement = judge(noise);
     const differing = bindings.map(({ name }) => {
       const judged = judgement.judged.find(({ output }) => output.name === name)?.output;
-      return [name, { judged, isRounded: judged !== undefined && isRounding(judged, noise) }] as const;
+      // Off by no more than twice what moves the original: at most, and on the average, as an error that is everywhere is no rounding.
+      const unstable = [...(noise?.unstable.get(name)?.keys() ?? [])];
+      const values = (tensors: NamedTensors | undefined) => float32Values(tensors!.get(name)!);
+      const off = (outputs: (at: number) => NamedTensors | undefined) =>
+        errorsOf(unstable.map((at) => [values(typed[at]), values(outputs(at))] as const));
+      const isWithinNoise = () => {
+        const [own, moved] = [off((at) => given.outputs[at]), off((at) => noises!.moved(at))];
+        const peak = Math.max(...typed.map((tensors) => peakOf(values(tensors))));
+        return own.most <= 2 * moved.most && own.sum <= 2 * moved.sum && own.most <= MOST_OF_PEAK * peak;
+      };
+      const isRounded =
+        judged !== undefined &&
+        (judged.outcome === 'pass' || (judged.outcome === 'inconclusive' && unstable.length > 0)) &&
+        (unstable.length === 0 || isWithinNoise());
+      return [name, { judged, isRounded }] as const;
     });
     return { differing: new Map(differing), judgement };
   };
@@ -371,20 +383,18 @@ function shapesOf({ plan, outputs }: ReferenceRun): EditProof['shapes'] {
   return [...new Map(all.map((shapes) => [JSON.stringify(shapes), shapes])).values()];
 }
 
-/** Of the largest number of an output: beyond it a decision turned, which no rounding explains. */
-const MOST_OF_PEAK = 0.01;
+/** Of the largest number of an output: a weight that is off by a thousandth is beyond it, where it counts at all; what rounds more is edited without merging. */
+const MOST_OF_PEAK = 1e-4;
 
-/** Whether an output is within the limits, or where the last bit of the inputs moves the original beyond them, off by no more than that moves it. */
-function isRounding(
-  { name, outcome, statistics, sides }: VerifiedOutput,
-  noise: OwnNoise | undefined,
-): boolean {
-  if (outcome !== 'inconclusive') return outcome === 'pass';
-  const moved = Math.max(...(noise?.unstable.get(name)?.values() ?? []));
-  const error = Number(statistics.find((statistic) => statistic.name === 'max')?.amount);
-  const peak = Math.max(Math.abs(Number(sides?.reference.min)), Math.abs(Number(sides?.reference.max)));
-  return error <= 2 * moved && error <= MOST_OF_PEAK * peak;
+/** Of pairs of values: the largest difference, and the sum of all. */
+function errorsOf(pairs: readonly (readonly [Float32Array, Float32Array])[]) {
+  const errors = pairs.map(([expected, given]) => expected.map((value, at) => Math.abs(given[at]! - value)));
+  const sums = errors.map((each) => each.reduce((sum, error) => sum + error, 0));
+  return { most: Math.max(...errors.map(peakOf)), sum: sums.reduce((sum, each) => sum + each, 0) };
 }
+
+const peakOf = (values: Float32Array): number =>
+  values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
 const isUnable = (error: unknown, ...more: readonly ErrorCode[]): error is TrtforgeError =>
   error instanceof TrtforgeError && [...cannotRun, ...more].includes(error.code);
