@@ -19,7 +19,7 @@ import type { AxisPlace } from './open-dimensions.js';
 import { elementsIn } from './shapes/call.js';
 import { inferShapes, type ModelShapes, shapesByName } from './shapes/infer.js';
 import { divideExactly, equals, isNumber, type MaybeSize, symbolsOf } from './shapes/size.js';
-import { dimensionsOf } from './value-facts.js';
+import { dimensionsOf, dimensionValue } from './value-facts.js';
 import { bytesOf } from './weight.js';
 
 /** The operand that states the size of what comes out, by operator. */
@@ -87,7 +87,7 @@ class Opening {
     };
     for (const value of this.#graph.input)
       for (const { input, axis } of places)
-        if (value.name === input) dimensionsOf(value)[axis]!.value = { case: 'dimParam', value: name };
+        if (value.name === input) dimensionsOf(value)[axis]!.value = dimensionValue(name);
     for (const dim of this.#graph.output.flatMap(dimensionsOf))
       if (dim.value.case === 'dimValue' && Number(dim.value.value) === stored)
         dim.value = { case: undefined };

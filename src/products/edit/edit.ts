@@ -14,7 +14,7 @@ import { visitTensors } from '../../formats/onnx/graph.js';
 import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import { dimensionsText } from '../../formats/onnx/shapes/cost-facts.js';
 import { inferShapes, shapesByName } from '../../formats/onnx/shapes/infer.js';
-import { dimensionsOf, interfaceOf } from '../../formats/onnx/value-facts.js';
+import { dimensionsOf, dimensionValue, interfaceOf } from '../../formats/onnx/value-facts.js';
 import { rejectWrappedEngine } from '../../formats/onnx/wrapped-engine.js';
 import { type WriteOptions, writeModel } from '../../formats/onnx/write.js';
 import { type EditContext, Editing, type Link } from './editing.js';
@@ -161,10 +161,11 @@ function completed({ model, graph }: Editing): void {
     if (sizes?.length !== dims.length) continue;
     for (const [axis, dim] of dims.entries()) {
       const size = sizes[axis];
-      if (typeof size === 'number') {
-        if (dim.value.case !== 'dimValue') dim.value = { case: 'dimValue', value: BigInt(size) };
-      } else if (dim.value.case !== 'dimParam' && size != null && inferred.openSizes.has(size))
-        dim.value = { case: 'dimParam', value: size };
+      const isKnown =
+        typeof size === 'number'
+          ? dim.value.case !== 'dimValue'
+          : dim.value.case !== 'dimParam' && inferred.openSizes.has(size ?? '');
+      if (isKnown) dim.value = dimensionValue(size!);
     }
   }
 }

@@ -5,7 +5,7 @@ import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import { editModel, viewModel } from '../../formats/onnx/model.js';
 import { type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import { addOutputs, borderValues } from '../../formats/onnx/subgraph.js';
-import { dimensionsOf, interfaceOf } from '../../formats/onnx/value-facts.js';
+import { dimensionsOf, dimensionValue, interfaceOf } from '../../formats/onnx/value-facts.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
@@ -87,7 +87,13 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     candidate = await candidateRun(edited, reference, editing.inputs, named, request.threads, context);
   } catch (error) {
     if (!isUnable(error, 'TF_SESSION_INPUT')) throw error;
-    const reasons = [`The edited model does not run, as the original does: ${error.message}`];
+    const isOther = error.code === 'TF_SESSION_INPUT' && editing.sizes.some(({ input }) => input !== null);
+    const reasons = [
+      `The edited model does not run, as the original does: ${error.message}`,
+      ...(isOther
+        ? ["Pass what leads to the sizes that were set, of the original's inputs: --shapes, or --inputs."]
+        : []),
+    ];
     return { ...none, outcome: error.code === 'TF_ONNXRUNTIME_FAILED' ? 'fail' : 'inconclusive', reasons };
   }
   const casts = new Map(linked.map(([, { source, cast }]) => [source!, cast]));
@@ -249,7 +255,7 @@ async function referenceOf(
       const shape = open.get(value.name);
       for (const [axis, dim] of dimensionsOf(value).entries()) {
         const size = shape?.[axis];
-        if (typeof size === 'number') dim.value = { case: 'dimValue', value: BigInt(size) };
+        if (typeof size === 'number') dim.value = dimensionValue(size);
       }
     }
     if (open.size > 0) model.proto.graph!.valueInfo = [];

@@ -369,6 +369,36 @@ describe('steps together', () => {
 });
 
 describe('what is wrong is named', () => {
+  it('sizes of a model that has no named open ones, and one behind a cut that no shape of the original is known to give', async () => {
+    const flat = (batch: number | null) =>
+      modelFile((g) => {
+        g.input('x', 'float32', [batch, 5, 4]);
+        g.initializer('to', ids([2], [-1, 4]));
+        g.node('Reshape', { inputs: ['x', 'to'], outputs: ['h'] });
+        g.node('Neg', { inputs: ['h'], outputs: ['y'] });
+        g.output('y', 'float32', [null, 4]);
+      });
+    const remedyOf = async (batch: number | null) => {
+      const line = ['edit', await flat(batch), '-o', fresh(), '--set-dim', 'batch=3', '--json'];
+      return (await trtforge(line)).json<{ error: { code: string; remedy: string } }>().error;
+    };
+    expect(await remedyOf(2)).toMatchObject({
+      code: 'TF_EDIT_UNKNOWN',
+      remedy: expect.stringContaining('x:0=batch'),
+    });
+    expect(await remedyOf(null)).toMatchObject({
+      code: 'TF_EDIT_UNKNOWN',
+      remedy: expect.stringContaining('x:0=1'),
+    });
+    const cut = ['--extract', 'h:y', '--set-dim', 'h:0=15'];
+    const open = await edit(await flat(null), ...cut);
+    expect(open).toMatchObject({
+      exitCode: 4,
+      proof: { reasons: [{}, expect.stringContaining('--shapes')] },
+    });
+    passed(await edit(await flat(null), ...cut, '--shapes', 'x:3x5x4'));
+  });
+
   it.each([
     [['--mark', 'featurs'], 'features'],
     [['--set-dim', 'batsh=1'], 'batch'],
