@@ -1,4 +1,4 @@
-import { afterFailureOfProducts, healerOfProducts } from './cli/command.js';
+import { searchesOf } from './cli/command.js';
 import { core } from './cli/commands/core.js';
 import { bundle } from './products/bundle/product.js';
 import { deepstream } from './products/deepstream/product.js';
@@ -12,8 +12,5 @@ import { triton } from './products/triton/product.js';
 /** The core and every product: the one place that imports products. */
 export const products = [core, edit, study, bundle, streaming, deepstream, evaluation, triton, fleet];
 
-/** The search after a failed comparison, for the library. */
-export const afterFailure = afterFailureOfProducts(products);
-
-/** What searches with `heal`, for the library. */
-export const healer = healerOfProducts(products);
+/** What searches after a failure, for the library. */
+export const searches = searchesOf(products);

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { exportedEncoder, exportedShapes } from './exported-encoder.js';
 import { matmulStack, stackShapes } from './matmul-stack.js';
 import type { Network } from './network.js';
 import { parakeetEncoder } from './parakeet/encoder.js';
@@ -80,6 +81,11 @@ export const modelFamilies: Readonly<Record<string, ModelFamily>> = {
     '12-layer transformer encoder, symbolic batch and sequence',
     transformerShapes,
     transformerEncoder,
+  ),
+  'exported-encoder': singleFile(
+    'transformer encoder as tracing wrote it, constants and sizes as nodes',
+    exportedShapes,
+    exportedEncoder,
   ),
   parakeet: {
     describe: 'speech bundle: encoder, predictor, joint and model_meta.json',

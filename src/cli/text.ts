@@ -4,7 +4,7 @@ import { SimilarLines } from '../base/text/suggest-name.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { placeSentences, REASON } from '../quality/explain/place-text.js';
 import type { TextOutput } from './command.js';
-import type { PlanResult } from './plan.js';
+import type { PlanResult } from './dry-run.js';
 
 /** The line of trtforge that usually follows. */
 export const renderNext = (words: readonly string[], { line, colors }: TextOutput): void =>

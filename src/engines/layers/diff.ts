@@ -1,4 +1,4 @@
-import type { EngineDiff, EngineLayer, LayersResult, LayerTensor } from './result-schema.js';
+import type { EngineDiff, EngineLayer, LayersResult, LayerTensor } from './result.js';
 import { computes } from './summary.js';
 
 type Change = EngineDiff['changed'][number]['changes'][number];

@@ -4,7 +4,7 @@ import { isRecord, type JsonRecord, parseLooseJson } from '../../base/text/lenie
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, packedBytes } from '../../formats/tensor/dtype.js';
 import { originOfLayer } from '../plan/layer-names.js';
-import type { EngineBinding, EngineLayer, EngineLayers, LayerTensor } from './result-schema.js';
+import type { EngineBinding, EngineLayer, EngineLayers, LayerTensor } from './result.js';
 import { bytesInFormat, dtypeOfFormat } from './tensor-format.js';
 
 /** The layers of the largest engines take some tens of MB. */

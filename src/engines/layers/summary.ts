@@ -1,5 +1,5 @@
 import type { Finding } from '../../formats/onnx/model-facts.js';
-import type { EngineLayer, EngineLayers, LayersSummary } from './result-schema.js';
+import type { EngineLayer, EngineLayers, LayersSummary } from './result.js';
 
 type Group = LayersSummary['byType'][number];
 

@@ -1,8 +1,9 @@
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { closing } from '../../base/files/byte-source.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
-import { editModel, viewModel } from '../../formats/onnx/model.js';
+import { editModel, type OnnxModel, viewModel } from '../../formats/onnx/model.js';
 import { type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import { addOutputs, borderValues } from '../../formats/onnx/subgraph.js';
 import { dimensionsOf, dimensionValue, interfaceOf } from '../../formats/onnx/value-facts.js';
@@ -269,16 +270,18 @@ const quietly = () => {};
 
 /** Runs the original: at the sizes that are requested or guessed, then at others of its open dimensions too; and on values that the types of the edited model have. */
 async function ran(request: VerifyRequest, inputs: Links, context: EditContext) {
-  let runs = new SampleRuns(request, context);
-  let reference = await runs.reference(quietly);
-  const profile = request.data === undefined ? otherSizes(request, reference) : undefined;
-  if (profile !== undefined) {
-    runs = new SampleRuns({ ...request, profiles: [profile] }, context);
-    reference = await runs.reference(quietly);
-  }
   const casts = [...inputs.values()].flatMap(({ source, cast }) =>
     cast === undefined ? [] : [[source!, cast] as const],
   );
+  const open = request.data === undefined ? openSizes(request) : [];
+  // One sample shows at which sizes the model runs.
+  const first = { from: 0, to: 1 };
+  let runs = new SampleRuns(request, context);
+  let reference = await runs.reference(quietly, open.length + casts.length > 0 ? first : undefined);
+  if (open.length > 0) {
+    runs = new SampleRuns({ ...request, profiles: [otherSizes(open, request, reference)] }, context);
+    reference = await runs.reference(quietly, casts.length > 0 ? first : undefined);
+  }
   if (casts.length === 0) return { runs, reference };
   const { plan } = reference;
   const narrowed = (sample: NamedTensors): NamedTensors =>
@@ -317,16 +320,27 @@ function inType(tensor: Tensor, dtype: Dtype | undefined): Tensor {
     : floatTensor(dtype as 'float16' | 'float32', tensor.shape, values);
 }
 
+/** Bytes of a model from which on a batch has two items: more take seconds each, and other samples are drawn anyway. */
+const LARGE = 2 ** 28;
+
+/** Of the files of a model. */
+export const bytesOf = (model: OnnxModel): number =>
+  [...new Set(model.files())].reduce((sum, file) => sum + statSync(file).size, 0);
+
+/** Dimensions that the model and what was requested leave open. */
+function openSizes({ reference, shapes = new Map() }: VerifyRequest): readonly OpenDimension[] {
+  const all = viewModel(reference, (model) => openDimensions(interfaceOf(model.proto).inputs, usesOf(model)));
+  return all.filter(({ places }) => !places.some(({ input }) => shapes.has(input)));
+}
+
 /** Ends around the sizes that ran, where what was folded under them shows: a batch of 1 and of 2, half and twice the size of others, which most strides divide. */
 function otherSizes(
-  { reference: path, shapes: stated = new Map() }: VerifyRequest,
-  { plan, inputs }: ReferenceRun,
+  open: readonly OpenDimension[],
+  { reference, shapes: stated }: VerifyRequest,
+  { plan }: ReferenceRun,
 ) {
+  const isLarge = viewModel(reference, bytesOf) >= LARGE;
   const shapes = new Map(plan.inputs.map(({ name, shape }) => [name, shape]));
-  const isFixed = ({ places }: OpenDimension) => places.some(({ input }) => stated.has(input));
-  const all = viewModel(path, (model) => openDimensions(inputs, usesOf(model)));
-  const open = all.filter((dimension) => !isFixed(dimension));
-  if (open.length === 0) return undefined;
   const ends = (pick: (size: number, dimension: OpenDimension) => number) => {
     const sized = new Map([...shapes].map(([name, shape]) => [name, [...shape]]));
     for (const dimension of open)
@@ -337,12 +351,11 @@ function otherSizes(
     return sized;
   };
   const min = ends((size, { isBatch }) => (isBatch ? 1 : Math.max(1, size >> 1)));
+  const own = ends((size, { isBatch }) => (isBatch && isLarge ? Math.min(size, 2) : size));
   const max = ends((size, { isBatch }) => (isBatch ? 2 : 2 * size));
   return Object.fromEntries(
-    [...shapes].flatMap(([name, opt]) =>
-      stated.has(name)
-        ? []
-        : [[name, { min: min.get(name)!, opt: [...opt], max: max.get(name)!, values: false }]],
+    [...own].flatMap(([name, opt]) =>
+      stated?.has(name) ? [] : [[name, { min: min.get(name)!, opt, max: max.get(name)!, values: false }]],
     ),
   );
 }

@@ -12,19 +12,18 @@ import type { OrtOpen } from './ort-protocol.js';
 export async function openNodeModel(request: OrtOpen): Promise<OrtModel> {
   const { modelPath, weightsFolder, threads, isFloat8, isPlain } = request;
   const ort = await loadOrt();
-  const { model, extra } =
-    weightsFolder === undefined
-      ? // By path: from a buffer the model and its weights would be in memory twice, and 2 GiB is the end.
-        { model: modelPath, extra: {} }
-      : {
-          model: readFileSync(modelPath),
-          extra: { session: { model_external_initializers_file_folder_path: weightsFolder } },
-        };
+  // By path: from a buffer the model and its weights would be in memory twice, and 2 GiB is the end.
+  const model = weightsFolder === undefined ? modelPath : readFileSync(modelPath);
+  const settings = {
+    ...(weightsFolder === undefined ? {} : { model_external_initializers_file_folder_path: weightsFolder }),
+    // Packed weights are a second copy, and are summed in another order than computed ones.
+    ...(isPlain ? { disable_prepacking: '1', intra_op: { allow_spinning: '0' } } : {}),
+  };
   const session = await inOrt(() =>
     ort.InferenceSession.create(model as string, {
       executionProviders: ['cpu'],
       logSeverityLevel: 3,
-      extra,
+      extra: { session: settings },
       ...(isPlain || isFloat8
         ? { graphOptimizationLevel: isPlain ? ('disabled' as const) : ('basic' as const) }
         : {}),

@@ -9,7 +9,7 @@ import { GraphProtoSchema, type NodeProto } from '../../../formats/onnx/onnx_pb.
 import { isNumber } from '../../../formats/onnx/shapes/size.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { drawsNumbers } from '../../../formats/precision/operator-traits.js';
-import { type Dtype, dtypes, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
+import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { isArrayDtype } from '../../../formats/tensor/values.js';
 import type { EditContext } from '../editing.js';
@@ -150,9 +150,5 @@ function store({ editing }: Round, constants: readonly Constant[], values: Named
   const { graph } = editing;
   const gone = new Set(constants.map(({ node }) => node));
   graph.node = graph.node.filter((node) => !gone.has(node));
-  for (const [name, tensor] of values) {
-    editing.storeWeight(name, tensor);
-    // ONNX Runtime packs weights that are stored, and sums them in another order.
-    if (dtypes[tensor.dtype].kind === 'float') editing.isRounded = true;
-  }
+  for (const [name, tensor] of values) editing.storeWeight(name, tensor);
 }

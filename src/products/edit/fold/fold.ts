@@ -165,8 +165,6 @@ function branch(node: NodeProto, round: Round): Rewrite {
   redirect(body, names);
   for (const inner of body.node) inner.output = inner.output.map((name) => names.get(name) ?? name);
   for (const tensor of body.initializer) tensor.name = names.get(tensor.name)!;
-  // Weights that a body reads from outside are packed only outside of it.
-  round.editing.isRounded = true;
   round.editing.graph.initializer.push(...body.initializer);
   const results = body.output.map(({ name }, index) =>
     create(NodeProtoSchema, {

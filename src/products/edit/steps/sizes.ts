@@ -7,6 +7,7 @@ import { openedSize } from '../../../formats/onnx/open-size.js';
 import { inferShapes } from '../../../formats/onnx/shapes/infer.js';
 import { dimensionsOf, dimensionValue, feedInputs } from '../../../formats/onnx/value-facts.js';
 import { type Done, type Editing, impossible } from '../editing.js';
+import type { AskedName } from './interface.js';
 
 /** An open dimension by its name, or axes by their places, and the size or the name that it gets. */
 export interface AskedSize {
@@ -131,7 +132,7 @@ function open(
 }
 
 /** Renames an open dimension wherever it stands. Throws TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE. */
-export const renameSize = (editing: Editing, [from, to]: readonly [string, string]): Done =>
+export const renameSize = (editing: Editing, { from, to }: AskedName): Done =>
   setSize(editing, { dimension: from, becomes: to });
 
 function placesOf(

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { latencySchema } from '../run/evaluate.js';
 import { variantSchema } from '../run/variant.js';
-import { werResultSchema } from '../wer/wer-result.js';
+import { werResultSchema } from '../wer/result.js';
 
 /** The run that made transcripts. */
 export const recogniserRunSchema = z.object({

@@ -1,8 +1,8 @@
-import { type AreaCurves, accumulate, countedAnnotations, mean, RECALLS } from './accumulate.js';
 import type { Detections } from './detections.js';
 import type { DetectionTruth } from './instances.js';
 import { AREA_RANGES, matchDetections, NOT_SCORED, THRESHOLDS } from './match.js';
 import { ordersOf } from './order.js';
+import { type AreaCurves, accumulate, countedAnnotations, mean, RECALLS } from './precision-recall.js';
 import type { CategoryScore, DetectionScores, PrecisionCurve } from './result.js';
 
 /** Index of the overlap 0.75. */

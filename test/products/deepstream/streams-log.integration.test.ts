@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
-import { readStreamsLog } from '../../../src/products/deepstream/log.js';
-import { plain, streamsLogText } from '../../../src/products/deepstream/log-text.js';
 import { figuresOf } from '../../../src/products/deepstream/record.js';
+import { plain, readStreamsLog, streamsLogText } from '../../../src/products/deepstream/streams-log.js';
+import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
 import { benchResult } from '../../fakes/deepstream.js';
 import { recordedLogs } from '../../fakes/trtexec.js';
 import { mutations } from '../../support/mutations.js';
@@ -55,15 +55,14 @@ describe('a log of our own', () => {
       gpuMeanMs: 50,
       gpuP99Ms: 57.5,
       firstDims: [64],
-      engine: '/e/net_dynamic_b64.engine',
-      transfers: false,
-      graph: false,
-      spinWait: false,
-      gpu: 'Test GPU',
       contextBytes: 64 << 20,
       gpuBytes: GPU_BYTES,
-      seconds: 11.0035,
-      warnings: [],
+    });
+    expect(readTrtexecLog(path)).toMatchObject({
+      build: { loadEngine: '/e/net_dynamic_b64.engine' },
+      measurement: { transfers: false, cudaGraph: false, spinWait: false, warmUpMs: 1000 },
+      device: { name: 'Test GPU' },
+      performance: { hostWalltimeSeconds: 10.0035 },
     });
   });
 
@@ -125,23 +124,6 @@ describe('a log of trtexec', () => {
 
   test('is of another batch than expected', () => {
     expect(figuresOf(readStreamsLog(join(recordedLogs, '10.6-bench_r50_b64.log')), 32)).toBeNull();
-  });
-
-  test('its mode and doubts are reported', () => {
-    const seed = readStreamsLog(join(recordedLogs, '10.6-bench_seed_b1.log'));
-    expect(seed).toMatchObject({
-      transfers: false,
-      graph: false,
-      spinWait: false,
-      gpu: 'NVIDIA H200',
-      firstDims: [1],
-    });
-    expect(seed.warnings).toEqual([
-      expect.stringMatching(/^Throughput may be bound by Enqueue Time/),
-      expect.stringMatching(/^GPU compute time is unstable/),
-    ]);
-    const fast = readStreamsLog(join(recordedLogs, '10.6-bench_transfers_graph_b1.log'));
-    expect(fast).toMatchObject({ transfers: true, graph: true, spinWait: true });
   });
 });
 

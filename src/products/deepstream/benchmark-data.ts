@@ -4,7 +4,7 @@ import { LARGEST_DOCUMENT, readText } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { pythonJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
-import type { PipelineLog } from './ds-logs.js';
+import type { PipelineLog } from './pipeline-logs.js';
 import type { StreamsBody } from './result.js';
 
 /** A DeepStream run as its step writes it into benchmark_data.json. */

@@ -1,8 +1,9 @@
 import type { BenchResult, BenchRun } from '../../quality/bench/result.js';
+import { readTrtexecLog } from '../../tensorrt/trtexec/log/log.js';
 import { packageVersion } from '../../version.js';
 
 /** The reporting option that reports these logs from trtexec's own. */
-export const WRITTEN_BY = 'Written by';
+const WRITTEN_BY = 'Written by';
 
 export interface LoggedMeasurement {
   readonly result: BenchResult;
@@ -119,4 +120,44 @@ export function logTime(at: Date): string {
   const two = (part: number) => String(part).padStart(2, '0');
   const day = `${two(at.getMonth() + 1)}/${two(at.getDate())}/${at.getFullYear()}`;
   return `${day}-${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
+}
+
+/** The content of a log of one measurement, and the program that wrote it. */
+export interface StreamsLog {
+  readonly writtenBy: 'trtforge' | 'trtexec' | 'unknown';
+  /** Ended with its summary, and by its own word well. */
+  readonly isComplete: boolean;
+  readonly qps: number | null;
+  readonly gpuMeanMs: number | null;
+  readonly gpuP99Ms: number | null;
+  /** First dimensions of the shapes echoed; one of them is the batch. Empty where none was. */
+  readonly firstDims: readonly number[];
+  readonly contextBytes: number | null;
+  readonly gpuBytes: number | null;
+}
+
+const MIB = 1 << 20;
+
+/**
+ * Reads a log of trtexec or one written by `streamsLogText`, in constant memory. Errors: TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE.
+ */
+export function readStreamsLog(path: string): StreamsLog {
+  const log = readTrtexecLog(path);
+  const { performance, measurement, device, engine } = log;
+  const qps = performance?.throughputQps ?? null;
+  const gpu = performance?.gpuCompute ?? null;
+  const isOurs = log.options.reporting[WRITTEN_BY] !== undefined;
+  // Ours appears whole or not at all, and its summary is its end.
+  const isEnded = isOurs ? performance?.hostWalltimeSeconds != null : log.outcome === 'passed';
+  const gpuMeanMs = gpu?.mean ?? null;
+  return {
+    writtenBy: isOurs ? 'trtforge' : log.runs > 0 ? 'trtexec' : 'unknown',
+    isComplete: isEnded && qps !== null && gpuMeanMs !== null,
+    qps,
+    gpuMeanMs,
+    gpuP99Ms: gpu?.percentiles.find(({ percent }) => percent === 99)?.ms ?? null,
+    firstDims: [...new Set(Object.values(measurement.shapes).flatMap((shape) => shape[0] ?? []))],
+    contextBytes: engine.contextBytes,
+    gpuBytes: device.memoryMiB === null ? null : device.memoryMiB * MIB,
+  };
 }

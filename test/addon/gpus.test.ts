@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { assertGpuPresent, checkDevice, chosenGpu, onDevice, whyNoGpu } from '../../src/addon/chosen-gpu.js';
+import { assertGpuPresent, checkDevice, chosenGpu, onDevice, whyNoGpu } from '../../src/addon/gpus.js';
 import { noDevices, noGpus, twoGpus } from '../fakes/gpus.js';
 
 const running = 'Running an engine needs an NVIDIA GPU';
