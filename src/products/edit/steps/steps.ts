@@ -9,6 +9,7 @@ import type { AxisPlace } from '../../../formats/onnx/open-dimensions.js';
 import { dropDead } from '../dead.js';
 import type { Done, EditContext, Editing } from '../editing.js';
 import { fold } from '../fold/fold.js';
+import { narrowDoubles } from './doubles.js';
 import {
   type AskedCut,
   type AskedName,
@@ -122,6 +123,7 @@ const steps = {
     parseType,
     changeTypes,
   ),
+  float32: plain('--float32', 'make FP32 of what is float64, as TensorRT computes it', narrowDoubles),
   opset: valued(
     '--opset <number>',
     "another opset of ONNX's operators (13 to 25), where it is lossless",
