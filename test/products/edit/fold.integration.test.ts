@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
+import { visitNodes } from '../../../src/formats/onnx/graph.js';
 import {
   type AttributeValue,
   attribute as a,
@@ -296,6 +297,87 @@ const cases: readonly Case[] = [
     },
     left: ['Shape', 'ConstantOfShape', 'Add'],
   },
+  {
+    name: 'constants in both branches, under one name, and sizes of what is around them',
+    build: (g) => {
+      const [yes, no] = [2, 3].map((factor) => {
+        const body = new GraphBuilder('branch');
+        body.node('Constant', { outputs: ['c'], attributes: { value_float: a.float(factor) } });
+        body.node('Mul', { inputs: ['w', 'c'], outputs: ['scaled'] });
+        body.node('Shape', { inputs: ['x'], outputs: ['shape'] });
+        body.node('Gather', { inputs: ['shape', 'last'], outputs: ['size'] });
+        body.node('Cast', { inputs: ['size'], outputs: ['width'], attributes: castTo('float32') });
+        body.node('Add', { inputs: ['scaled', 'width'], outputs: ['sum'] });
+        body.node('Identity', { inputs: ['x'], outputs: ['same'] });
+        body.node('Mul', { inputs: ['same', 'sum'], outputs: ['inner'] });
+        body.output('inner', 'float32', null);
+        return body;
+      });
+      g.input('x', 'float32', ['n', 3]);
+      g.input('condition', 'bool', []);
+      g.initializer('w', noise(3));
+      g.initializer('last', ids([1], [1]));
+      g.node('If', {
+        inputs: ['condition'],
+        outputs: ['y'],
+        attributes: { then_branch: a.body(yes!), else_branch: a.body(no!) },
+      });
+      g.output('y', 'float32', null);
+    },
+    left: ['If', 'Mul', 'Mul'],
+  },
+  {
+    name: 'constants in a Loop, while what its counter and its states decide stays',
+    build: (g) => {
+      const body = new GraphBuilder('turn');
+      body.input('i', 'int64', []);
+      body.input('go', 'bool', []);
+      body.input('state', 'float32', [null, 3]);
+      body.node('Identity', { inputs: ['go'], outputs: ['again'] });
+      body.node('Neg', { inputs: ['w'], outputs: ['v'] });
+      body.node('Cast', { inputs: ['i'], outputs: ['count'], attributes: castTo('float32') });
+      body.node('Mul', { inputs: ['v', 'count'], outputs: ['row'] });
+      body.node('Concat', { inputs: ['state', 'row'], outputs: ['longer'], attributes: { axis: a.int(0) } });
+      // One row longer in every turn.
+      body.node('Shape', { inputs: ['state'], outputs: ['rows'] });
+      body.output('again', 'bool', []);
+      body.output('longer', 'float32', [null, 3]);
+      body.output('rows', 'int64', [2]);
+      g.input('x', 'float32', [1, 3]);
+      g.initializer('w', noise(1, 3));
+      g.initializer('turns', ids([], [3]));
+      g.node('Loop', { inputs: ['turns', '', 'x'], outputs: ['y', 'z'], attributes: { body: a.body(body) } });
+      g.output('y', 'float32', null);
+      g.output('z', 'int64', null);
+    },
+    left: ['Loop', 'Identity', 'Cast', 'Mul', 'Concat', 'Shape'],
+  },
+  {
+    name: 'sizes in a Scan, while its elements and states stay',
+    build: (g) => {
+      const body = new GraphBuilder('turn');
+      body.input('sum', 'float32', [4]);
+      body.input('row', 'float32', [4]);
+      body.node('Size', { inputs: ['row'], outputs: ['size'] });
+      body.node('Cast', { inputs: ['size'], outputs: ['width'], attributes: castTo('float32') });
+      body.node('Sqrt', { inputs: ['width'], outputs: ['root'] });
+      body.node('Div', { inputs: ['row', 'root'], outputs: ['scaled'] });
+      body.node('Add', { inputs: ['sum', 'scaled'], outputs: ['next'] });
+      body.node('Cast', { inputs: ['next'], outputs: ['whole'], attributes: castTo('int32') });
+      body.output('next', 'float32', [4]);
+      body.output('whole', 'int32', [4]);
+      g.input('x', 'float32', ['n', 4]);
+      g.initializer('zero', noise(4));
+      g.node('Scan', {
+        inputs: ['zero', 'x'],
+        outputs: ['y', 'z'],
+        attributes: { body: a.body(body), num_scan_inputs: a.int(1) },
+      });
+      g.output('y', 'float32', null);
+      g.output('z', 'int32', null);
+    },
+    left: ['Scan', 'Div', 'Add', 'Cast'],
+  },
 ];
 
 it.each(cases.map((one) => [one.name, one] as const))('%s', async (_, { build, left, spec }) => {
@@ -306,5 +388,7 @@ it.each(cases.map((one) => [one.name, one] as const))('%s', async (_, { build, l
     { backEnds: [inProcessBackEnd(true)] },
   );
   expect(result.proof).toMatchObject({ outcome: 'pass', reasons: [] });
-  expect(viewModel(output, ({ proto }) => proto.graph!.node.map(({ opType }) => opType))).toEqual(left);
+  expect(viewModel(output, ({ proto }) => Array.from(visitNodes(proto), ({ node }) => node.opType))).toEqual(
+    left,
+  );
 });

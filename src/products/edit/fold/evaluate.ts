@@ -68,7 +68,7 @@ export async function evaluate(round: Round, stuck: Set<string>, context: EditCo
 
 /** The nodes that constants decide and that others read. */
 function constantsOf(round: Round, stuck: ReadonlySet<string>): readonly Constant[] {
-  const { graph } = round.editing;
+  const { graph } = round;
   const sparse = new Set(graph.sparseInitializer.map(({ values }) => values?.name ?? ''));
   const found = new Map<NodeProto, Constant>();
   const makers = new Set<string>();
@@ -116,11 +116,11 @@ function canCompute({ opType, domain, attribute }: NodeProto): boolean {
 
 /** Runs the nodes as a model of their own. */
 async function valuesOf(
-  { editing, before }: Round,
+  { editing, graph, weights, before }: Round,
   constants: readonly Constant[],
   { emit, signal, backEnds }: EditContext,
 ): Promise<NamedTensors> {
-  const { model, graph, streams } = editing;
+  const { model, streams } = editing;
   const path = editing.file('constants');
   const wanted = nodesReached(
     constants.map((constant) => constant.node),
@@ -128,7 +128,7 @@ async function valuesOf(
   );
   const node = graph.node.filter((each) => wanted.has(each));
   const read = new Set(node.flatMap(usedNames));
-  const initializer = graph.initializer.filter(({ name }) => read.has(name));
+  const initializer = weights.filter(({ name }) => read.has(name));
   const output = constants.flatMap(({ values }) =>
     values.map(({ name, dtype, shape }) => valueInfo(name, dtype, shape)),
   );
@@ -146,9 +146,8 @@ async function valuesOf(
 }
 
 /** Puts computed values in the place of the nodes that made them. */
-function store({ editing }: Round, constants: readonly Constant[], values: NamedTensors): void {
-  const { graph } = editing;
+function store({ editing, graph }: Round, constants: readonly Constant[], values: NamedTensors): void {
   const gone = new Set(constants.map(({ node }) => node));
   graph.node = graph.node.filter((node) => !gone.has(node));
-  for (const [name, tensor] of values) editing.storeWeight(name, tensor);
+  for (const [name, tensor] of values) editing.storeWeight(name, tensor, graph);
 }
