@@ -298,6 +298,84 @@ const cases: readonly Case[] = [
     left: ['Shape', 'ConstantOfShape', 'Add'],
   },
   {
+    name: 'slices of slices along other axes',
+    build: having(
+      {
+        zero: ids([1], [0]),
+        one: ids([1], [1]),
+        two: ids([1], [2]),
+        all: ids([1], [-1]),
+        last: ids([1], [-2]),
+      },
+      chain(
+        ['n', 3, 8],
+        ['Slice', ['one', 'two', 'one']],
+        ends,
+        ['Slice', ['zero', 'two', 'one']],
+        ['Slice', ['zero', 'last', 'all', 'two']],
+      ),
+    ),
+    left: ['Slice', 'Relu', 'Slice'],
+  },
+  {
+    name: 'slices of slices along one axis stay',
+    build: having(
+      { one: ids([1], [1]), three: ids([1], [3]), axis: ids([1], [-1]) },
+      chain([2, 6], ['Slice', ['one', 'three', 'axis']], ['Slice', ['one', 'three', 'one']]),
+    ),
+    left: ['Slice', 'Slice'],
+  },
+  {
+    name: 'first states of zeros, whose batch is open, but for others',
+    build: having(
+      {
+        w: noise(1, 8, 3),
+        r: noise(1, 8, 2),
+        at: ids([1], [0]),
+        ends: ids([1], [1]),
+        rest: ids([1], [2]),
+        one: tensorFrom('float32', [], Float32Array.of(1)),
+      },
+      (g) => {
+        g.input('x', 'float32', [4, 'n', 3]);
+        g.node('Shape', { inputs: ['x'], outputs: ['s'] });
+        g.node('Slice', { inputs: ['s', 'ends', 'rest'], outputs: ['batch'] });
+        g.node('Concat', {
+          inputs: ['ends', 'batch', 'rest'],
+          outputs: ['sizes'],
+          attributes: { axis: a.int(0) },
+        });
+        g.node('ConstantOfShape', { inputs: ['sizes'], outputs: ['zeros'] });
+        g.node('Expand', { inputs: ['one', 'sizes'], outputs: ['ones'] });
+        g.node('LSTM', {
+          inputs: ['x', 'w', 'r', '', '', 'ones', 'zeros'],
+          outputs: ['', 'y'],
+          attributes: { hidden_size: a.int(2) },
+        });
+        g.output('y', 'float32', null);
+      },
+    ),
+    left: ['Shape', 'Slice', 'Concat', 'Expand', 'LSTM'],
+  },
+  {
+    name: 'nothing that is joined to something, and the mean of one',
+    build: (g) => {
+      g.input('x', 'float32', ['n', 2, 1]);
+      g.initializer('row', ids([1], [0]));
+      g.initializer('tail', ids([2], [0, 1]));
+      g.node('Shape', { inputs: ['x'], outputs: ['s'] });
+      g.node('Gather', { inputs: ['s', 'row'], outputs: ['n'] });
+      g.node('Concat', { inputs: ['n', 'tail'], outputs: ['sizes'], attributes: { axis: a.int(0) } });
+      g.node('ConstantOfShape', { inputs: ['sizes'], outputs: ['none'] });
+      g.node('Relu', { inputs: ['x'], outputs: ['r'] });
+      g.node('Concat', { inputs: ['r', 'none'], outputs: ['joined'], attributes: { axis: a.int(1) } });
+      g.node('ReduceMean', { inputs: ['joined'], outputs: ['mean'], attributes: { axes: a.ints([2]) } });
+      g.node('Neg', { inputs: ['mean'], outputs: ['y'] });
+      g.output('y', 'float32', null);
+    },
+    left: ['Relu', 'Neg'],
+  },
+  {
     name: 'constants in both branches, under one name, and sizes of what is around them',
     build: (g) => {
       const [yes, no] = [2, 3].map((factor) => {

@@ -1,6 +1,12 @@
 import { create } from '@bufbuild/protobuf';
 import { type GraphTypes, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
-import { definedNames, GraphUses, visitMainGraphs } from '../../../formats/onnx/graph.js';
+import {
+  definedNames,
+  GraphUses,
+  isOnnxDomain,
+  rearrangers,
+  visitMainGraphs,
+} from '../../../formats/onnx/graph.js';
 import { attributeOf } from '../../../formats/onnx/node-types.js';
 import {
   AttributeProto_AttributeType,
@@ -92,10 +98,21 @@ export class Round extends GraphUses {
     return elements?.every(isNumber) === true ? elements : undefined;
   }
 
-  /** The one number that a constant is everywhere. */
+  /** The one number that a value is everywhere, whatever its size. */
   only(name: string | undefined): number | undefined {
-    const [first, ...others] = this.numbers(name) ?? [];
-    return others.every((other) => other === first) ? first : undefined;
+    const same = (values: readonly (number | undefined)[] = []) =>
+      values.every((value) => value === values[0]) ? values[0] : undefined;
+    if (this.constants.has(name ?? '')) return same(this.numbers(name));
+    const maker = this.producers.get(name ?? '');
+    if (maker === undefined || !isOnnxDomain(maker.domain)) return undefined;
+    if (maker.opType === 'Concat') return same([...new Set(maker.input)].map((each) => this.only(each)));
+    if (rearrangers.includes(maker.opType)) return this.only(maker.input[0]);
+    const value = attributeOf(maker, 'value')?.t;
+    if (maker.opType !== 'ConstantOfShape' || value === undefined)
+      return maker.opType === 'ConstantOfShape' ? 0 : undefined;
+    return same(
+      storedValue(this.editing.model, value).elements?.map((each) => (isNumber(each) ? each : undefined)),
+    );
   }
 
   isSameShape(a: string | undefined, b: string | undefined): boolean {
