@@ -30,24 +30,26 @@ export async function fold(editing: Editing, context: EditContext): Promise<Done
   const nodes = () => [...visitMainGraphs(proto)].reduce((sum, view) => sum + view.nodes.length, 0);
   const before = nodes();
   const stuck = new Set<string>();
+  const steps: readonly ((round: Round) => boolean | Promise<boolean>)[] = [
+    storeConstants,
+    storeSizes,
+    (round) => evaluate(round, stuck, context),
+    rewrite,
+    mergeSame,
+  ];
   let isChanged = dropDead(editing) !== null;
-  for (let count = 0; count < MOST_ROUNDS; count++) {
-    let isDone = true;
+  let isDone = false;
+  for (let count = 0; !isDone && count < MOST_ROUNDS; count++) {
+    isDone = true;
     for (const round of Round.all(editing)) {
-      const steps = [
-        () => storeConstants(round),
-        () => storeSizes(round),
-        () => evaluate(round, stuck, context),
-        () => rewrite(round),
-        () => mergeSame(round),
-      ];
-      let isSame = true;
-      for (const step of steps) if (isSame) isSame = !(await step());
+      for (const step of steps) {
+        if (!(await step(round))) continue;
+        isDone = false;
+        break;
+      }
       dropDead(editing, round.graph);
-      isDone &&= isSame;
     }
-    if (isDone) break;
-    isChanged = true;
+    isChanged ||= !isDone;
   }
   return isChanged ? `${plural(before, 'node')} → ${nodes()}` : null;
 }

@@ -94,7 +94,11 @@ export class Round extends GraphUses {
 
   /** The same of a constant, all of them numbers. */
   numbers(name: string | undefined): readonly number[] | undefined {
-    const elements = this.constants.has(name ?? '') ? this.elements(name) : undefined;
+    return this.#numbersOf(this.constants.get(name ?? ''));
+  }
+
+  #numbersOf(stored: TensorProto | undefined): readonly number[] | undefined {
+    const elements = stored && storedValue(this.editing.model, stored).elements;
     return elements?.every(isNumber) === true ? elements : undefined;
   }
 
@@ -107,12 +111,9 @@ export class Round extends GraphUses {
     if (maker === undefined || !isOnnxDomain(maker.domain)) return undefined;
     if (maker.opType === 'Concat') return same([...new Set(maker.input)].map((each) => this.only(each)));
     if (rearrangers.includes(maker.opType)) return this.only(maker.input[0]);
+    if (maker.opType !== 'ConstantOfShape') return undefined;
     const value = attributeOf(maker, 'value')?.t;
-    if (maker.opType !== 'ConstantOfShape' || value === undefined)
-      return maker.opType === 'ConstantOfShape' ? 0 : undefined;
-    return same(
-      storedValue(this.editing.model, value).elements?.map((each) => (isNumber(each) ? each : undefined)),
-    );
+    return value === undefined ? 0 : same(this.#numbersOf(value));
   }
 
   isSameShape(a: string | undefined, b: string | undefined): boolean {

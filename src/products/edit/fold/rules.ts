@@ -249,17 +249,14 @@ const intoConvolution: Rule = (node, round) => {
   const shape = round.shape(constant);
   const rank = dims.length;
   // One number for each channel: [C, 1, 1], or a single one.
-  const axis = rank - 1 - (rank - 2);
   const isPerChannel =
     round.constants.has(constant) &&
     shape !== undefined &&
     shape.length <= rank &&
-    shape.every((size, index) => size === 1 || (index === shape.length - (rank - axis) && size === channels));
+    shape.every((size, index) => size === 1 || (index === shape.length - rank + 1 && size === channels));
   if (!isPerChannel) return undefined;
-  const count = shape.reduce<number>((product, size) => product * Number(size), 1);
   const list = made('Reshape', constant, round.integers(`${output}_list`, [-1]));
-  const factor =
-    count === channels ? list : made('Expand', list, round.integers(`${output}_count`, [channels]));
+  const factor = made('Expand', list, round.integers(`${output}_count`, [channels]));
   if (node.opType === 'Mul' || node.opType === 'Div')
     return replaced(
       scaled(node.opType === 'Mul' ? factor : made('Reciprocal', factor)),
