@@ -169,6 +169,14 @@ const cases: readonly Case[] = [
     left: ['Conv'],
   },
   {
+    name: 'a scale before a convolution, while a shift stays',
+    build: having(
+      { ...conv, half: tensorFrom('float32', [], Float32Array.of(0.3)) },
+      chain(image, ['Add', ['half']], ['Mul', ['half']], ['Conv', ['w', 'b']]),
+    ),
+    left: ['Add', 'Conv'],
+  },
+  {
     name: 'a shift of places behind a convolution stays',
     build: having(conv, chain(image, ['Conv', ['w']], ['Add', ['wide']])),
     left: ['Conv', 'Add'],

@@ -311,6 +311,20 @@ const padded: Rule = (node, round) => {
   return { nodes: [round.made(node, { input: inputs, ints: { pads: sum } })], rounds: true };
 };
 
+/** A convolution of what one number scales has the number in its weights. */
+const scaled: Rule = (node, round) => {
+  const before = round.onlyMaker(node.input[0], 'Mul');
+  const weight = node.input[1] ?? '';
+  if (before === undefined || !round.constants.has(weight)) return undefined;
+  const at = before.input.findIndex((name) => round.constants.has(name) && round.only(name) !== undefined);
+  const [factor = '', x = ''] = at === 0 ? before.input : before.input.toReversed();
+  const isOne = at >= 0 && round.shape(factor)?.length === 0;
+  if (!isOne || !round.isSameShape(x, before.output[0])) return undefined;
+  const { node: product, name } = round.node('Mul', `${node.output[0]}_weight`, [weight, factor]);
+  const made = round.made(node, { input: [x, name, ...node.input.slice(2)] });
+  return { nodes: [product, made], rounds: true };
+};
+
 const firstOf =
   (...rules: readonly Rule[]): Rule =>
   (node, round) => {
@@ -347,7 +361,7 @@ export const rules: Readonly<Record<string, Rule>> = {
   Div: firstOf(neutral(1, 1), intoConvolution),
   Pow: neutral(1, 1),
   BatchNormalization: intoConvolution,
-  Conv: padded,
+  Conv: firstOf(padded, scaled),
   ReduceMax: whereShapeStays,
   ReduceMin: whereShapeStays,
   ReduceMean: reduction,
