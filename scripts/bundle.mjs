@@ -1,6 +1,6 @@
 // Bundles what a process loads as it starts, with all that it imports: most of its start is looking for modules (engine-child.js: 105 files, 0.3 s; as
 // one 0.1 s). Each module in dist/ that starts a child or thread becomes one file; the command line, dist/main.js, one file of what every verb needs, one
-// of what several do, one of packages, and one a verb. The licences of what is in them are in dist/licences.txt. Part of `npm run build`.
+// of what several do, one of packages, and one a verb; the script of the page of `explore` one from its sources. The licences of what is in them are in dist/licences.txt. Part of `npm run build`.
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -86,6 +86,11 @@ await bundle('main.js', parts, {
     ],
   },
 });
+
+// The script of a page, which runs in a browser: it stands inside of the page, so it has no imports and no file beside it.
+const page = await rolldown({ input: join(root, 'src/products/explore/page/main.ts'), platform: 'browser' });
+await page.write({ file: join(dist, 'products/explore/page-script.js'), format: 'iife', minify: true });
+await page.close();
 
 const licences = [...packages].sort().map((name) => {
   const own = join(root, 'node_modules', name);

@@ -14,6 +14,7 @@ Where an option is by name (\`shapes\`, the inputs of a run) it may be an object
 
 const ENTRIES = [
   ['trtforge', 'src/index.ts'],
+  ['trtforge/edit', 'src/products/edit/index.ts'],
   ['trtforge/bundle', 'src/products/bundle/index.ts'],
   ['trtforge/streaming', 'src/products/streaming/index.ts'],
   ['trtforge/evaluation', 'src/products/evaluation/index.ts'],

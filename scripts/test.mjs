@@ -29,6 +29,7 @@ const TIERS = {
         'tsc',
         ['-p', 'tsconfig.json', '--incremental', '--tsBuildInfoFile', 'build/types.tsbuildinfo'],
       ],
+      ['types of the page that runs in a browser', 'tsc', ['-p', 'tsconfig.page.json']],
       ['unused files, exports and dependencies', 'knip', []],
     ],
     projects: ['unit', ...INTEGRATION],
@@ -67,7 +68,7 @@ function printStep(passed, line, log) {
 }
 
 async function check([name, tool, args]) {
-  const log = join(build, `check-${tool}.log`);
+  const log = join(build, `check-${name.replaceAll(' ', '-')}.log`);
   const { status } = await run(tool, args, log);
   printStep(status === 0, name, log);
   return status === 0;

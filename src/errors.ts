@@ -662,8 +662,7 @@ export const catalogue = {
   },
   TF_BISECT_REFERENCE: {
     exitCode: ExitCode.badInput,
-    meaning:
-      'The reference of a bisection or of convert advise fails against itself: two runs differ, its FP32 model does not reproduce the recording, or the recording lacks a tensor.',
+    meaning: 'The reference of a bisection or of convert advise fails against itself: two runs differ.',
     remedy:
       'Pass a reference that repeats: replace nodes that draw random numbers by constants, or pass a command that judges a candidate: --check-command.',
   },

@@ -1,6 +1,6 @@
 /**
  * The library: everything the command line does for one model, as typed functions. Products have doors of their own: `trtforge/streaming`,
- * `trtforge/bundle`, `trtforge/deepstream`, `trtforge/evaluation`, `trtforge/triton`, `trtforge/fleet`; `trtforge/trtexec` reads what trtexec writes, `trtforge/onnx` reads and writes ONNX.
+ * `trtforge/edit`, `trtforge/bundle`, `trtforge/deepstream`, `trtforge/evaluation`, `trtforge/triton`, `trtforge/fleet`; `trtforge/trtexec` reads what trtexec writes, `trtforge/onnx` reads and writes ONNX.
  *
  * ```ts
  * import { forge } from 'trtforge';
@@ -98,9 +98,9 @@ const opening = async () => (await import('./engines/runtime/back-end.js')).open
 export const forge = lazy(
   async () => {
     const { forge, unlessCancelled } = await import('./forge/forge.js');
-    const { afterFailure, healer } = await import('./registry.js');
+    const { searches } = await import('./registry.js');
     return async (options: ForgeOptions, context?: ForgeContext): ReturnType<typeof forge> => {
-      const result = await forge(options, { ...context, afterFailure, healer });
+      const result = await forge(options, { ...context, ...searches });
       const { error } = unlessCancelled(result, result.error, context?.signal);
       const { inLibraryWords } = await import('./base/options/library-words.js');
       const { forgeOptions } = await import('./forge/options.js');
@@ -222,25 +222,12 @@ export const openEngineSession = lazy(
 export const verifyModel = lazy(
   async () => {
     const { verifyModel } = await import('./quality/verify/verify.js');
-    const { afterFailure } = await import('./registry.js');
+    const { afterFailure } = (await import('./registry.js')).searches;
     return (request: VerifyRequest, context?: VerifyContext) =>
       verifyModel(request, { ...context, afterFailure });
   },
   async () => (await import('./quality/verify/request.js')).verifyOptions,
   async () => (await import('./quality/verify/request.js')).verifyContextOptions,
-);
-/**
- * The differences between two ONNX models: interface, weights, nodes.
- *
- * ```ts
- * const difference = await compareModels({ a: 'monday.onnx', b: 'friday.onnx' });
- * use(difference.outcome);
- * ```
- */
-export const compareModels = lazy(
-  async () => (await import('./quality/models/compare-models.js')).compareModels,
-  async () => (await import('./quality/models/compare-models.js')).comparedModels,
-  context,
 );
 /**
  * Compares recorded outputs with others.
@@ -417,7 +404,7 @@ export type { Passport } from './engines/identity/passport.js';
 export type { Recipe } from './engines/identity/recipe.js';
 export type { TargetRequest } from './engines/identity/target.js';
 export type { LayersOptions } from './engines/layers/engine-layers.js';
-export type { EngineDiff, EngineLayers, LayersResult } from './engines/layers/result-schema.js';
+export type { EngineDiff, EngineLayers, LayersResult } from './engines/layers/result.js';
 export type { ProfileRequest } from './engines/profiles/profile.js';
 export type { Sizes } from './engines/profiles/sizes.js';
 export type { RunContext } from './engines/run/run-file.js';
@@ -463,9 +450,8 @@ export type { KnownIssue } from './quality/explain/known-issues/issue.js';
 export type { ExplainMeans } from './quality/explain/log-reading.js';
 export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
-export type { GateResult } from './quality/gate/gate-result.js';
+export type { GateResult } from './quality/gate/result.js';
 export type { CheckMode } from './quality/known-answer/at-load.js';
-export type { ModelComparison } from './quality/models/result.js';
 export type { AskedCheck } from './quality/verify/checks.js';
 export type {
   CompareRequest,

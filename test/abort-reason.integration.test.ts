@@ -7,7 +7,6 @@ import { writeNpy } from '../src/formats/tensor/npy.js';
 import { tensorFrom } from '../src/formats/tensor/values.js';
 import {
   buildOrLoad,
-  compareModels,
   compareOutputs,
   convertModel,
   explaining,
@@ -47,13 +46,14 @@ const calls: Readonly<Record<string, (context: Context) => Promise<unknown>>> = 
   forge: (context) => forge({ model, target, runRoot: at('run'), store: false }, context),
   buildOrLoad: (context) => buildOrLoad({ model, target, store: false, output: at('o.engine') }, context),
   explaining: ({ emit, signal }) =>
-    explaining((heard) => compareModels({ a: model, b: model }, { emit: heard, signal }), { emit }).then(),
+    explaining((heard) => verifyModel({ reference: model, candidate: model }, { emit: heard, signal }), {
+      emit,
+    }).then(),
   inspectModel: (context) => inspectModel(model, { checkWeights: true }, context),
   convertModel: (context) => convertModel(model, at('typed.onnx'), { precision: 'fp16' }, context),
   runFile: (context) => runFile({ file: model, sources: [{ kind: 'random' }], iterations: 10 }, context),
   openSession: (context) => openSession(model, {}, context),
   verifyModel: (context) => verifyModel({ reference: model, candidate: model }, context),
-  compareModels: (context) => compareModels({ a: model, b: model }, context),
   compareOutputs: (context) => compareOutputs({ candidate: at('y.npy'), reference: at('y.npy') }, context),
   installToolchain: (context) =>
     installToolchain({ acceptLicense: true, folder: at('toolchains'), wheel: at('y.npy') }, context),

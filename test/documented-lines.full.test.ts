@@ -48,10 +48,7 @@ const PARSED_ONLY: readonly (readonly [line: RegExp, why: string])[] = [
   [/triton try/, 'a server of Triton'],
   [/explain -/, 'it reads what another program prints'],
   [/report-bug .* verify/, 'packs a line that fails, and this one passes'],
-  [
-    /--from layers\.json|--recording|strip-header yolo/,
-    'needs what an engine of TensorRT, a recording or an exporter gave',
-  ],
+  [/--from layers\.json|strip-header yolo/, 'needs what an engine of TensorRT or an exporter gave'],
   [/triton export (?!resnet50\.engine)/, "needs engines of TensorRT: Triton's own tests write them"],
   [/recorded\.jsonl|--engines runs/, 'needs recordings or engines of a bundle, which its own tests have'],
   [/model_ctx|engines\/resnet50\//, 'needs the context model that ONNX Runtime writes on a GPU'],
@@ -59,7 +56,7 @@ const PARSED_ONLY: readonly (readonly [line: RegExp, why: string])[] = [
   [/out\/(?:heads|detector|speech-test)/, "runs in the examples' own tests, which train the model"],
   [/yolo-fp16\/engines\/yolo_\*/, 'a shell expands it'],
   [/=(?:fp16|int8)\.json/, 'judges what engines gave on a GPU'],
-  [/repair tmp\/compare|repair models/, 'needs a folder that a run on a GPU left'],
+  [/repair tmp\/compare/, 'needs a folder that a run on a GPU left'],
 ];
 
 test('every exception and every folder of its own is of a line', () => {

@@ -11,7 +11,6 @@ import {
   benchWith,
   buildOrLoad,
   calibrationOf,
-  compareModels,
   compareOutputs,
   convertModel,
   defaultRequest,
@@ -98,7 +97,6 @@ test.each<[string, Call, unknown[], string]>([
   ['openEngineSession', openEngineSession, ['x.engine', { keepCalls: { count: -1 } }], 'keepCalls.count'],
   ['verifyModel', verifyModel, [{ ...sides, samples: -3 }], 'samples'],
   ['verifyModel', verifyModel, [{ ...sides, data: { file: [] } }], 'data.file'],
-  ['compareModels', compareModels, [{ a: model, b: model }, { signal: true }], 'signal'],
   ['compareOutputs', compareOutputs, [{ ...sides, atl: [] }], 'atl'],
   ['compareOutputs', compareOutputs, [{ ...sides, names: 'a:b' }], 'names'],
   ['benchWith', benchWith, ['trtforge', { ...measured, device: 0.5 }, { emit: () => {} }], 'device'],
@@ -222,18 +220,14 @@ test.each([32, '32', '1/32/32', { min: 1, opt: 32, max: 32 }])('a batch may be %
   await expect(buildOrLoad({ model, batch })).rejects.toMatchObject({ code: 'TF_FILE_NOT_FOUND' });
 });
 
-test('inspectModel and compareModels return what the command line prints as JSON', async () => {
-  const [a, b] = [dynamicModel(folder), staticModel(folder)];
+test('inspectModel returns what the command line prints as JSON', async () => {
+  const a = dynamicModel(folder);
   const options = { shapes: new Map([['x', [8, 64]]]), nodes: /./, weights: /./, checkWeights: true };
   const facts = await inspectModel(a, options);
   expect(facts.cost?.flops).toBe(2 * 8 * 64 * 32 + 8 * 32);
   expect([facts.nodeList?.length, facts.weightList?.length]).toEqual([2, 1]);
   const line = ['--shapes', 'x:8x64', '--nodes', '.', '--weights', '.', '--check-weights', '--json'];
   expect((await trtforge(['inspect', a, ...line])).json()).toMatchObject({ ...facts });
-
-  const comparison = await compareModels({ a, b });
-  expect(comparison.outcome).toBe('fail');
-  expect((await trtforge(['compare', 'models', a, b, '--json'])).json()).toMatchObject({ ...comparison });
 });
 
 test('the error of a type that nothing is converted to names those that are, and the one of a graph as it is', async () => {

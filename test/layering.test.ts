@@ -71,6 +71,20 @@ describe('the layers', () => {
     expect([...new Set(files.map(roomOf))].filter((room) => layerOf(room) < 0)).toEqual([]);
   });
 
+  test('every file that a row of docs/architecture.md names is there, in a folder of that row', () => {
+    const page = readFileSync(join(source, '../docs/architecture.md'), 'utf8');
+    const rows = [...page.matchAll(/^\| .*$/gm)].map(([row]) =>
+      [...row.matchAll(/`([\w./-]+)`/g)].map(([, name = '']) => name),
+    );
+    const named = rows.flatMap((names) =>
+      names.filter((name) => name.endsWith('.ts')).map((name) => ({ names, name })),
+    );
+    expect(named.length).toBeGreaterThan(50);
+    const isThere = ({ names, name }: (typeof named)[number]) =>
+      files.includes(name) || names.some((folder) => files.includes(`${folder.replace(/\/$/, '')}/${name}`));
+    expect(named.filter((each) => !isThere(each)).map(({ name }) => name)).toEqual([]);
+  });
+
   test('a layer imports only layers below it, and rooms of one layer do not import each other', () => {
     const wrong = files.flatMap((path) =>
       imports(path)

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { afterFailureOfProducts, healerOfProducts, type Product } from '../src/cli/command.js';
+import { type Product, searchesOf } from '../src/cli/command.js';
 import { runProgram } from '../src/cli/program/program.js';
 import { catalogue } from '../src/errors.js';
 import type { FailedComparison } from '../src/quality/verify/verify.js';
@@ -99,10 +99,10 @@ test('without evaluation, convert advise scores on no data', async () => {
 });
 
 test('without study, nothing searches after a failed comparison', async () => {
-  expect(await afterFailureOfProducts(without('study'))({} as FailedComparison, {})).toBeUndefined();
+  expect(await searchesOf(without('study')).afterFailure({} as FailedComparison, {})).toBeUndefined();
 });
 
 test('without study, nobody heals', () => {
-  expect(healerOfProducts(products)).toBeTypeOf('function');
-  expect(healerOfProducts(without('study'))).toBeUndefined();
+  expect(searchesOf(products).healer).toBeTypeOf('function');
+  expect(searchesOf(without('study')).healer).toBeUndefined();
 });

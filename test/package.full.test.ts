@@ -138,6 +138,7 @@ describe('a program that emits declarations', () => {
     ['trtforge/evaluation', 'products/evaluation/index.js', 'scoreDetections'],
     ['trtforge/triton', 'products/triton/index.js', 'checkRepository'],
     ['trtforge/fleet', 'products/fleet/index.js', 'planFleet'],
+    ['trtforge/edit', 'products/edit/index.js', 'editOnnx'],
     ['trtforge/trtexec', 'tensorrt/trtexec/index.js', 'readTrtexecLog'],
     ['trtforge/onnx', 'formats/onnx/index.js', 'openModel'],
   ])('can name what the functions of %s take and give', async (name, file, known) => {

@@ -1,3 +1,5 @@
+import { TrtforgeError } from '../errors.js';
+
 /** Versions as TensorRT writes them: `major.minor.patch.build`, later parts absent where nobody reports them. */
 
 /** `getInferLibVersion` and the trtexec banner: 8.x is major*1000 + minor*100 + patch, later (and TensorRT-RTX) major*10000 + minor*100 + patch. */
@@ -54,6 +56,12 @@ export function agree(a: string, b: string): boolean {
 
 export function isVersion(text: string): boolean {
   return /^\d+(\.\d+){0,3}$/.test(text);
+}
+
+/** Reads a version of TensorRT as far as it is known. */
+export function parseVersion(text: string): string {
+  if (isVersion(text)) return text;
+  throw new TrtforgeError('TF_USAGE', `"${text}" is not a version.`, { remedy: 'Write 10.13 or 10.13.3.9.' });
 }
 
 export const majorOf = (version: string): number => parts(version)[0] ?? 0;

@@ -9,9 +9,9 @@ import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
 import type { Recogniser, ScorerOf, TaskKind } from '../quality/tasks/task.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
 import type { ReportKind, RunRootSections } from '../report/pages/kind.js';
+import { dryRunOption, type Plan } from './dry-run.js';
 import type { ForeignFlag } from './foreign-flag.js';
 import type { OptionTable, OptionValues } from './option.js';
-import { dryRunOption, type Plan } from './plan.js';
 
 /** The context of a command's `run`. Ctrl-C aborts its signal: work then ends its children, removes half-written files and throws TF_CANCELLED. */
 export interface CommandContext extends Work {
@@ -172,14 +172,11 @@ export async function sectionsOfProducts(products: readonly Product[]): Promise<
   return (runs) => all.flatMap((sections) => sections(runs));
 }
 
-/** What searches with `--heal`: it is loaded when it is asked to. Undefined where no product does. */
-export function healerOfProducts(products: readonly Product[]): Healer | undefined {
-  const healer = products.find((product) => product.healer)?.healer;
-  return healer && (async (...failed) => (await healer())(...failed));
+/** The searches after a failed comparison and with `--heal`: each is loaded when it is called. No healer where no product has one. */
+export function searchesOf(products: readonly Product[]) {
+  const afterFailure: AfterFailure = async (...failed) =>
+    (await products.find((product) => product.afterFailure)?.afterFailure?.())?.(...failed);
+  const load = products.find((product) => product.healer)?.healer;
+  const healer: Healer | undefined = load && (async (...failed) => (await load())(...failed));
+  return { afterFailure, healer };
 }
-
-/** The search after a failed comparison: it is loaded when one failed. */
-export const afterFailureOfProducts =
-  (products: readonly Product[]): AfterFailure =>
-  async (...failed) =>
-    (await products.find(({ afterFailure }) => afterFailure)?.afterFailure?.())?.(...failed);

@@ -1,6 +1,6 @@
 import { arch, cpus, platform, release, totalmem } from 'node:os';
 import type { GpuList } from '../addon/addon.js';
-import { visibleGpus, whyNoGpu } from '../addon/chosen-gpu.js';
+import { visibleGpus, whyNoGpu } from '../addon/gpus.js';
 import { formatBytes } from '../base/text/quantity.js';
 import type { ForgeResult } from '../report/result.js';
 import type { Toolchain } from '../tensorrt/toolchain/toolchain.js';

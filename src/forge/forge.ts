@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { onDevice } from '../addon/chosen-gpu.js';
+import { onDevice } from '../addon/gpus.js';
 import { keepingFiles, openFile } from '../base/files/byte-source.js';
 import { protectingInputs } from '../base/files/user-files.js';
 import { targetText } from '../engines/identity/target.js';
@@ -89,7 +89,7 @@ async function forgeModel(options: ForgeOptions, context: ForgeSeams): Promise<F
   const clock = () => performance.now() - started;
   const log = openRunLog(run.root, stampedLine(clock), emit);
   const phases = new PhaseRun<Forged>(
-    { ...workOf(context), model: options.model },
+    { ...workOf(context), model: options.model, backEnds: context.backEnds },
     log.write,
     clock,
     log.begin,

@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { FEWEST_SAMPLES, type SamplePart } from '../engines/calibration/sample-source.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
@@ -9,84 +10,125 @@ import type { ConversionResult } from '../formats/precision/conversion.js';
 import { normalise } from '../formats/precision/normalise.js';
 import { verifyHeadline } from '../quality/verify/headline.js';
 import type { SampleInfo } from '../quality/verify/judged.js';
-import type { SampleData, VerifyContext } from '../quality/verify/request.js';
 import type { VerifyResult } from '../quality/verify/result.js';
+import { digestsOf } from '../quality/verify/sample-plan.js';
 import type { Heal } from '../report/result.js';
 import { computedNodes, decidingVerification } from '../report/sentences.js';
-import { engineRequest, whyEngineIdle } from './engine-phases.js';
+import { engineRequest } from './engine-phases.js';
 import { judgingData, typedModelRequest } from './model-phases.js';
 import type { ComparisonOptions, ForgeOptions, Healing, HealRequest } from './options.js';
-import type { PhaseRun } from './phase.js';
+import type { PhaseContext, PhaseRun } from './phase.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
 
 type PhasesOf = (run: Run) => Readonly<Record<'decide' | 'make' | 'check', readonly ForgePhase[]>>;
 
+/** A run whose comparison failed, and the searches that made it what it is. */
+interface Failed {
+  readonly run: Run;
+  readonly found: Partial<Forged>;
+  readonly healings: readonly Healing[];
+}
+
 /**
  * After a failed comparison searches the smallest part in a higher precision, and goes through the phases again with it: what is found is verified on samples that the search has
- * not seen, another share of the user's or another seed. Where that fails, or the search sees no failure, the next search sees those. null where nothing failed.
+ * not seen, another share of the user's or another seed. Where then the engine alone fails, that is searched too, from there on. Where the rest fails, or a search sees no failure,
+ * the next search sees those samples. null where nothing failed.
  */
 export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: PhasesOf): Promise<Heal | null> {
   const { heal: limitMs } = run.options;
   const failed = phases.found;
-  const deciding = judged(failed);
+  const deciding = decidingVerification(failed);
   if (limitMs === undefined || run.healer === undefined || phases.error !== null) return null;
   if (deciding?.verdicts.numeric !== 'fail') return null;
-  const folder = join(run.root.path, 'heal');
   const until = performance.now() + limitMs;
-  let healing: Healing | undefined;
-  for (const [index, judging] of attempts(run.options, deciding).entries()) {
-    const name = index === 0 ? 'heal' : `heal ${index + 1}`;
+  let healings: readonly Healing[] = [];
+  const heal = async (
+    from: Failed,
+    judging: ReturnType<typeof attempts>[number],
+    folder: string,
+    name: string,
+  ): Promise<void> => {
+    let healing: Healing | undefined;
     const search = async (...[, context]: Parameters<ForgePhase['run']>) => {
-      const left = {
-        limitMs: Math.max(1, Math.round(until - performance.now())),
-        folder: join(folder, String(index + 1)),
-      };
-      const found = await searched(run, failed, judging.search, left, context);
-      // What an earlier one has found stays the result.
-      if (healing === undefined || found.outcome !== 'none') healing = found;
-      return { found: {}, detail: found.headline };
+      const place = { limitMs: Math.max(1, Math.round(until - performance.now())), folder };
+      healing = await searched(from, judging.search, place, context);
+      return { found: {}, detail: healing.headline };
     };
     await phases.advance([{ name, skip: () => null, run: search }]);
-    if (phases.error !== null || healing?.outcome === 'ended') break;
-    if (healing?.outcome !== 'found') continue;
-    const { decide, make, check } = phasesOf(healedRun(run, healing, judging.verdict));
+    if (healing === undefined) return;
+    const all = [...from.healings, healing];
+    // What an earlier one has found stays the result.
+    if (healings.length === 0 || healing.outcome !== 'none') healings = all;
+    if (healing.outcome !== 'found') return;
+    const healed = healedRun(from.run, healing, judging.verdict);
+    const { decide, make, check } = phasesOf(healed);
     phases.found = { inspection: failed.inspection };
     await phases.advance([...decide.slice(1), ...make, ...check].map((phase) => named(phase, 'healed')));
+    const { found } = phases;
     if (phases.error !== null) phases.found = failed;
-    if (phases.error !== null || judged(phases.found)?.outcome === 'pass') break;
+    else if (engineFails(found) && !engineFails(from.found))
+      await heal({ run: healed, found, healings: all }, judging, join(folder, 'engine'), `${name} engine`);
+  };
+  const root = join(run.root.path, 'heal');
+  for (const [index, judging] of attempts(run.options, deciding).entries()) {
+    const [folder, name] = [join(root, String(index + 1)), index === 0 ? 'heal' : `heal ${index + 1}`];
+    await heal({ run, found: failed, healings: [] }, judging, folder, name);
+    const isOver = phases.error !== null || healings.at(-1)?.outcome === 'ended';
+    if (isOver || decidingVerification(phases.found)?.outcome === 'pass') break;
   }
-  if (healing === undefined) return null;
-  const { conversion: _, raised, seen, reasons, ...more } = healing;
+  const last = healings.at(-1);
+  if (last === undefined) return null;
   const isReal = ({ kind }: SampleInfo) => kind !== 'edge';
-  const before = new Set(seen.filter(isReal).map(({ origin }) => origin));
-  const own = judged(phases.found)?.samplesFrom?.samples.filter(isReal) ?? [];
+  const before = new Set(healings.flatMap(({ seen }) => seen.filter(isReal).map(({ origin }) => origin)));
+  const own = decidingVerification(phases.found)?.samplesFrom?.samples.filter(isReal) ?? [];
+  const data = judgingData(run.options);
+  const digests = data ? digestsOf({ ...data, part: undefined }) : [];
+  const areCopies = new Set(digests).size < Math.min(FEWEST_SAMPLES, digests.length);
+  const found = healings.filter(({ outcome }) => outcome === 'found');
+  const { engine, passportPath } = failed.obtained ?? {};
+  // Nobody takes the engine that failed for the one that passes.
+  if (decidingVerification(phases.found)?.outcome === 'pass')
+    for (const path of [engine, passportPath]) if (path != null) rmSync(path, { force: true });
   const prices = [await priceOf('failed', run, failed)];
-  if (healing.outcome === 'found')
+  if (found.length > 0)
     prices.push(await priceOf('healed', run, phases.found), await fp32Price(run, phasesOf, phases));
   return {
-    ...{ ...more, reasons: [...reasons], failed: verifyHeadline(deciding), limitMs, folder },
-    ...{ ...raised, nodes: [...raised.nodes], prices },
-    isUnseen: own.length > 0 && own.every(({ origin }) => !before.has(origin)),
+    outcome: last.outcome,
+    headline: last.headline,
+    reasons: [...last.reasons],
+    failed: verifyHeadline(deciding),
+    raised: found.map(({ raised: { nodes, ...more } }) => ({ ...more, nodes: [...nodes] })),
+    tf32: found.every(({ tf32 }) => tf32),
+    isSmallest: healings.every(({ isSmallest }) => isSmallest),
+    isUnseen: !areCopies && own.length > 0 && own.every(({ origin }) => !before.has(origin)),
+    tried: healings.reduce((sum, { tried }) => sum + tried, 0),
+    ...{ limitMs, folder: root, prices },
   };
 }
 
-/** The same run with what a search found. */
-const healedRun = (run: Run, { conversion, tf32 }: Healing, verify: Judging): Run => {
+/** The same run with what a search found. Its engine has a folder of its own: the next search begins with the one that failed. */
+function healedRun(run: Run, { conversion, tf32, raised }: Healing, verify: Judging): Run {
   const { options, root } = run;
-  const { settings } = options;
-  const noTf32 = { settings: { ...settings!, flags: [...(settings?.flags ?? []), 'no-tf32'] } };
+  const { settings, forceRebuild } = options;
+  const flags = [...(settings?.flags ?? []), ...(tf32 ? [] : (['no-tf32'] as const))];
   return {
     ...run,
-    options: { ...options, conversion, ...(tf32 ? {} : noTf32), verify: { ...options.verify, ...verify } },
-    root: { ...root, typedModel: (model, precision) => root.typedModel(model, `${precision}.healed`) },
+    options: {
+      ...{ ...options, conversion, settings: { ...settings, flags } },
+      verify: { ...options.verify, ...verify },
+      // What fails may pass where it is only built again.
+      forceRebuild: forceRebuild || (tf32 && raised.nodes.length === 0),
+    },
+    root: {
+      ...{ ...root, engines: join(root.engines, 'healed') },
+      typedModel: (model, precision) => root.typedModel(model, `${precision}.healed`),
+    },
   };
-};
+}
 
-const judged = ({ verification, engineVerification }: Partial<Forged>) =>
-  decidingVerification({
-    verification: verification ?? null,
-    engineVerification: engineVerification ?? null,
-  });
+const engineFails = (found: Partial<Forged>) =>
+  found.engineVerification?.verdicts.numeric === 'fail' &&
+  decidingVerification(found) === found.engineVerification;
 
 /** By which samples candidates, or a result, are judged. */
 type Judging = Pick<ComparisonOptions, 'seed' | 'data'>;
@@ -96,38 +138,37 @@ function attempts({ verify, ...options }: ForgeOptions, { samplesFrom }: VerifyR
   const { seed = 0 } = verify ?? {};
   const data = judgingData({ verify, ...options });
   const isHeldOut = data?.part === 'held-out';
-  const shared = (...shares: readonly SamplePart[][]) => data && { ...data, shares };
-  const pair = (search: SampleData | undefined, verdict: SampleData | undefined, at = 0) => ({
-    search: { seed: seed + at, data: search },
-    verdict: { seed: seed + at + 1, data: verdict },
+  const judging = (at: number, shares?: readonly (readonly SamplePart[])[]): Judging => ({
+    seed: seed + at,
+    data: data && { ...data, shares },
   });
+  const ranged: SamplePart[][] = isHeldOut ? [['calibration']] : [];
   if (isHeldOut && (samplesFrom?.available ?? 0) < FEWEST_SAMPLES)
-    return [pair(shared(['calibration']), data)];
-  const of: SamplePart[] = isHeldOut ? ['held-out'] : [];
-  const made: SamplePart[][] = isHeldOut ? [['calibration']] : [];
-  const [one, other]: SamplePart[][] = [
-    [...of, 'calibration'],
-    [...of, 'held-out'],
-  ];
-  return [pair(shared(one!, ...made), shared(other!)), pair(shared(other!, ...made), shared(one!), 1)];
+    return [{ search: judging(0, ranged), verdict: judging(1) }];
+  const half = (part: SamplePart): SamplePart[] => (isHeldOut ? ['held-out', part] : [part]);
+  const halves = [half('calibration'), half('held-out')];
+  return [halves, halves.toReversed()].map(([search, verdict], at) => ({
+    search: judging(at, [search!, ...ranged]),
+    verdict: judging(at + 1, [verdict!]),
+  }));
 }
 
 /** Searches by the comparison that failed. What cannot be searched is not healed. */
 async function searched(
-  run: Run,
-  found: Partial<Forged>,
+  { run, found }: Failed,
   judging: Judging,
   place: Pick<HealRequest, 'limitMs' | 'folder'>,
-  context: VerifyContext,
+  context: PhaseContext,
 ): Promise<Healing> {
-  const { conversion = {} } = run.options;
-  const isOfEngine = judged(found) === found.engineVerification;
+  const { conversion = {}, verify: _, ...build } = run.options;
+  const isOfEngine = engineFails(found);
   const { data, ...request } = isOfEngine ? engineRequest(run, found) : typedModelRequest(run, found);
   const failed = { ...request, ...judging, data: judging.data && { ...data, ...judging.data } };
   const precision = found.conversion?.precision ?? null;
   try {
     const asked = { failed, precision, conversion, ...place };
-    return await run.healer!(asked, { ...context, environment: run.environment });
+    // Candidates would only fill a store.
+    return await run.healer!({ ...asked, ...(isOfEngine && { build: { ...build, store: false } }) }, context);
   } catch (error) {
     const isOfModel = error instanceof TrtforgeError && error.exitCode === ExitCode.badInput;
     if (!isOfModel || error.code === 'TF_CANCELLED') throw error;
@@ -156,7 +197,7 @@ async function higherShare(
   found: Partial<Forged>,
   { quantization, kept }: ConversionResult,
 ): Promise<number | null> {
-  const sizes = new Map(judged(found)?.inputs.map(({ name, shape }) => [name, shape]));
+  const sizes = new Map(decidingVerification(found)?.inputs.map(({ name, shape }) => [name, shape]));
   const lowest = quantization?.nodes.flatMap(({ node, quantized }) => (quantized ? [node] : []));
   const named = new Set(lowest ?? kept.map(({ node }) => node));
   return editModel(model, async (opened) => {
@@ -172,24 +213,23 @@ async function higherShare(
   });
 }
 
-/** What FP32 takes; its engine is built where it can be measured. */
+/** What FP32 takes; its engine is built where engines are, and measured where it can be. */
 async function fp32Price(run: Run, phasesOf: PhasesOf, phases: PhaseRun<Forged>): Promise<Price> {
-  const { conversion, prepared } = phases.found;
+  const { conversion, obtained } = phases.found;
   const all = conversion && computedNodes(conversion).all;
-  let engine: Partial<Forged> = {};
-  if (whyEngineIdle(run, prepared, 'bench') === null) {
-    const options = { ...run.options, precision: 'as-is' as const, conversion: undefined };
+  const fp32 = phases.fork();
+  fp32.found = {};
+  if (obtained !== undefined) {
+    const fp32Options = { precision: 'as-is', conversion: undefined, knownAnswer: false } as const;
+    const options = { ...run.options, ...fp32Options };
     const root = { ...run.root, engines: join(run.root.engines, 'fp32') };
     const { decide, make, check } = phasesOf({ ...run, options, root });
-    const fp32 = phases.fork();
-    fp32.found = {};
     const bench = check.filter(({ name }) => name === 'bench');
     await fp32.advance([...decide, ...make, ...bench].map((phase) => named(phase, 'fp32')));
     phases.phases.push(...fp32.phases.slice(phases.phases.length));
-    engine = fp32.found;
   }
   return {
-    ...(await priceOf('fp32', run, engine)),
+    ...(await priceOf('fp32', run, fp32.found)),
     nodes: all === undefined ? null : { higher: all, all },
     flops: 1,
     modelBytes: conversion?.bytes.before ?? null,

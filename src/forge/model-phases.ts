@@ -1,4 +1,4 @@
-import { assertGpuPresent } from '../addon/chosen-gpu.js';
+import { assertGpuPresent } from '../addon/gpus.js';
 import { keepFile } from '../base/files/byte-source.js';
 import { plural } from '../base/text/quantity.js';
 import type { ResolvedBuild } from '../engines/builder/build.js';

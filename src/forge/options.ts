@@ -5,6 +5,7 @@ import { buildOptions, type PlanBuilder } from '../engines/builder/build.js';
 import type { ProfileOrigin } from '../engines/builder/build-result-schema.js';
 import type { FormatId } from '../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../formats/precision/options.js';
+import type { CandidateBuild } from '../quality/known-answer/candidate-engines.js';
 import type { SampleInfo } from '../quality/verify/judged.js';
 import { judgingOptions, type VerifyContext, type VerifyRequest } from '../quality/verify/request.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
@@ -48,6 +49,8 @@ export interface ForgeOptions extends OptionsOf<typeof forgeOptions> {}
 export interface HealRequest {
   /** On the samples that the search may see. */
   readonly failed: VerifyRequest;
+  /** Of an engine: how it was built. */
+  readonly build?: CandidateBuild;
   /** null for an engine that was built as the model is. */
   readonly precision: FormatId | null;
   readonly conversion: ConversionOptions;
@@ -63,7 +66,7 @@ export interface Healing {
   /** Whether the search came to its end. */
   readonly isSmallest: boolean;
   /** Nodes by name, what they are in, and the option of a conversion that names them. */
-  readonly raised: Pick<Heal, 'to' | 'option'> & { readonly nodes: readonly string[] };
+  readonly raised: Pick<Heal['raised'][number], 'to' | 'option'> & { readonly nodes: readonly string[] };
   /** The conversion of what passes. */
   readonly conversion: ConversionOptions;
   /** False: it passes without TF32. */
@@ -96,6 +99,8 @@ export interface ForgeSeams extends ForgeContext {
   readonly build?: PlanBuilder;
   /** Default: the machine this runs on. */
   readonly machine?: Machine;
+  /** What runs models and engines that are compared; default: every back end there is. */
+  readonly backEnds?: VerifyContext['backEnds'];
   /** The report's sections on other results in the run root; default none. */
   readonly sections?: RunRootSections;
   /** The search after a failed comparison; default none. */

@@ -4,10 +4,11 @@ import { type EventListener, inPhase, type Work, type WorkEvent } from '../event
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { explaining, issuesOf } from '../quality/explain/failure.js';
 import type { SilentlyBuilt } from '../quality/explain/silent-issues.js';
+import type { VerifyContext } from '../quality/verify/request.js';
 import type { ForgeResult, ReportPhase } from '../report/result.js';
 
 /** The context of a phase besides the findings of earlier phases. */
-export interface PhaseContext extends Work {
+export interface PhaseContext extends Work, Pick<VerifyContext, 'backEnds'> {
   /** The ONNX file at work: nodes that a failing library names are looked up in it. */
   readonly model?: string;
 }

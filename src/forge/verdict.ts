@@ -85,34 +85,31 @@ const configText = ({ keepNodes }: NonNullable<VerifyResult['next']>): string =>
 /** A search that shows nothing yet; null where what was verified decides. */
 function unhealed(heal: Heal, passes: boolean): Judgement | null {
   const { outcome, isSmallest, isUnseen, limitMs, headline, tried } = heal;
+  const isPassing = outcome === 'found' && passes;
+  const isLate = outcome === 'ended' || (isPassing && !isSmallest);
+  const isSeen = isPassing && !isUnseen;
+  if (!isLate && !isSeen) return null;
   const late = `The search ended after ${formatMs(limitMs)} and ${plural(tried, 'candidate')}; the same command goes on from there.`;
   const seen =
-    'The samples that judge it are those of the search: pass at least four to --inputs or --calibration, so that some can be held out.';
-  const isLate = outcome === 'ended' || (outcome === 'found' && passes && !isSmallest);
-  if (!isLate && !(outcome === 'found' && passes && !isUnseen)) return null;
+    'The samples that judge it are those of the search: pass at least four different ones to --inputs or --calibration, so that some can be held out.';
+  const built = `${healedText(heal)} ${isLate ? 'Fewer may be enough.' : ''}`.trim();
   return {
     verdict: {
       outcome: 'inconclusive',
-      headline:
-        outcome === 'ended'
-          ? `${heal.failed} ${headline}`
-          : `${healedText(heal)} ${isLate ? 'Fewer may be enough.' : ''}`.trim(),
-      reasons: [
-        ...(isLate ? [late] : []),
-        ...(outcome === 'found' && !isUnseen ? [seen] : []),
-        ...heal.reasons,
-      ],
+      headline: outcome === 'ended' ? `${heal.failed} ${headline}` : built,
+      reasons: [...(isLate ? [late] : []), ...(isSeen ? [seen] : []), ...heal.reasons],
     },
     exitCode: ExitCode.inconclusive,
   };
 }
 
-/** `Healed: 3 of 40 nodes are in FP32 for it.` */
-function healedText({ nodes, to, tf32, prices }: Heal): string {
+/** `Healed: 3 of 40 nodes raised to FP32.` */
+function healedText({ raised, tf32, prices }: Heal): string {
   const all = prices.find(({ what }) => what === 'healed')?.nodes?.all;
   const of = all === undefined ? '' : ` of ${all}`;
-  const raised = `${nodes.length}${of} nodes raised to ${to.toUpperCase()}`;
-  return `Healed: ${[...(tf32 ? [] : ['built without TF32']), ...(nodes.length === 0 && !tf32 ? [] : [raised])].join(', ')}.`;
+  const some = raised.filter(({ nodes }) => nodes.length > 0 || tf32);
+  const nodes = some.map(({ nodes, to }) => `${nodes.length}${of} nodes raised to ${to.toUpperCase()}`);
+  return `Healed: ${[...(tf32 ? [] : ['built without TF32']), ...nodes].join(', ')}.`;
 }
 
 function notPassed(result: VerifyResult, what: string, heal: ForgeResult['heal']): Judgement {

@@ -1,6 +1,6 @@
 import { formatCount } from '../base/text/quantity.js';
 import { drawChart } from './chart/frame.js';
-import { type Content, jsonIsland, type Markup, markup, styleSheet } from './markup/markup.js';
+import { type Content, jsonIsland, type Markup, markup, ownSource } from './markup/markup.js';
 import { pageStyle } from './markup/style.js';
 import type { Outcome } from './result.js';
 import {
@@ -35,7 +35,7 @@ export function renderHtml(page: Page, result: unknown): string {
 <meta http-equiv="Content-Security-Policy" content="${CONTENT_POLICY}">
 <link rel="icon" href="data:,">
 <title>${name}: ${verdict.word.toLowerCase()} · trtforge</title>
-<style>${styleSheet(pageStyle)}</style>
+<style>${ownSource(pageStyle)}</style>
 </head>
 <body>
 <a class="skip" href="#${sections[0]?.id ?? 'result'}">Skip to the results</a>

@@ -54,18 +54,21 @@ const priceSchema = z.object({
 });
 
 /** What `--heal` did after a failed comparison. Conversion, engine and comparisons of the result are then those of the healed one where a search found it. */
-const healSchema = z.object({
+export const healSchema = z.object({
   /** `found`: the search has a candidate that passes. `ended`: its time was over before. `none`: there is none, or none that a conversion makes. */
   outcome: z.enum(['found', 'ended', 'none']),
   headline: z.string(),
   reasons: z.array(z.string()),
   /** What failed, in one sentence. */
   failed: z.string(),
-  /** What the search raised, by name, to which precision. */
-  nodes: z.array(z.string()),
-  to: z.string(),
-  /** The option that names them, as patterns. */
-  option: z.enum(['keep-nodes', 'high-precision-nodes']),
+  /** What each search raised: nodes by name, to which precision, and the option that names them, as patterns. */
+  raised: z.array(
+    z.object({
+      nodes: z.array(z.string()),
+      to: z.string(),
+      option: z.enum(['keep-nodes', 'high-precision-nodes']),
+    }),
+  ),
   /** False: the engine is built without TF32. */
   tf32: z.boolean(),
   /** Whether the search came to its end within its time. */

@@ -45,9 +45,9 @@ export const IN_SHORT: ReadonlySet<string> = new Set(['max', 'mean', 'SNR in dB'
 
 /** The comparison that decides about a run: the first that did not pass, else that of the engine, where it was run. */
 export const decidingVerification = ({
-  verification,
-  engineVerification,
-}: Pick<ForgeResult, 'verification' | 'engineVerification'>): VerifyResult | null =>
+  verification = null,
+  engineVerification = null,
+}: Partial<Pick<ForgeResult, 'verification' | 'engineVerification'>>): VerifyResult | null =>
   verification !== null && verification.outcome !== 'pass'
     ? verification
     : (engineVerification ?? verification);
@@ -57,16 +57,17 @@ export const nextOf = (
   result: Parameters<typeof decidingVerification>[0] & Pick<ForgeResult, 'repeat' | 'heal'>,
 ): readonly string[] => {
   const { repeat, heal } = result;
-  const next = decidingVerification(result)?.next;
+  const deciding = decidingVerification(result);
   const isOpen = heal !== null && heal.outcome !== 'none' && !heal.isSmallest;
-  const line = isOpen ? repeat : next && repeat !== null ? `${repeat} --heal` : (next?.bisect ?? null);
+  const canHeal = heal === null && deciding?.verdicts.numeric === 'fail' && repeat !== null;
+  const line = isOpen ? repeat : canHeal ? `${repeat} --heal` : (deciding?.next?.bisect ?? null);
   return line === null ? [] : [line];
 };
 
 const priceNames = { failed: 'failed', healed: 'healed', fp32: 'FP32' } as const;
 
 /** What the engines of a search take, side by side; columns that no row has are left out. */
-export function priceTable({ prices }: Heal) {
+export function priceTable({ prices }: Pick<Heal, 'prices'>) {
   const text = <T>(value: T | null, format: (value: T) => string) => (value === null ? '–' : format(value));
   const columns: readonly (readonly [string, (price: Heal['prices'][number]) => string])[] = [
     ['nodes raised', ({ nodes }) => text(nodes, ({ higher, all }) => `${higher} of ${all}`)],

@@ -2,7 +2,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { visibleGpus } from '../../src/addon/chosen-gpu.js';
+import { visibleGpus } from '../../src/addon/gpus.js';
 import { modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { describeWith } from '../support/needs.js';
 import { codeOfLine, trtforge } from '../support/trtforge.js';
@@ -62,7 +62,7 @@ describe('bisect', () => {
   test.each([
     ['a candidate in FP32', ['bisect', at('m.onnx'), '--against', at('m.onnx'), '-o', at('x')], 'TF_USAGE'],
     ['a check without a place for the candidate', [...line, '--check-command', 'true'], 'TF_USAGE'],
-    ['a recording that is not there', [...line, '--recording', at('absent.npz')], 'TF_FILE_NOT_FOUND'],
+    ['samples that are not there', [...line, '--inputs', at('absent.npz')], 'TF_FILE_NOT_FOUND'],
     ['a profile without a target', [...line, '--profile', 'x:1x4'], 'TF_USAGE'],
   ])('rejects %s', async (_, args, code) => {
     expect(await codeOf(args)).toBe(code);

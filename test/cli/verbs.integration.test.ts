@@ -14,7 +14,6 @@ const shared: Readonly<Record<string, string>> = {
   'bundle build': 'bundle',
   'bundle forge': 'bundle',
   'compare-backends repair': 'compare-backends',
-  'deepstream repair': 'deepstream-size',
   'deepstream summary': 'inspect',
   'fleet report': 'report',
 };

@@ -21,10 +21,13 @@ export interface FaultyEngines extends BackEnd {
 }
 
 /**
- * Runs engines without a GPU: each computes what the model of its name beside it computes on ONNX Runtime, times 1.5 where the plan, which the real library built,
- * has the fault.
+ * Runs engines without a GPU: each computes what its model computes on ONNX Runtime, by default that of its name beside it, times 1.5 where the plan, which the real
+ * library built, has the fault.
  */
-export function faultyEngines({ kernel, passport }: Fault): FaultyEngines {
+export function faultyEngines(
+  { kernel, passport }: Fault,
+  modelOf = (engine: string) => engine.replace(/\.engine$/, '.onnx'),
+): FaultyEngines {
   const ran = { all: 0, wrong: 0 };
   return {
     ...tensorrt,
@@ -36,7 +39,7 @@ export function faultyEngines({ kernel, passport }: Fault): FaultyEngines {
         (kernel !== undefined && kernelsOf(program).some(kernel)) || passport?.(readPassport(path)) === true;
       ran.all++;
       if (isWrong) ran.wrong++;
-      const session = await openSession(path.replace(/\.engine$/, '.onnx'), { threads }, context);
+      const session = await openSession(modelOf(path), { threads }, context);
       const bindings = (of: typeof session.inputs) =>
         of.map((each) => ({
           ...each,

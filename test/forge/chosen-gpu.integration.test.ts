@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { visibleGpus } from '../../src/addon/chosen-gpu.js';
+import { visibleGpus } from '../../src/addon/gpus.js';
 import { forge } from '../../src/forge/forge.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
 import { benchEngine } from '../../src/quality/bench/bench-engine.js';
@@ -23,7 +23,7 @@ vi.mock(import('../../src/quality/verify/verify.js'), async (real) => ({
   ...(await real()),
   verifyModel: vi.fn(),
 }));
-vi.mock(import('../../src/addon/chosen-gpu.js'), async (real) => ({
+vi.mock(import('../../src/addon/gpus.js'), async (real) => ({
   ...(await real()),
   visibleGpus: vi.fn(),
 }));

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { diffEngines } from '../../dist/engines/layers/diff.js';
 import { layersOfEngine, layersOfFile } from '../../dist/engines/layers/engine-layers.js';
-import { layersResultSchema } from '../../dist/engines/layers/result-schema.js';
+import { layersResultSchema } from '../../dist/engines/layers/result.js';
 import { writeNpz } from '../../dist/formats/tensor/npz.js';
 import { tensorFrom } from '../../dist/formats/tensor/values.js';
 import { explaining, issuesOf } from '../../dist/quality/explain/failure.js';

@@ -1,5 +1,5 @@
 // What `trtforge stream verify` reports of real engines on a real GPU, by the command line alone as a user has it: a recorded stream, engines with and
-// without TF32 and in FP16, the task decoded by a bundle, state that is disturbed, a decoder in another's place, and the gate. One JSON line per check.
+// without TF32 and in FP16, the task decoded by a bundle, and the gate. One JSON line per check.
 //
 //   npm run build && npm run build:examples && npm run build:native
 //   TENSORRT_HOME=/tmp/tensorrt node test/gpu/parity.gpu.mjs      (or with the libraries' folder in LD_LIBRARY_PATH)
@@ -30,7 +30,6 @@ await check('a model, two bundles that could decode it, and a recording', () => 
   const made = (words) => ran('build/examples/models/main.js', words);
   made(['streaming-encoder', '--size', SIZE, '-o', folder]);
   made(['parakeet', '--size', SIZE, '-o', at('bundle')]);
-  made(['parakeet', '--size', SIZE, '--seed', '2', '-o', at('other')]);
   const { chunks } = trtforge([
     ...['stream', 'record', model, '--contract', contract, '--chunks', CHUNKS],
     ...['--seed', '42', '-o', at('reference')],
@@ -82,20 +81,12 @@ function verify(name, ...words) {
 }
 const decoded = ['--decoder', at('bundle/model_meta.json')];
 
-await check('without TF32: numbers, contract and task agree, and every state is read', () => {
-  const { verdicts, task, sensitivity, drift, outcome, memory, times } = verify(
-    'exact',
-    ...decoded,
-    '--sensitivity',
-  );
+await check('without TF32: numbers, contract and task agree', () => {
+  const { verdicts, task, drift, outcome, memory, times } = verify('exact', ...decoded);
   assert.deepEqual(verdicts, { contract: 'pass', numeric: 'pass', task: 'pass' });
   assert.equal(outcome, 'pass');
   assert.equal(task.different, 0);
   assert.ok(task.emitted.reference > 0 && task.emitted.equal, JSON.stringify(task.emitted));
-  assert.deepEqual(
-    sensitivity.map(({ level }) => level),
-    sensitivity.map(() => 'strongly-sensitive'),
-  );
   assert.equal(drift.passRate, 1);
   assert.equal(memory.planBytes, statSync(at('exact.engine')).size);
   // The weights at least are on the GPU.
@@ -131,13 +122,6 @@ await check('FP16: the task is judged where the numbers do not pass', () => {
     differences: task.differences.slice(0, 3),
     explained: ids,
   };
-});
-
-await check('the decoder of another bundle in its place is told from the engine', () => {
-  const { task, ids } = verify('exact', ...decoded, '--swap', at('other/model_meta.json'));
-  assert.ok(ids.includes('swap-second'), ids.join(' '));
-  assert.ok(task.swap.candidateReference <= task.swap.limit);
-  return task.swap;
 });
 
 await check('the gate: yes to the engine without TF32, no to the one with it', () => {

@@ -6,7 +6,7 @@
 // With RUN_RUNTIME=…/libnvinfer_lean.so.11 the engines are built version-compatible by that TensorRT and run by this library.
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
-import { gpuBytesInUse } from '../../dist/addon/chosen-gpu.js';
+import { gpuBytesInUse } from '../../dist/addon/gpus.js';
 import { elementsOf, float32Values, floatTensor, tensorFrom } from '../../dist/formats/tensor/values.js';
 import {
   affine,

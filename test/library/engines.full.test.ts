@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
-import { LeaseFolder } from '../../src/engines/store/claims/claims.js';
+import { LeaseFolder } from '../../src/engines/store/claims/lease.js';
 import { makeKeys } from '../../src/engines/store/sign-engines.js';
 import { readPrivateKey, signaturePath, signDocument } from '../../src/engines/store/signature.js';
 import type { WorkEvent } from '../../src/events.js';

@@ -61,7 +61,6 @@ test('what reads and converts files takes the context that all functions take', 
   expect(
     (await noted.convertModel(model, typed, { precision: 'fp16', ioTypes: 'convert' }, context)).output,
   ).toBe(typed);
-  expect((await noted.compareModels({ a: model, b: model }, context)).outcome).toBe('pass');
   const same = { candidate: tensors, reference: tensors };
   expect((await noted.compareOutputs(same, context)).outcome).toBe('pass');
 });

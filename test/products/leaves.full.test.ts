@@ -25,7 +25,7 @@ function faultsWithout(product: string): string {
   const kept = lines?.split('\n').filter((line) => !line.includes(`/products/${product}/`)) ?? [];
   writeFileSync(
     registry,
-    `${kept.join('\n')}export const products${list?.replace(new RegExp(`, ${product}\\b`), '')}`,
+    `${kept.join('\n')}export const products${list?.replace(new RegExp(`,\\s+${product}\\b`), '')}`,
   );
   expect(readFileSync(registry, 'utf8')).not.toContain(product);
   try {

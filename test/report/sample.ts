@@ -360,6 +360,7 @@ export function failedSample(): ForgeResult {
     },
     verification: {
       ...result.verification!,
+      verdicts: { contract: 'pass', numeric: 'fail', task: null },
       outputs: [overflowed],
       outcome: 'fail',
       reasons: ['logits: 12 elements are infinite.'],

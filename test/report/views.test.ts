@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
 import { readReport, renderReport } from '../../src/report/pages/read.js';
-import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
+import { type ForgeResult, forgeResultSchema, type Heal } from '../../src/report/result.js';
 import { present } from '../../src/report/section.js';
 import { computedNodes, conversionSentence } from '../../src/report/sentences.js';
 import { plainColors } from '../support/plain-colors.js';
@@ -413,3 +413,51 @@ test.each([
     expect(content.split('\n')).toContain(next);
   },
 );
+
+test('what healing costs is beside the failed engine and FP32, in page, Markdown and terminal', async () => {
+  const { command } = await import('../../src/cli/commands/forge.js');
+  const price = (higher: number, more: Partial<Heal['prices'][number]>) => ({
+    ...{ nodes: { higher, all: 40 }, flops: higher / 40, modelBytes: 2048, engineBytes: 4096 },
+    ...{ gpuMs: null, what: 'failed' as const, ...more },
+  });
+  const healed = (ms: readonly (number | null)[]): ForgeResult => ({
+    ...sampleResult(),
+    heal: {
+      ...{
+        outcome: 'found',
+        headline: 'It passes.',
+        reasons: [],
+        failed: 'It failed.',
+        tf32: true,
+        tried: 3,
+      },
+      raised: [{ nodes: ['sum'], to: 'fp32', option: 'keep-nodes' }],
+      ...{ isSmallest: true, isUnseen: true, limitMs: 1000, folder: 'heal' },
+      prices: [
+        price(0, { gpuMs: ms[0] ?? null }),
+        price(3, { what: 'healed', gpuMs: ms[1] ?? null }),
+        price(40, { what: 'fp32', engineBytes: null, gpuMs: ms[2] ?? null }),
+      ],
+    },
+  });
+  const printed = (result: ForgeResult) => {
+    const lines: string[] = [];
+    command.render(result, { line: (line = '') => lines.push(line), colors: plainColors, verbose: false });
+    return lines.map((line) => line.trim().replaceAll(/ {2,}/g, ' | ').replaceAll(/\s/g, ' '));
+  };
+  const measured = healed([1, 2, 4]);
+  expect(markdownOf(measured).replaceAll(/\s/g, ' ')).toContain(
+    '| healed | 3 of 40 | 7.5 % | 2.00 KiB | 4.00 KiB | 2.0 ms |',
+  );
+  expect(printed(measured)).toEqual(
+    expect.arrayContaining([
+      'failed | 0 of 40 | 0 % | 2.00 KiB | 4.00 KiB | 1.0 ms',
+      'healed | 3 of 40 | 7.5 % | 2.00 KiB | 4.00 KiB | 2.0 ms',
+      'FP32 | 40 of 40 | 100 % | 2.00 KiB | – | 4.0 ms',
+    ]),
+  );
+  for (const cell of ['3 of 40', '7.5 %', '2.0 ms', '4.0 ms'])
+    expect(html(measured).replaceAll(/\s/g, ' ')).toContain(`>${cell}<`);
+  // Where nothing was measured, the FLOPs remain.
+  expect(printed(healed([]))).toContain('healed | 3 of 40 | 7.5 % | 2.00 KiB | 4.00 KiB');
+});

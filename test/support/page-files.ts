@@ -232,7 +232,6 @@ export async function writePageFiles(folder: string): Promise<void> {
     copyFileSync(at(`models/encoder_streaming.${ending}`), at(`encoder.${ending}`));
   writeNpz(at('samples.npz'), new Map([['x', pictures(8)]]));
   writeNpz(at('inputs.npz'), new Map([['x', pictures(8)]]));
-  writeNpz(at('clip.npz'), new Map([['x', pictures(8)]]));
   writeNpy(at('cat.npy'), pictures(1));
   writeNpy(at('calib.npy'), pictures(4, 64));
 }

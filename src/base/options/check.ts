@@ -60,6 +60,11 @@ function checkValue(
   if (value === undefined && !needed) return value;
   const form = kind.forms.find((each) => each.test(value));
   if (form?.options !== undefined) return checkOptions(value, form.options, `${path}${name}.`);
+  if (form?.each !== undefined) {
+    for (const [at, one] of (value as readonly unknown[]).entries())
+      checkValue(one, `${name}.${at}`, { kind: form.each, needed: true }, path);
+    return value;
+  }
   if (form !== undefined) return form.make?.(value as never) ?? value;
   const accepted = kind.forms.map((each) => each.is).join(', or ');
   throw new TrtforgeError(

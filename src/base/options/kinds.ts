@@ -12,6 +12,8 @@ export interface Form {
   make?(value: never): unknown;
   /** The options that an object of options has. */
   readonly options?: Group;
+  /** The kind of the values of a list. */
+  readonly each?: Kind<unknown>;
 }
 
 /** The values that an option may have, and their parser for the command line: `W` is its result. */
@@ -96,14 +98,23 @@ export function words<const W extends readonly string[]>(...choices: W): Kind<W[
 }
 
 /** This very value. */
-export const only = <const T extends false | null>(value: T): Kind<T> =>
+export const only = <const T extends boolean | null>(value: T): Kind<T> =>
   like(String(value), (given) => given === value);
 
-export const list = <T>(): Kind<readonly T[]> => like('a list', Array.isArray);
+/** A list, of values of a kind. */
+export const list = <T>(each?: Kind<T>): Kind<readonly T[]> => ({
+  forms: [{ is: 'a list', test: Array.isArray, ...(each === undefined ? {} : { each }) }],
+});
 
 export const object = <T>(options?: Group): Kind<T> => ({
   forms: [{ is: 'an object', test: isRecord, ...(options === undefined ? {} : { options }) }],
 });
+
+/** Names and other texts. */
+export const texts: Kind<readonly string[]> = like(
+  'a list of texts',
+  (value) => Array.isArray(value) && value.every((each) => typeof each === 'string'),
+);
 
 /** Values by name. */
 export const map = <T>(): Kind<ReadonlyMap<string, T>> =>

@@ -91,12 +91,34 @@ export async function runLine(
   throwIfCancelled(signal, 'running the command again');
   return {
     exitCode,
-    error: errorIn(output.join('\n')),
+    error: resultIn<Pick<FailingRun, 'error'>>(output.join('\n'))?.error ?? null,
     output: output.join('\n'),
     progress: progress.join('\n'),
     events: existsSync(log) ? readFileSync(log, 'utf8') : '',
     inputs,
   };
+}
+
+/** What a failure is the same by: the code of its error and what the message states beside names and numbers, the verdicts of a comparison, else the exit code. */
+export function isSameFailure(run: FailingRun, other: FailingRun): boolean {
+  if (run.exitCode !== other.exitCode || run.error?.code !== other.error?.code) return false;
+  const statements = ({ error }: FailingRun) =>
+    (error?.message ?? '').split('\n').map((line) => line.replaceAll(/\S*[\d/._"]\S*/g, ''));
+  const known = statements(other);
+  if (run.error !== null) return statements(run).every((line) => known.includes(line));
+  return verdictsIn(run) === verdictsIn(other);
+}
+
+const verdictsIn = ({ output }: FailingRun): string =>
+  JSON.stringify(resultIn<{ readonly verdicts?: unknown }>(output)?.verdicts ?? null);
+
+/** The printed result of a line, where it is one. */
+export function resultIn<T>(output: string): T | null {
+  try {
+    return JSON.parse(output) as T;
+  } catch {
+    return null;
+  }
 }
 
 /** Collects an error that nothing catches, from now on until `stop`; it aborts `signal`. */
@@ -111,15 +133,6 @@ function uncaughtFault() {
   });
   process.on('uncaughtException', take);
   return { thrown, signal: ending.signal, stop: () => process.off('uncaughtException', take) };
-}
-
-function errorIn(output: string): FailingRun['error'] {
-  try {
-    const { error } = JSON.parse(output) as { readonly error?: FailingRun['error'] };
-    return error ?? null;
-  } catch {
-    return null;
-  }
 }
 
 /** The arguments with every place to write to replaced by one in the folder: nothing of the user's is touched. */

@@ -7,7 +7,7 @@ import { type FileKind, kindOf } from '../../base/files/user-files.js';
 import { formatBytes } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
 import { editModel } from '../../formats/onnx/model.js';
-import { removeTexts, seededWeights } from '../../formats/onnx/seeded-weights.js';
+import { removeTexts, seedAttributes, seededWeights } from '../../formats/onnx/seeded-weights.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import type { Redact } from './redact.js';
 
@@ -15,7 +15,8 @@ import type { Redact } from './redact.js';
 export interface PackedInputs {
   /** Absolute path, of a file or of a folder with files, to its place below the folder. */
   readonly places: ReadonlyMap<string, string>;
-  readonly models: number;
+  /** Places of the models among them. */
+  readonly models: readonly string[];
   readonly leftOut: readonly { readonly path: string; readonly why: string }[];
 }
 
@@ -38,7 +39,7 @@ export async function packInputs(
   const leftOut: { path: string; why: string }[] = [];
   const written = new Map<string, string>();
   const data = new Set<string>();
-  let models = 0;
+  const models: string[] = [];
   const targetOf = (path: string): string => {
     const target = join(folder, places.get(path)!);
     makeFolder(dirname(target));
@@ -52,7 +53,7 @@ export async function packInputs(
     try {
       for (const file of await copyModel(path, targetOf(path), withWeights, signal)) data.add(resolve(file));
       written.set(path, places.get(path)!);
-      models++;
+      models.push(places.get(path)!);
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
       if (withWeights) put(path, (target) => copyFileSync(path, target));
@@ -81,6 +82,7 @@ async function copyModel(
 ): Promise<readonly string[]> {
   return editModel(path, async (model) => {
     const replacements = withWeights ? undefined : seededWeights(model);
+    if (!withWeights) seedAttributes(model);
     removeTexts(model);
     await writeModel(model, target, { replacements, signal });
     return model.files();

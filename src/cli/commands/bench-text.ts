@@ -10,6 +10,7 @@ import type {
 import { percentilesOf, type Spread } from '../../quality/bench/times.js';
 import { modeText } from '../../report/sentences.js';
 import type { TextOutput } from '../command.js';
+import { operatorLines } from '../text.js';
 
 const TOP_LAYERS = 20;
 /** Titles of the columns of a spread with their amounts: 90, 95 and 99 %, and the percentiles that were requested, in order. */
@@ -133,6 +134,11 @@ export function renderComparison(result: BenchComparison, output: TextOutput): v
   }
   const colored = { faster: green, slower: red, equal: green, inconclusive: yellow }[result.verdict];
   output.line(`${colored(result.verdict)}  ${dim(`by ${result.metric}, ${result.rounds} rounds in turns`)}`);
+  if (result.layers != null) {
+    output.line();
+    for (const line of operatorLines(result.layers.operators)) output.line(line);
+    output.line();
+  }
   if (result.gate !== null) {
     const color = { pass: green, fail: red, inconclusive: yellow }[result.gate.outcome];
     output.line(`${color(result.gate.outcome)}  ${result.gate.reason}`);

@@ -7,14 +7,14 @@ import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { openTrust, trustOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { broughtBy, defineCommand, type Product } from '../command.js';
+import { step } from '../dry-run.js';
 import { text } from '../option.js';
-import { step } from '../plan.js';
 import { enginesArgument, openStoreThere, trustOf } from './cache-store.js';
 
 export const importCommand = defineCommand({
   arguments: [{ name: 'SOURCES', describe: 'files, folders or s3://bucket/prefix', many: true }],
   examples: [
-    'trtforge cache import engines/ arcface_r100-fp16-sm75.plan',
+    'trtforge cache import engines/ arcface_r100_v1.0_fp16_sm_86_8.6.1.trt',
     'trtforge cache import s3://screenalytics-models/engines',
   ],
   options: { store: stores.store, ...trustOptions },
@@ -37,19 +37,10 @@ export const importCommand = defineCommand({
   render: (result: CacheImport, { line, colors }) => {
     for (const { from, name } of result.engines)
       line(`${colors.green('kept')}  ${name}  ${colors.dim(from)}`);
-    for (const { name, droppedName, oddities } of result.foreign) {
-      const other = droppedName === null ? [] : [`The same bytes as ${droppedName}, whose name is not kept.`];
-      line(
-        `${colors.yellow('kept without a passport')}  ${name}  ${colors.dim([...oddities, ...other].join(' '))}`,
-      );
-    }
     for (const { from, code, reason } of result.rejected)
       line(`${colors.red('rejected')}  ${from}  ${colors.dim(code)} ${reason}`);
-    const foreign = new Set(result.foreign.map(({ sha256 }) => sha256)).size;
     const engines = new Set(result.engines.map(({ identity }) => identity)).size;
-    line(`${plural(engines + foreign, 'engine')} now in ${result.store}`);
-    if (foreign > 0)
-      line(`${foreign} came without a passport: kept, listed and verified, but no build uses them`);
+    line(`${plural(engines, 'engine')} now in ${result.store}`);
   },
 });
 

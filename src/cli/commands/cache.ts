@@ -6,7 +6,6 @@ import type {
   CacheEntry,
   CacheList,
   CacheVerification,
-  ForeignEntry,
 } from '../../engines/store/cache-result.js';
 import { collectGarbage, planCollection } from '../../engines/store/collect-garbage.js';
 import type { LocalStore } from '../../engines/store/local.js';
@@ -14,8 +13,8 @@ import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
 import { trustOptions } from '../../engines/store/trust.js';
 import { defineCommand } from '../command.js';
+import { confirm, step, yesOption } from '../dry-run.js';
 import type { ValueOption } from '../option.js';
-import { confirm, step, yesOption } from '../plan.js';
 import { table } from '../text.js';
 import { enginesArgument, placeOptions, trustOf, withPlace } from './cache-store.js';
 
@@ -27,15 +26,13 @@ export const ls = defineCommand({
   run: (names, options, context) =>
     withPlace(options, context, undefined, (store) => listCache(store, names, context.signal)),
   render: (result: CacheList, output) => {
-    const rows = [...result.engines.map(entryRow), ...result.foreign.map(foreignRow)];
+    const rows = result.engines.map(entryRow);
     const titles = ['IDENTITY', 'PRECISION', 'TARGET', 'SIZE', 'BUILT (UTC)', 'SIGNED', 'NAME'];
     const [head = '', ...lines] = rows.length === 0 ? [] : table(titles, rows);
     if (head !== '') output.line(output.colors.dim(head));
     for (const line of lines) output.line(line);
-    const foreign =
-      result.foreign.length === 0 ? '' : `, ${result.foreign.length} of them without a passport`;
-    const count = plural(result.engines.length + result.foreign.length, 'engine');
-    output.line(`${count}${foreign}, ${formatBytes(result.bytes)}, in ${result.store}`);
+    const count = plural(result.engines.length, 'engine');
+    output.line(`${count}, ${formatBytes(result.bytes)}, in ${result.store}`);
   },
 });
 
@@ -49,12 +46,11 @@ export const verify = defineCommand({
     return withPlace(options, context, trust, (store) => verifyCache(store, { ...context, trust }));
   },
   render: (result: CacheVerification, { line, colors }) => {
-    for (const { name, problem } of [...result.engines, ...result.foreign]) {
+    for (const { name, problem } of result.engines) {
       if (problem === null) continue;
       line(`${colors.red('bad')}  ${name ?? 'unreadable'}  ${colors.dim(problem.code)} ${problem.reason}`);
     }
-    const count = result.engines.length + result.foreign.length;
-    line(`${result.verified} of ${plural(count, 'engine')} verified, in ${result.store}`);
+    line(`${result.verified} of ${plural(result.engines.length, 'engine')} verified, in ${result.store}`);
   },
 });
 
@@ -132,8 +128,8 @@ export const clear = defineCommand({
 
 /** Every engine of a store, those without a passport too; by its identity where the name cannot be read. */
 async function everything(store: LocalStore | RemoteStore, signal: AbortSignal) {
-  const { engines, foreign } = await listCache(store, [], signal);
-  return [...engines.map(({ name, identity, bytes }) => ({ name: name ?? identity, bytes })), ...foreign];
+  const { engines } = await listCache(store, [], signal);
+  return engines.map(({ name, identity, bytes }) => ({ name: name ?? identity, bytes }));
 }
 
 const entryRow = ({ identity, name, target, precision, bytes, builtAt, signedBy, problem }: CacheEntry) => [
@@ -144,9 +140,4 @@ const entryRow = ({ identity, name, target, precision, bytes, builtAt, signedBy,
   builtAt === null ? '–' : builtAt.slice(0, 16).replace('T', ' '),
   signedBy === null ? '–' : signedBy.slice(0, 8),
   [name ?? 'damaged', ...(problem === null ? [] : [problem.reason])].join('  '),
-];
-
-const foreignRow = ({ name, sha256, bytes, oddities }: ForeignEntry) => [
-  ...[sha256.slice(0, 12), '–', '–', formatBytes(bytes), '–', '–'],
-  [name, 'no passport', ...oddities].join('  '),
 ];

@@ -61,11 +61,6 @@ export const core: Product = {
       () => import('./verify.js'),
     ),
     quality('compare', 'compare recorded outputs with others', () => import('./compare.js')),
-    quality(
-      'compare models',
-      'what differs between two ONNX models: interface, opset, metadata, weights, nodes',
-      () => import('./compare-models.js'),
-    ),
     quality('bench', 'measure an engine on the GPU', () => import('./bench.js')),
     quality(
       'bench compare',

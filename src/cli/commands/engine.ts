@@ -1,5 +1,5 @@
 import { formatBytes } from '../../base/text/quantity.js';
-import type { EngineDiff, LayersResult } from '../../engines/layers/result-schema.js';
+import type { EngineDiff, LayersResult } from '../../engines/layers/result.js';
 import { stripForeignHeader } from '../../engines/plan/header.js';
 import type { EnginesInspected, StrippedPlan } from '../../engines/plan/inspect.js';
 import { openOptions } from '../../engines/runtime/back-end.js';
@@ -77,7 +77,7 @@ export const layers = defineCommand({
     device,
     ...loadOptions,
   },
-  schema: async () => (await import('../../engines/layers/result-schema.js')).layersResultSchema,
+  schema: async () => (await import('../../engines/layers/result.js')).layersResultSchema,
   run: ([file = ''], options, context) => readLayers(file, options.from, options, context),
   render: renderLayers,
 });
@@ -99,7 +99,7 @@ export const diff = defineCommand({
     device,
     ...enginesOptions,
   },
-  schema: async () => (await import('../../engines/layers/result-schema.js')).engineDiffSchema,
+  schema: async () => (await import('../../engines/layers/result.js')).engineDiffSchema,
   run: async ([a = '', b = ''], options, context): Promise<EngineDiff> => {
     const one = await readLayers(a, options.from, options, context);
     // A comparison lists no findings; that its layers may be of another engine is to be known all the same.

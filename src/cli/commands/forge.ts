@@ -23,13 +23,13 @@ import {
 } from '../../report/sentences.js';
 import { onlyLoadOptions } from '../../tensorrt/trtexec/request.js';
 import {
-  afterFailureOfProducts,
   type CommandContext,
   defineCommand,
-  healerOfProducts,
+  searchesOf,
   sectionsOfProducts,
   type TextOutput,
 } from '../command.js';
+import { type Plan, step } from '../dry-run.js';
 import { advanced, inConfig, type OptionValues, option } from '../option.js';
 import { builderOption, buildOptions, buildRequest, configOnly } from '../options/build.js';
 import { engineSteps, resolvedOf } from '../options/build-plan.js';
@@ -37,7 +37,6 @@ import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
 import { storeOptions, storeOptionsOf } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
-import { type Plan, step } from '../plan.js';
 import { messageLines, renderWarnings, table } from '../text.js';
 
 export const forgeOptions = {
@@ -103,9 +102,7 @@ export const command = defineCommand({
   run: limited(async ([model = ''], options, context): Promise<ForgeResult> => {
     const { request, profileFrom } = await forgeRequest(model, options, context);
     const sections = await sectionsOfProducts(context.products);
-    const afterFailure = afterFailureOfProducts(context.products);
-    const healer = healerOfProducts(context.products);
-    return forge(request, { ...context, profileFrom, sections, afterFailure, healer });
+    return forge(request, { ...context, profileFrom, sections, ...searchesOf(context.products) });
   }),
   plan: async ([model = ''], options, context) => {
     const { request, profileFrom } = await forgeRequest(model, options, context);

@@ -2,7 +2,6 @@ import { appendFileSync } from 'node:fs';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { ExitCode, outcomeExitCodes } from '../../errors.js';
 import { BASELINE_LEFT, gateOptions, runGate } from '../../quality/gate/gate.js';
-import type { GateResult } from '../../quality/gate/gate-result.js';
 import {
   countsText,
   droppedText,
@@ -10,6 +9,7 @@ import {
   junitXml,
   renderGateMarkdown,
 } from '../../quality/gate/renderers.js';
+import type { GateResult } from '../../quality/gate/result.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { flag, text } from '../option.js';
 
@@ -49,7 +49,7 @@ export const command = defineCommand({
       describe: 'print GitHub annotations, and append the summary to $GITHUB_STEP_SUMMARY',
     }),
   },
-  schema: async () => (await import('../../quality/gate/gate-result.js')).gateResultSchema,
+  schema: async () => (await import('../../quality/gate/result.js')).gateResultSchema,
   run: async ([policy = '', ...results], options, { environment, commandLine }): Promise<GateAnswer> => {
     const { baseline, output, junit, markdown } = options;
     const judged = runGate({

@@ -1,10 +1,5 @@
 import { formatBytes, plural } from '../../base/text/quantity.js';
-import type {
-  EngineDiff,
-  EngineLayer,
-  LayersResult,
-  LayersSummary,
-} from '../../engines/layers/result-schema.js';
+import type { EngineDiff, EngineLayer, LayersResult, LayersSummary } from '../../engines/layers/result.js';
 import type { TextOutput } from '../command.js';
 import { table } from '../text.js';
 import { renderFindings } from './inspect-text.js';

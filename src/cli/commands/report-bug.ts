@@ -1,26 +1,34 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { arch, platform, release } from 'node:os';
-import { join, relative } from 'node:path';
-import { type TarEntry, writeTarGz } from '../../base/archive/tar-writer.js';
+import { join } from 'node:path';
+import { writeTarGz } from '../../base/archive/tar-writer.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { makeScratch } from '../../base/files/scratch.js';
-import { assertNotInput, kindOf, noteInput } from '../../base/files/user-files.js';
+import { assertNotInput, noteInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { shellLine } from '../../base/process/shell-quote.js';
 import { formatBytes, plural } from '../../base/text/quantity.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
+import { viewModel } from '../../formats/onnx/model.js';
+import { seedingOf } from '../../formats/onnx/seeded-weights.js';
+import { CAPTURE_FILE } from '../../tensorrt/toolchain/places.js';
 import { packageVersion } from '../../version.js';
-import { type FailingRun, type Line, lineOf, runLine, withoutStores } from '../bug-report/failing-run.js';
-import { type PackedInputs, packInputs, withPlaces } from '../bug-report/packed-inputs.js';
+import { type FailingRun, type Line, lineOf, runLine } from '../bug-report/failing-run.js';
+import { packInputs } from '../bug-report/packed-inputs.js';
 import { type Redact, redaction, reportedVariables } from '../bug-report/redact.js';
 import type { BugReport } from '../bug-report/result.js';
+import {
+  asEntry,
+  entry,
+  filesIn,
+  outputsOf,
+  type Packing,
+  SEARCH,
+  seededRun,
+} from '../bug-report/seeded-run.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { flag, text } from '../option.js';
-
-/** The verb that passes when it has found a failure. */
-const SEARCH = 'bisect';
 
 type Report = BugReport & { readonly exitCode: ExitCode };
 
@@ -28,6 +36,7 @@ export const command = defineCommand({
   arguments: [{ name: 'COMMAND', describe: 'the trtforge line that fails, behind --', many: true }],
   examples: [
     'trtforge report-bug -o bug.tar.gz -- build model.onnx --target tensorrt-rtx:sm_89',
+    'trtforge report-bug -o bug.tar.gz --reduced --capture-api -- build model.onnx --batch 1/8/32',
     'trtforge report-bug -o bug.tar.gz --with-weights -- verify model.fp16.onnx --against model.onnx',
   ],
   options: {
@@ -41,12 +50,28 @@ export const command = defineCommand({
       flags: '--with-weights',
       describe: 'pack the weights themselves, and engines, instead of seeded random weights',
     }),
+    reduced: flag({
+      flags: '--reduced',
+      describe: 'pack the smallest part found that still fails with seeded weights, instead of whole models',
+    }),
+    captureApi: flag({
+      flags: '--capture-api',
+      describe: "pack NVIDIA's capture of the calls of TensorRT's API too (libtensorrt_shim.so)",
+    }),
   },
   schema: async () => (await import('../bug-report/result.js')).bugReportSchema,
-  run: async (words, { output, withWeights }, context): Promise<Report> => {
+  run: async (words, { output, ...asked }, context): Promise<Report> => {
+    if (asked.reduced && asked.withWeights)
+      throw new TrtforgeError(
+        'TF_USAGE',
+        '--reduced packs seeded weights, and --with-weights the own ones.',
+        {
+          remedy: 'Remove one of them.',
+        },
+      );
     const work = makeScratch('report-bug');
     try {
-      return await reportOf(await lineOf(words, context), { output, withWeights, work }, context);
+      return await reportOf(await lineOf(words, context), { output, ...asked, work }, context);
     } finally {
       removeIfAllowed(work);
     }
@@ -54,21 +79,16 @@ export const command = defineCommand({
   render,
 });
 
-interface Packing {
-  readonly output: string;
-  readonly withWeights: boolean;
-  readonly work: string;
-}
-
 async function reportOf(
   line: Line,
-  { output, withWeights, work }: Packing,
+  { output, ...packing }: Packing & { readonly output: string },
   context: CommandContext,
 ): Promise<Report> {
+  const { withWeights, work } = packing;
   const { emit, signal, environment } = context;
   const redact = redaction(environment, { [work]: '.', [process.cwd()]: '.' });
   const at = (name: string) => join(work, name);
-  for (const folder of ['own', 'seeded', 'report']) makeFolder(at(folder));
+  for (const folder of ['own', 'report', CAPTURE]) makeFolder(at(folder));
   const path = line.verb.path;
   const own = await inPhase('run', emit, () => runLine(line, at('own'), context, environment), path);
   if (own.exitCode === ExitCode.pass && path !== SEARCH)
@@ -80,25 +100,42 @@ async function reportOf(
   const packed = await inPhase('pack', emit, () =>
     packInputs(own.inputs, at('report'), { withWeights, redact, signal }),
   );
-  // The engine of a run that passes goes into no store of the user.
-  const seededLine = withoutStores(withFiles(line, packed, (place) => join(at('report'), place)));
-  const ownStore = { ...environment, TENSORRT_CACHE_DIR: at('engines'), ARTIFACTS_BUCKET: '' };
-  const seeded =
-    withWeights || packed.models === 0
-      ? null
-      : await inPhase('run with seeded weights', emit, () =>
-          runLine(seededLine, at('seeded'), context, ownStore),
-        );
-  const isReproduced = seeded === null ? null : failureOf(seeded) === failureOf(own);
+  const seeding = await seededRun({ line, own, packed, packing }, context);
+  const { seeded, isReproduced, reduced } = seeding;
+  const models = withWeights
+    ? []
+    : seeding.models.map(({ name, path: file }) => ({
+        path: name,
+        ...viewModel(file, (model) => ({ nodes: model.proto.graph!.node.length, ...seedingOf(model) })),
+      }));
+  const captured = packing.captureApi
+    ? await inPhase('run with a capture', emit, () =>
+        seeding.run('captured', {
+          TENSORRT_CACHE_DIR: at('captured-engines'),
+          [CAPTURE_FILE]: join(at(CAPTURE), 'capture.json'),
+        }),
+      )
+    : null;
+  const recorded = filesIn(at(CAPTURE), CAPTURE);
+  const isLoaded = captured?.error?.code !== 'TF_LIBRARY_LOAD_FAILED';
   const described: Described = {
     version: packageVersion(),
-    repeat: redact(
-      shellLine(['trtforge', ...path.split(' '), ...withFiles(line, packed, (place) => place).args]),
-    ),
+    repeat: redact(seeding.repeat),
     failure: { exitCode: own.exitCode, code: own.error?.code ?? null, message: messageOf(own, redact) },
-    weights: packed.models === 0 ? 'none' : withWeights ? 'original' : 'seeded',
+    weights: packed.models.length === 0 ? 'none' : withWeights ? 'original' : 'seeded',
     isReproduced,
     seeded: seeded === null ? null : { exitCode: seeded.exitCode, code: seeded.error?.code ?? null },
+    models,
+    reduced,
+    capture: captured && {
+      files: recorded.map(({ name }) => name),
+      why:
+        recorded.length > 0
+          ? null
+          : isLoaded
+            ? 'The line built no engine by the library itself.'
+            : messageOf(captured, redact),
+    },
     leftOut: packed.leftOut.map((each) => ({ path: redact(each.path), why: redact(each.why) })),
   };
   const texts = {
@@ -110,12 +147,17 @@ async function reportOf(
     ...(seeded === null ? {} : { 'seeded-output.json': seeded.output, 'seeded-events.jsonl': seeded.events }),
   };
   // Made of what is packed alone, outputs have no weights but seeded ones: a reduced model that still fails.
-  const isSeededAlone = isReproduced === true && packed.leftOut.length === 0;
+  const isSeededAlone = isReproduced === true && packed.leftOut.length === 0 && reduced === null;
   const entries = [
     ...Object.entries(texts).map(([name, content]) => entry(name, redact(content))),
-    ...filesIn(at('report')).map(({ name, path: file }) => ({ name, content: { path: file } })),
-    ...outputsOf(at('own'), 'outputs', withWeights, redact),
+    ...seeding.files.map(asEntry),
     ...(isSeededAlone ? outputsOf(at('seeded'), 'seeded-outputs', true, redact) : []),
+    ...outputsOf(at('own'), 'outputs', withWeights, redact),
+    ...recorded.map(({ name, path: file }) =>
+      name.endsWith('.json')
+        ? entry(name, redact(readFileSync(file, 'utf8')))
+        : asEntry({ name, path: file }),
+    ),
   ];
   const files = entries.map(({ name, content }) => ({
     path: name,
@@ -127,44 +169,19 @@ async function reportOf(
     output,
     all.map(({ name, content }) => ({ name: `bug-report/${name}`, content })),
   );
-  const exitCode = isReproduced === false ? ExitCode.inconclusive : ExitCode.pass;
+  const lacks = reduced?.nodes === null || report.capture?.files.length === 0;
+  const exitCode = isReproduced === false || lacks ? ExitCode.inconclusive : ExitCode.pass;
   return { ...report, archive: output, bytes, exitCode };
 }
+
+/** The folder of a capture, in the archive too. */
+const CAPTURE = 'api-capture';
 
 /** The facts that are known before the archive is written. */
 type Described = Omit<BugReport, 'schema' | 'archive' | 'bytes' | 'files'>;
 
-const entry = (name: string, text: string): TarEntry => ({ name, content: Buffer.from(text) });
-
-/** A failure is the same by its code; where a comparison failed, by the exit code. */
-const failureOf = ({ exitCode, error }: FailingRun): string => error?.code ?? String(exitCode);
-
 const messageOf = ({ error }: FailingRun, redact: Redact): string | null =>
   error === null ? null : redact(error.message);
-
-/** The line on the packed files. */
-const withFiles = (line: Line, { places }: PackedInputs, shown: (place: string) => string): Line => ({
-  ...line,
-  args: line.args.map((arg) => withPlaces(arg, places, shown)),
-});
-
-/** The files that a run wrote before it failed: texts always, others where weights may be packed; never engines, which can be built again. */
-function outputsOf(run: string, folder: string, withWeights: boolean, redact: Redact): readonly TarEntry[] {
-  return filesIn(join(run, 'outputs')).flatMap(({ name, path }): readonly TarEntry[] => {
-    const kind = kindOf(path);
-    if (kind === undefined || kind === 'a TensorRT plan') return [];
-    if (/text|JSON|XML/.test(kind)) return [entry(`${folder}/${name}`, redact(readFileSync(path, 'utf8')))];
-    return withWeights ? [{ name: `${folder}/${name}`, content: { path } }] : [];
-  });
-}
-
-function filesIn(folder: string): readonly { readonly name: string; readonly path: string }[] {
-  if (statSync(folder, { throwIfNoEntry: false }) === undefined) return [];
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((each) => each.isFile())
-    .map((each) => join(each.parentPath, each.name))
-    .map((path) => ({ name: relative(folder, path), path }));
-}
 
 async function environmentText({ environment, signal }: CommandContext): Promise<string> {
   const [{ examine }, { machineProbes }, { thisMachine }] = await Promise.all([
@@ -190,7 +207,7 @@ async function environmentText({ environment, signal }: CommandContext): Promise
   );
 }
 
-const readme = ({ repeat, failure, weights, isReproduced, version }: Described): string =>
+const readme = ({ repeat, failure, weights, isReproduced, reduced, version }: Described): string =>
   [
     '# Report of a failure',
     '',
@@ -203,6 +220,9 @@ const readme = ({ repeat, failure, weights, isReproduced, version }: Described):
           `The weights of the models are random${isReproduced === true ? '; the command fails as with the real ones' : ', and the command does not fail as with the real ones'}.`,
           '',
         ]
+      : []),
+    ...(reduced?.nodes
+      ? [`The model is a part of ${reduced.nodes} of ${plural(reduced.of, 'node')}.`, '']
       : []),
     'report.json lists the files, and what was left out.',
     '',
@@ -218,6 +238,12 @@ function render(result: Report, { line, colors }: TextOutput): void {
   line(
     `  weights  ${weights}${result.isReproduced === true ? ', and the command fails in the same way' : ''}`,
   );
+  for (const { path, nodes, replaced, kept } of result.models)
+    line(
+      `  model    ${path}  ${plural(nodes, 'node')}, ${plural(replaced, 'weight')} random${kept.length === 0 ? '' : `, ${kept.length} kept`}`,
+    );
+  if (result.reduced?.nodes)
+    line(`  reduced  to ${result.reduced.nodes} of ${plural(result.reduced.of, 'node')}`);
   for (const { path, bytes } of result.files) line(colors.dim(`  packed   ${path}  ${formatBytes(bytes)}`));
   for (const { path, why } of result.leftOut)
     line(`  ${colors.yellow('left out')} ${path}  ${colors.dim(why)}`);
@@ -225,5 +251,12 @@ function render(result: Report, { line, colors }: TextOutput): void {
     line(
       `${colors.yellow('warning')} With seeded weights the command ends with ${seeded?.code ?? `exit code ${seeded?.exitCode}`}: the archive does not reproduce the failure. To send the weights, add --with-weights.`,
     );
-  line(colors.dim('Read what is packed before you send it: inputs are the files themselves.'));
+  if (result.reduced?.why)
+    line(`${colors.yellow('warning')} ${result.reduced.why} The models are packed whole.`);
+  if (result.capture?.why) line(`${colors.yellow('warning')} No API capture: ${result.capture.why}`);
+  line(
+    colors.dim(
+      'Read what is packed before you send it: inputs are the files themselves, and names are yours.',
+    ),
+  );
 }

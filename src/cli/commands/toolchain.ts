@@ -11,19 +11,18 @@ import {
 } from '../../quality/doctor/toolchain-list.js';
 import { exportFormats, exportsOf, exportText } from '../../tensorrt/toolchain/exports.js';
 import { surveyToolchains, thisMachine, toolchainNamed } from '../../tensorrt/toolchain/find.js';
-import { installToolchain, planInstallation } from '../../tensorrt/toolchain/install.js';
+import { installToolchain, planInstallation, removeToolchain } from '../../tensorrt/toolchain/install.js';
 import { toolchainsFolder } from '../../tensorrt/toolchain/places.js';
 import {
   readManifest,
-  removeToolchain,
   type ToolchainEnvResult,
   type ToolchainInstallResult,
   type ToolchainRemoveResult,
 } from '../../tensorrt/toolchain/results.js';
 import { releaseOf, tensorrtRtxLicense } from '../../tensorrt/toolchain/toolchain.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
+import { step } from '../dry-run.js';
 import { choice, flag, option, text } from '../option.js';
-import { step } from '../plan.js';
 
 const folderOption = text({
   flags: '--folder <folder>',

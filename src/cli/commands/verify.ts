@@ -12,7 +12,7 @@ import { verifyModel } from '../../quality/verify/verify.js';
 import { renderReport } from '../../report/pages/read.js';
 import { verifyReport } from '../../report/pages/verify.js';
 import { formatMeasure, shortStatistics } from '../../report/sentences.js';
-import { afterFailureOfProducts, defineCommand, type TextOutput } from '../command.js';
+import { defineCommand, searchesOf, type TextOutput } from '../command.js';
 import { text } from '../option.js';
 import {
   comparisonOptions,
@@ -57,7 +57,7 @@ export const command = defineCommand({
       () =>
         verifyModel(
           { ...verifyRequestOf(candidate, options), errorMap: options.report !== undefined },
-          { ...context, afterFailure: afterFailureOfProducts(context.products) },
+          { ...context, afterFailure: searchesOf(context.products).afterFailure },
         ),
       `${candidate} against ${options.against}`,
     );

@@ -18,7 +18,6 @@ const theirs: Readonly<Record<string, readonly [verb: string, ...rest: readonly 
   quantize: ['convert', '--precision', 'int8', '--calibration', 'samples/'],
   check: ['inspect'],
   info: ['inspect'],
-  diff: ['compare models'],
   simplify: ['edit', '--fold'],
   slim: ['edit', '--fold'],
 };

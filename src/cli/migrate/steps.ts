@@ -338,11 +338,10 @@ function editSteps(line: ForeignLine): readonly Step[] {
   if (model === undefined) throw noEquivalent(line, 'it names no file');
   const output = isSurgeon ? lastValue(line, '--output', '--save-onnx') : second;
   if (tool === 'onnxslim' && (has(line, '--inspect') || output === undefined))
-    return [
-      output === undefined
-        ? { path: 'inspect', args: [model], why: 'inputs, outputs, operators and findings of the model' }
-        : { path: 'compare models', args: [model, output], why: 'what differs between the two' },
-    ];
+    return inputs.map((each) => ({
+      ...{ path: 'inspect', args: [each] },
+      why: 'inputs, outputs, operators and findings of the model',
+    }));
   const halves = has(line, '--fp-to-fp16') || lastValue(line, '--dtype') === defaultFormat.id;
   const edited = halves ? `${stem(output ?? model)}.fp32.onnx` : output;
   const folds = isSurgeon ? has(line, '--fold-constants') : !has(line, '--skip-constant-folding');

@@ -65,6 +65,7 @@ export const compareOptions = {
       'what the second side is measured with instead: graph, no-graph, spin-wait, no-spin-wait, transfers, no-transfers, streams=N',
     parse: parseModeWords,
   }),
+  layers: viewOptions.layers,
   ...roundsOptions,
 };
 

@@ -5,7 +5,7 @@ import { targetText } from '../../engines/identity/target.js';
 import { profileText } from '../../engines/profiles/profile.js';
 import type { EnginePlan } from '../../forge/plan.js';
 import { missLines } from '../../report/sentences.js';
-import { type Plan, type PlanStep, step } from '../plan.js';
+import { type Plan, type PlanStep, step } from '../dry-run.js';
 import type { ProfiledRequest } from './profile-from.js';
 
 /** A build as it is decided, and whether a store has its engine. Throws what `resolveBuild` and `openStores` throw. */

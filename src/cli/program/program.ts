@@ -6,10 +6,10 @@ import type { EventListener } from '../../events.js';
 import { explaining } from '../../quality/explain/failure.js';
 import { type ArgumentSpec, broughtBy, type Command, type Product, type Verb } from '../command.js';
 import { configText, type KnownKeys, loadConfig, onlyInConfig } from '../config.js';
+import { type PlanResult, planResult } from '../dry-run.js';
 import { globalOptions, longName, type OptionTable } from '../option.js';
 import { type Console, printable, reportError, reportResult, toJson } from '../output.js';
-import { type PlanResult, planResult } from '../plan.js';
-import { assertComplete, resolveOptions } from '../resolve.js';
+import { assertComplete, parseValue, resolveOptions } from '../resolve.js';
 import { renderPlan } from '../text.js';
 import { openLogFile } from './log-file.js';
 import { protectingNamedFiles } from './named-files.js';
@@ -57,7 +57,6 @@ export async function runProgram(
     return ExitCode.pass;
   }
   try {
-    rejectMoved(args);
     // Only a flag can be one of another tool.
     const own =
       verb !== undefined && args.some((arg) => arg.startsWith('-'))
@@ -79,15 +78,6 @@ export async function runProgram(
       console,
     );
   }
-}
-
-/** Throws TF_USAGE, with the line to run, for a verb that is part of another one now. */
-function rejectMoved([family, verb, ...rest]: readonly string[]): void {
-  if (family !== 'compare' || verb !== 'quantized') return;
-  const words = rest.map((word) => word.replace(/^--calibration(?==|$)/, '--inputs'));
-  throw new TrtforgeError('TF_USAGE', '`compare quantized` is `compare layers` now.', {
-    remedy: `Run: ${shellLine(['trtforge', 'compare', 'layers', ...words])}`,
-  });
 }
 
 /** Words, and flags of trtexec that begin a line; `--version` and `--help` load no tables. */
@@ -368,6 +358,8 @@ function usageError(error: unknown, path = '', command?: Command, args: readonly
     (spec) => spec.configOnly && `--${longName(spec)}` === unknown,
   );
   if (key !== undefined) return onlyInConfig(path, key, args);
+  const taken = error.code === 'commander.missingArgument' && command && takenArgument(command, args);
+  if (taken) return taken;
   if (error.code === 'commander.help')
     return new TrtforgeError('TF_USAGE', 'The command line names no command.');
   const early = error.code === 'commander.unknownOption' ? globalOption(error.message) : undefined;
@@ -386,6 +378,23 @@ function usageError(error: unknown, path = '', command?: Command, args: readonly
     `${complaint.charAt(0).toUpperCase()}${complaint.slice(1).replace(/\.?$/, '.')}`,
     { remedy },
   );
+}
+
+/** Of an option that takes the next word as its value where there is one: the argument that is missing is that word, unless it is such a value. */
+function takenArgument({ options }: Command, args: readonly string[]): TrtforgeError | undefined {
+  for (const spec of Object.values(options).filter(({ flags }) => flags.includes('['))) {
+    const flag = `--${longName(spec)}`;
+    const at = args.indexOf(flag);
+    const word = at < 0 ? undefined : args[at + 1];
+    if (word === undefined || word.startsWith('-')) continue;
+    try {
+      parseValue(spec, flag, word);
+    } catch (error) {
+      const line = shellLine(['trtforge', ...args.toSpliced(at, 2), word, flag]);
+      return new TrtforgeError('TF_USAGE', (error as Error).message, { remedy: `Run: ${line}` });
+    }
+  }
+  return undefined;
 }
 
 /** The option of every command that commander did not expect, which happens before a command only. */

@@ -1,9 +1,12 @@
 import { serve } from '../../base/process/supervised-child.js';
 import { holds } from '../../behaviour/facts.js';
+import { CAPTURE_FILE } from '../../tensorrt/toolchain/places.js';
 import type { BuildFiles, ResolvedBuild } from './build.js';
 import { buildInProcess } from './build-in-process.js';
 
 const endAtOnce = () => process.kill(process.pid, 'SIGKILL');
+// The recorder of a capture writes what it has when the process ends in order.
+const end = process.env[CAPTURE_FILE] === undefined ? endAtOnce : () => process.exit(0);
 
 // A builder's memory ends with its process: TensorRT 10.6 takes 1.3 s to free its 4.7 GB of kernels, and libraries crash in their exit handlers.
 serve(async (request, work) => {
@@ -12,4 +15,4 @@ serve(async (request, work) => {
   if (!holds('progress-monitor', build.toolchain))
     work.signal.addEventListener('abort', endAtOnce, { once: true });
   return buildInProcess(build, files, { ...work, keepBuilder: true });
-}, endAtOnce);
+}, end);

@@ -1,6 +1,6 @@
 import { openFile } from '../../base/files/byte-source.js';
 import { runSupervised } from '../../base/process/supervise.js';
-import { builderEnvironment } from '../../tensorrt/toolchain/places.js';
+import { recordedBuilder } from '../../tensorrt/toolchain/places.js';
 import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 
 /**
@@ -15,12 +15,13 @@ export async function buildPlan(
 ): Promise<BuildOutcome> {
   openFile(files.modelPath).close();
   const { environment = process.env, ...work } = context;
+  const { toolchain, env } = recordedBuilder(build.toolchain, environment);
   const outcome = await runSupervised(
     new URL('../../../dist/engines/builder/build-child.js', import.meta.url),
-    { build, files },
+    { build: { ...build, toolchain }, files },
     {
       ...work,
-      env: builderEnvironment(build.toolchain, environment),
+      env,
       doing: `building ${build.modelPath}`,
     },
   );

@@ -8,7 +8,8 @@ import { type Exporter, flatExporter, writeExport } from '../exports/exporter.js
 import { passportPath } from '../identity/engine-name.js';
 import { identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
-import { type Lease, releaseUse, waitForTurn } from '../store/claims/claims.js';
+import { releaseUse } from '../store/claims/in-use.js';
+import { type Lease, waitForTurn } from '../store/claims/lease.js';
 import type { LocalStore } from '../store/local.js';
 import { lookUpLocally, type Miss, plainMiss } from '../store/lookup.js';
 import type { EngineStores } from '../store/open-stores.js';

@@ -1,5 +1,5 @@
 import { basename, join, resolve } from 'node:path';
-import { checkDevice, chosenGpu, visibleGpus } from '../../addon/chosen-gpu.js';
+import { checkDevice, chosenGpu, visibleGpus } from '../../addon/gpus.js';
 import { sha256OfFile } from '../../base/files/digest.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import { faultText, schemaFault } from '../../base/text/schema-error.js';

@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { gpuBytesFree } from '../../addon/chosen-gpu.js';
+import { gpuBytesFree } from '../../addon/gpus.js';
 import { closing, openFile } from '../../base/files/byte-source.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';

@@ -2,13 +2,12 @@ import { join } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import type { CacheExport } from '../store/cache-result.js';
-import { ForeignEngines } from '../store/foreign.js';
 import type { LocalStore } from '../store/local.js';
 import { isCalled, nothingCalled } from '../store/lookup.js';
 import { openRemoteStore } from '../store/open-stores.js';
 import { isRemoteAddress } from '../store/remote/address.js';
 import type { StoredEngine } from '../store/store.js';
-import { type Exporter, type ForeignFiles, folderExporter, writeExport } from './exporter.js';
+import { type Exporter, folderExporter, writeExport } from './exporter.js';
 
 interface CacheExportOptions extends WorkContext {
   /** Default: the folder that `cache import` reads. A bucket has its own layout. */
@@ -27,17 +26,14 @@ export async function exportEngines(
   options: CacheExportOptions,
 ): Promise<CacheExport> {
   const { exporter = folderExporter } = options;
-  const { engines, foreign, bad } = await chooseEngines(store, names);
+  const { engines, bad } = await chooseEngines(store, names);
   const rejected = bad.map(({ identity, error: { code, message } }) => ({ identity, code, reason: message }));
   const exported = isRemoteAddress(to)
     ? await intoBucket(to, engines, options)
-    : (await writeExport(exporter, engines, to, { trust: store.trust, foreign })).flatMap((file) => {
+    : (await writeExport(exporter, engines, to, { trust: store.trust })).flatMap((file) => {
         const plan = 'engine' in file ? file.engine.planPath : 'copyOf' in file ? file.copyOf : undefined;
         const engine = engines.find(({ planPath }) => planPath === plan);
-        const record = foreign.find(({ path }) => path === plan)?.record;
-        const path = join(to, file.path);
-        if (engine !== undefined) return [{ ...entryOf(engine), path }];
-        return record === undefined ? [] : [{ identity: '', name: record.name, path, bytes: record.bytes }];
+        return engine === undefined ? [] : [{ ...entryOf(engine), path: join(to, file.path) }];
       });
   const bytes = exported.reduce((sum, engine) => sum + engine.bytes, 0);
   const exitCode = rejected.length === 0 ? 0 : 1;
@@ -64,20 +60,14 @@ export async function chooseEngines(
   names: readonly string[],
 ): Promise<{
   readonly engines: readonly StoredEngine[];
-  readonly foreign: ForeignFiles;
   readonly bad: readonly { readonly identity: string; readonly error: TrtforgeError }[];
 }> {
   const listed = await store.list();
-  const foreign = await new ForeignEngines(store.place).list();
   const wanted = new Set<string>();
-  const wantedForeign = new Set<ForeignFiles[number]>();
   for (const name of names.length === 0 ? [''] : names) {
     const fitting = listed.filter((engine) => isCalled(name, engine.identity, engine.name ?? ''));
-    const fittingForeign = foreign.filter(({ record }) => isCalled(name, record.sha256, record.name));
-    if (fitting.length === 0 && fittingForeign.length === 0 && name !== '')
-      throw nothingCalled(store.place, name);
+    if (fitting.length === 0 && name !== '') throw nothingCalled(store.place, name);
     for (const { identity } of fitting) wanted.add(identity);
-    for (const each of fittingForeign) wantedForeign.add(each);
   }
   const engines: StoredEngine[] = [];
   const bad: { readonly identity: string; readonly error: TrtforgeError }[] = [];
@@ -90,7 +80,7 @@ export async function chooseEngines(
         error: new TrtforgeError(answer.code ?? 'TF_PASSPORT_MISSING', answer.reason),
       });
   }
-  return { engines, foreign: foreign.filter((each) => wantedForeign.has(each)), bad };
+  return { engines, bad };
 }
 
 async function intoBucket(

@@ -5,7 +5,6 @@ import { isBelow, makeFolder } from '../../base/files/folders.js';
 import { besidePath, moveInto, publishFile, writeFailed } from '../../base/files/publish.js';
 import { assertMayReplace } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
-import type { ForeignEngines } from '../store/foreign.js';
 import { copyEngine, moveEngine } from '../store/pending.js';
 import { longerName, modelFolder } from '../store/readable-links.js';
 import type { StoredEngine } from '../store/store.js';
@@ -20,9 +19,6 @@ export type ExportedFile =
   | { readonly path: string; readonly text: string }
   | { readonly path: string; readonly bytes: Uint8Array };
 
-/** Engines without a passport, as a store lists them. */
-export type ForeignFiles = Awaited<ReturnType<ForeignEngines['list']>>;
-
 /**
  * The layout in which a program expects engines: which files there are for stored engines, and nothing else. Settings of a layout are parameters of
  * the function that makes it (`triton({ maxBatch: 8 })`). Reading, copying and publishing is the work of `writeExport`.
@@ -30,14 +26,11 @@ export type ForeignFiles = Awaited<ReturnType<ForeignEngines['list']>>;
 export interface Exporter {
   /** As `cache export --as` names it: `folder`, `triton`. */
   readonly id: string;
-  /** A layout that needs the facts of a passport leaves `foreign` out. */
-  files(engines: readonly StoredEngine[], foreign: ForeignFiles): Iterable<ExportedFile>;
+  files(engines: readonly StoredEngine[]): Iterable<ExportedFile>;
 }
 
 interface ExportOptions {
   readonly trust: Trust;
-  /** Default: none. */
-  readonly foreign?: ForeignFiles;
   /** The plans are the caller's and go: they are moved where that is possible, not copied. */
   readonly move?: boolean;
 }
@@ -51,9 +44,9 @@ export async function writeExport(
   exporter: Exporter,
   engines: readonly StoredEngine[],
   folder: string,
-  { trust, foreign = [], move = false }: ExportOptions,
+  { trust, move = false }: ExportOptions,
 ): Promise<readonly ExportedFile[]> {
-  const files = [...exporter.files(engines, foreign)];
+  const files = [...exporter.files(engines)];
   const taken = new Set<string>();
   for (const { path } of files) {
     if (normalize(path) !== path || !isBelow(folder, path) || taken.has(path))
@@ -87,14 +80,10 @@ function copyWhole(source: string, target: string): void {
   }
 }
 
-/** `MODEL/NAME.engine` with passports and signatures, as `cache import` reads them; foreign engines in `foreign/SHA/NAME`. */
+/** `MODEL/NAME.engine` with passports and signatures, as `cache import` reads them. */
 export const folderExporter: Exporter = {
   id: 'folder',
-  *files(engines, foreign) {
-    yield* named(engines, (name) => `${modelFolder(name)}/`);
-    for (const { path, record } of foreign)
-      yield { path: `foreign/${record.sha256.slice(0, 12)}/${record.name}`, copyOf: path };
-  },
+  files: (engines) => named(engines, (name) => `${modelFolder(name)}/`),
 };
 
 /** `NAME.engine` side by side, with passports and signatures: the engines of a run root. */

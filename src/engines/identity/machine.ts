@@ -1,5 +1,5 @@
 import type { GpuList } from '../../addon/addon.js';
-import { onDevice, visibleGpus, whyNoGpu } from '../../addon/chosen-gpu.js';
+import { onDevice, visibleGpus, whyNoGpu } from '../../addon/gpus.js';
 
 /** The driver's report on the GPU that TensorRT uses: the first it shows, where none is chosen. */
 export interface MachineFacts {

@@ -1,16 +1,38 @@
-import type { EngineDiff, EngineLayer, LayersResult, LayerTensor } from './result-schema.js';
+import type { EngineDiff, EngineLayer, LayersResult, LayerTensor } from './result.js';
 import { computes } from './summary.js';
 
 type Change = EngineDiff['changed'][number]['changes'][number];
-type Pair = readonly [EngineLayer, EngineLayer];
+type Pair<L = EngineLayer> = readonly [L, L];
+
+/** What layers are matched by. */
+type Matchable = Pick<EngineLayer, 'name' | 'onnxNodes' | 'profile'>;
+
+/** The layers of two engines that belong together. */
+export interface MatchedLayers<L extends Matchable> {
+  readonly pairs: readonly Pair<L>[];
+  /** The same ONNX nodes, put together into other layers. */
+  readonly fusions: readonly {
+    readonly nodes: readonly string[];
+    readonly a: readonly L[];
+    readonly b: readonly L[];
+  }[];
+  readonly onlyA: readonly L[];
+  readonly onlyB: readonly L[];
+}
 
 /**
- * Two engines of one model, layer by layer. Layers match when they stand for the same ONNX nodes, or have the same name where they stand for none;
- * where the nodes overlap in part, they were fused in another way. Copies and constants are only counted: they follow from the rest.
+ * Matches layers of two engines of one model: when they stand for the same ONNX nodes, or have the same name where they stand for none; where the nodes overlap in
+ * part, they were fused in another way. Every layer is in the result once.
  */
+export function matchLayers<L extends Matchable>(a: readonly L[], b: readonly L[]): MatchedLayers<L> {
+  const { pairs, restA, restB } = matched(a, b);
+  return { pairs, ...regrouped(restA, restB) };
+}
+
+/** Two engines of one model, layer by layer. Copies and constants are only counted: they follow from the rest. */
 export function diffEngines(a: LayersResult, b: LayersResult): EngineDiff {
-  const { pairs, restA, restB } = matched(a.layers.filter(computes), b.layers.filter(computes));
-  const { fusions, onlyA, onlyB } = regrouped(restA, restB);
+  const { pairs, fusions, onlyA, onlyB } = matchLayers(a.layers.filter(computes), b.layers.filter(computes));
+  const names = (layers: readonly EngineLayer[]) => layers.map(({ name }) => name);
   const compared = pairs.map((pair) => ({ pair, changes: changesOf(pair) }));
   const changed = compared.filter(({ changes }) => changes.length > 0);
   return {
@@ -26,9 +48,9 @@ export function diffEngines(a: LayersResult, b: LayersResult): EngineDiff {
       onnxNodes: one.onnxNodes,
       changes,
     })),
-    fusions,
-    onlyA: onlyA.map(({ name }) => name),
-    onlyB: onlyB.map(({ name }) => name),
+    fusions: fusions.map((group) => ({ onnxNodes: [...group.nodes], a: names(group.a), b: names(group.b) })),
+    onlyA: names(onlyA),
+    onlyB: names(onlyB),
   };
 }
 
@@ -50,12 +72,12 @@ const sideOf = ({
   summary,
 });
 
-const keyOf = ({ profile, onnxNodes, name }: EngineLayer): string =>
+const keyOf = ({ profile, onnxNodes, name }: Matchable): string =>
   JSON.stringify([profile, ...(onnxNodes.length > 0 ? onnxNodes.toSorted() : ['', name])]);
 
 /** Several layers may stand for the same nodes; they are paired in order. */
-function matched(a: readonly EngineLayer[], b: readonly EngineLayer[]) {
-  const waiting = new Map<string, EngineLayer[]>();
+function matched<L extends Matchable>(a: readonly L[], b: readonly L[]) {
+  const waiting = new Map<string, L[]>();
   for (const layer of b) {
     const key = keyOf(layer);
     const same = waiting.get(key);
@@ -63,9 +85,9 @@ function matched(a: readonly EngineLayer[], b: readonly EngineLayer[]) {
     else same.push(layer);
   }
   for (const layers of waiting.values()) layers.reverse();
-  const pairs: Pair[] = [];
-  const restA: EngineLayer[] = [];
-  const taken = new Set<EngineLayer>();
+  const pairs: Pair<L>[] = [];
+  const restA: L[] = [];
+  const taken = new Set<L>();
   for (const layer of a) {
     const other = waiting.get(keyOf(layer))?.pop();
     if (other === undefined) restA.push(layer);
@@ -78,13 +100,13 @@ function matched(a: readonly EngineLayer[], b: readonly EngineLayer[]) {
 }
 
 /** Layers that share nodes, directly or through others, make one group; a group with layers of one engine only has no counterpart. */
-function regrouped(a: readonly EngineLayer[], b: readonly EngineLayer[]) {
+function regrouped<L extends Matchable>(a: readonly L[], b: readonly L[]) {
   const groups = new Groups();
   for (const layer of [...a, ...b])
     for (const node of layer.onnxNodes) groups.join(layer.onnxNodes[0] ?? node, node);
-  const byRoot = new Map<string, { nodes: Set<string>; a: EngineLayer[]; b: EngineLayer[] }>();
-  const only: { a: EngineLayer[]; b: EngineLayer[] } = { a: [], b: [] };
-  const place = (layer: EngineLayer, side: 'a' | 'b') => {
+  const byRoot = new Map<string, { nodes: Set<string>; a: L[]; b: L[] }>();
+  const only: { a: L[]; b: L[] } = { a: [], b: [] };
+  const place = (layer: L, side: 'a' | 'b') => {
     const [first] = layer.onnxNodes;
     if (first === undefined) {
       only[side].push(layer);
@@ -98,12 +120,10 @@ function regrouped(a: readonly EngineLayer[], b: readonly EngineLayer[]) {
   };
   for (const layer of a) place(layer, 'a');
   for (const layer of b) place(layer, 'b');
-  const fusions: EngineDiff['fusions'] = [];
+  const fusions: { nodes: string[]; a: L[]; b: L[] }[] = [];
   for (const group of byRoot.values()) {
-    if (group.a.length > 0 && group.b.length > 0) {
-      const names = (layers: readonly EngineLayer[]) => layers.map(({ name }) => name);
-      fusions.push({ onnxNodes: [...group.nodes], a: names(group.a), b: names(group.b) });
-    } else {
+    if (group.a.length > 0 && group.b.length > 0) fusions.push({ ...group, nodes: [...group.nodes] });
+    else {
       only.a.push(...group.a);
       only.b.push(...group.b);
     }
@@ -133,7 +153,8 @@ class Groups {
   }
 }
 
-function changesOf([a, b]: Pair): Change[] {
+/** What differs between two layers that belong together. */
+export function changesOf([a, b]: Pair): Change[] {
   const facts: readonly (readonly [Change['what'], string, string])[] = [
     ['type', a.type ?? 'unknown', b.type ?? 'unknown'],
     ['precision', a.precision ?? 'unknown', b.precision ?? 'unknown'],

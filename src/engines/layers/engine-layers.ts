@@ -13,12 +13,7 @@ import { loadOptions } from '../runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../runtime/tensorrt/supervised-engine.js';
 import { checkLayersMatch, type PlanOfLayers } from './match.js';
 import { LARGEST_BYTES, layersInvalid, layersText, readLayers } from './read-layers.js';
-import {
-  type EngineLayers,
-  type LayersResult,
-  type LoadedFacts,
-  layersResultSchema,
-} from './result-schema.js';
+import { type EngineLayers, type LayersResult, type LoadedFacts, layersResultSchema } from './result.js';
 import { layerFindings, summarizeLayers } from './summary.js';
 
 export const layersOptions = {

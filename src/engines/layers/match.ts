@@ -2,7 +2,7 @@ import { TrtforgeError } from '../../errors.js';
 import type { Finding } from '../../formats/onnx/model-facts.js';
 import { dtypes } from '../../formats/tensor/dtype.js';
 import type { Passport } from '../identity/passport.js';
-import type { EngineBinding, EngineLayers } from './result-schema.js';
+import type { EngineBinding, EngineLayers } from './result.js';
 
 /** Differences that a sentence names. */
 const NAMED = 3;

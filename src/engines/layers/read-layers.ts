@@ -4,7 +4,7 @@ import { isRecord, type JsonRecord, parseLooseJson } from '../../base/text/lenie
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, packedBytes } from '../../formats/tensor/dtype.js';
 import { originOfLayer } from '../plan/layer-names.js';
-import type { EngineBinding, EngineLayer, EngineLayers, LayerTensor } from './result-schema.js';
+import type { EngineBinding, EngineLayer, EngineLayers, LayerTensor } from './result.js';
 import { bytesInFormat, dtypeOfFormat } from './tensor-format.js';
 
 /** The layers of the largest engines take some tens of MB. */
@@ -111,7 +111,8 @@ function withoutProfile(name: string): { name: string; profile: number } {
     : { name: name.slice(0, match.index), profile: Number(match[1]) };
 }
 
-function isCopy(name: string, type: string | null, tactic: string | null): boolean {
+/** Whether a layer only moves data; of compiled kernels the name states it. */
+export function isCopy(name: string, type: string | null, tactic: string | null): boolean {
   if (type !== null && COPY_TYPES.has(type)) return true;
   if (type === null) return name.startsWith('Reformatting CopyNode');
   // The compiler names a kernel by what is in it: one that only moves is called Mov.

@@ -1,5 +1,5 @@
 import type { Finding } from '../../formats/onnx/model-facts.js';
-import type { EngineLayer, EngineLayers, LayersSummary } from './result-schema.js';
+import type { EngineLayer, EngineLayers, LayersSummary } from './result.js';
 
 type Group = LayersSummary['byType'][number];
 
@@ -30,7 +30,8 @@ export function summarizeLayers({ layers, bindings }: EngineLayers): LayersSumma
 const IDLE: ReadonlySet<string> = new Set(['Constant', 'NoOp', 'shape_call']);
 
 /** Whether a layer computes something: constants hold, copies move. */
-export const computes = ({ type, copies }: EngineLayer): boolean => !copies && !IDLE.has(type ?? '');
+export const computes = ({ type, copies }: Pick<EngineLayer, 'type' | 'copies'>): boolean =>
+  !copies && !IDLE.has(type ?? '');
 
 /** Findings in an engine's layers: copies that could be avoided, layers in a wider type, regions without names. */
 export function layerFindings(read: EngineLayers, where: string): Finding[] {
@@ -138,6 +139,14 @@ const constantNames = (layers: readonly EngineLayer[]): ReadonlySet<string> =>
       .filter(({ type }) => type === 'Constant')
       .flatMap(({ outputs }) => outputs.map(({ name }) => name)),
   );
+
+/** Layers that hold weights, or move them into another layout in every run. */
+export function constantLayers(layers: readonly EngineLayer[]): ReadonlySet<EngineLayer> {
+  const names = constantNames(layers);
+  return new Set(
+    layers.filter((layer) => layer.type === 'Constant' || (layer.copies && movesConstants(layer, names))),
+  );
+}
 
 const movesConstants = ({ inputs }: EngineLayer, constants: ReadonlySet<string>): boolean =>
   inputs.length > 0 && inputs.every(({ name }) => constants.has(name));

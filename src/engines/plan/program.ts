@@ -41,6 +41,8 @@ export interface ProgramTensor {
   readonly name: string;
   /** As numpy spells it, types that numpy lacks as in `dtypes`; the plan's own spelling for others; null for literals. */
   readonly dtype: string | null;
+  /** Null in place of dimensions that the host computes; null for literals. */
+  readonly shape: readonly (number | null)[] | null;
 }
 
 const MULTIPLYING: Readonly<Record<string, string>> = {
@@ -86,7 +88,7 @@ export function programIn(source: ByteSource, start = 0, end = source.size): Pla
     const main = section && groupOf(section, 'main');
     if (section === undefined || header === undefined || main === undefined) return null;
     hash.update(canonicalText(section));
-    const read = kernelsOf(main, tensorTypes(section));
+    const read = kernelsOf(main, tensorFacts(section));
     // The parts of runtime fusions follow their graph, in the order of their numbers.
     if (isFusion(header)) {
       for (const kernel of fusions.get(fused) ?? []) kernel.parts = read.kernels;
@@ -149,11 +151,11 @@ type OpenKernel = { -readonly [Key in keyof ProgramKernel]: ProgramKernel[Key] }
 const CONTROL: ReadonlySet<string> = new Set(['signal', 'wait', 'shape_call']);
 
 /** The kernels of a graph, and those among them whose parts follow, by number. */
-function kernelsOf(main: TextGroup, types: ReadonlyMap<string, string>) {
+function kernelsOf(main: TextGroup, facts: ReadonlyMap<string, Omit<ProgramTensor, 'name'>>) {
   const kernels: OpenKernel[] = [];
   const fusions = new Map<number, OpenKernel[]>();
   const tensors = (names: readonly string[] = []) =>
-    names.map((name) => ({ name, dtype: types.get(name) ?? null }));
+    names.map((name) => ({ name, ...(facts.get(name) ?? { dtype: null, shape: null }) }));
   for (const [kind, fields] of main.entries) {
     if (typeof fields === 'string' || CONTROL.has(kind)) continue;
     const shapes = Number(wordOf(fields, 'shape_args_count') ?? 0);
@@ -187,13 +189,15 @@ const DTYPES: Readonly<Record<string, string>> = {
   fp8_e8m0: 'float8_e8m0fnu',
 };
 
-function tensorTypes(section: TextGroup): ReadonlyMap<string, string> {
-  const types = new Map<string, string>();
+function tensorFacts(section: TextGroup): ReadonlyMap<string, Omit<ProgramTensor, 'name'>> {
+  const facts = new Map<string, Omit<ProgramTensor, 'name'>>();
   for (const [name, tensor] of declared(section)) {
     const type = wordOf(tensor, 'type');
-    if (type !== undefined) types.set(name, Object.hasOwn(DTYPES, type) ? DTYPES[type]! : type);
+    if (type === undefined) continue;
+    const dims = groupOf(tensor, 'dims')?.values.map((dim) => (/^\d{1,15}$/.test(dim) ? Number(dim) : null));
+    facts.set(name, { dtype: Object.hasOwn(DTYPES, type) ? DTYPES[type]! : type, shape: dims ?? null });
   }
-  return types;
+  return facts;
 }
 
 const declared = (section: TextGroup): [name: string, tensor: TextGroup][] =>

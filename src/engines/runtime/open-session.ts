@@ -1,4 +1,4 @@
-import { checkDevice } from '../../addon/chosen-gpu.js';
+import { checkDevice } from '../../addon/gpus.js';
 import { flagOf, namesOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';

@@ -1,6 +1,5 @@
 import { statIfThere } from '../../base/files/files.js';
-import type { CacheEntry, CacheList, ForeignEntry } from './cache-result.js';
-import { ForeignEngines } from './foreign.js';
+import type { CacheEntry, CacheList } from './cache-result.js';
 import type { LocalStore } from './local.js';
 import { isCalled } from './lookup.js';
 import type { RemoteStore } from './remote/remote-store.js';
@@ -12,15 +11,15 @@ export async function listCache(
   names: readonly string[] = [],
   signal?: AbortSignal,
 ): Promise<CacheList> {
-  const isWanted = (digest: string, name: string | null) =>
-    names.length === 0 || names.some((wanted) => isCalled(wanted, digest, name ?? ''));
   const engines = (await entriesOf(store, signal))
-    .filter(({ identity, name }) => isWanted(identity, name))
+    .filter(
+      ({ identity, name }) =>
+        names.length === 0 || names.some((wanted) => isCalled(wanted, identity, name ?? '')),
+    )
     .map((entry) => ({ ...entry, problem: 'upload' in store ? entry.problem : problemOf(entry) }));
-  const foreign = (await foreignOf(store)).filter(({ sha256, name }) => isWanted(sha256, name));
-  const bytes = [...engines, ...foreign].reduce((sum, { bytes: size }) => sum + (size ?? 0), 0);
+  const bytes = engines.reduce((sum, { bytes: size }) => sum + (size ?? 0), 0);
   const exitCode = engines.some(({ problem }) => problem !== null) ? 1 : 0;
-  return { schema: 'trtforge.cache-ls/1', store: store.place, engines, foreign, bytes, exitCode };
+  return { schema: 'trtforge.cache-ls/1', store: store.place, engines, bytes, exitCode };
 }
 
 function problemOf({ problem, engine, bytes }: CacheEntry): CacheEntry['problem'] {
@@ -42,14 +41,6 @@ export async function entriesOf(
       ? (await store.list(signal)).map((engine) => entryOf(engine, engine.key))
       : (await store.list()).map((engine) => entryOf(engine, store.planPath(engine.identity)));
   return engines.sort((a, b) => ((a.builtAt ?? '') < (b.builtAt ?? '') ? 1 : -1));
-}
-
-export async function foreignOf(store: LocalStore | RemoteStore): Promise<ForeignEntry[]> {
-  if ('upload' in store) return [];
-  return (await new ForeignEngines(store.place).list()).map(({ path, record }) => {
-    const { schema: _, ...facts } = record;
-    return { ...facts, engine: path, problem: null };
-  });
 }
 
 function entryOf(summary: EngineSummary, engine: string | null): CacheEntry {

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { foreignSchema } from './foreign-schema.js';
 
 const differenceSchema = z.object({
   /** `recipe.profiles.0.x.max`, `target.version`. */
@@ -40,17 +39,10 @@ const entrySchema = z.object({
 });
 export type CacheEntry = z.infer<typeof entrySchema>;
 
-/** An engine that came without a passport. */
-const foreignEntrySchema = foreignSchema
-  .omit({ schema: true })
-  .extend({ engine: z.string(), problem: problemSchema });
-export type ForeignEntry = z.infer<typeof foreignEntrySchema>;
-
 export const cacheListSchema = z.object({
   schema: z.literal('trtforge.cache-ls/1'),
   store: z.string(),
   engines: z.array(entrySchema),
-  foreign: z.array(foreignEntrySchema),
   bytes: z.int(),
   /** 1 where an engine has a problem. */
   exitCode: z.literal([0, 1]),
@@ -62,7 +54,6 @@ export const cacheVerifySchema = z.object({
   store: z.string(),
   verified: z.int(),
   engines: z.array(entrySchema),
-  foreign: z.array(foreignEntrySchema),
   exitCode: z.literal([0, 1, 4]),
 });
 export type CacheVerification = z.infer<typeof cacheVerifySchema>;
@@ -96,7 +87,7 @@ export const cacheClearSchema = z.object({
   schema: z.literal('trtforge.cache-clear/1'),
   store: z.string(),
   removed: z.int(),
-  /** Readable names of what went, those without a passport too; the identity where a name cannot be read. */
+  /** Readable names of what went; the identity where a name cannot be read. */
   names: z.array(z.string()),
 });
 export type CacheClearing = z.infer<typeof cacheClearSchema>;
@@ -119,17 +110,7 @@ export const cacheImportSchema = z.object({
   store: z.string(),
   /** Engines with a passport: they serve builds from now on. */
   engines: z.array(z.object({ from: z.string(), identity: z.string(), name: z.string() })),
-  /** Engines without one: kept, listed and verified, never used for a build. */
-  foreign: z.array(
-    z.object({
-      from: z.string(),
-      sha256: z.string(),
-      name: z.string(),
-      /** Another name that the same bytes came with; they are kept once, under the first. */
-      droppedName: z.string().nullable(),
-      oddities: z.array(z.string()),
-    }),
-  ),
+  /** Without a passport, damaged or not trusted. */
   rejected: z.array(z.object({ from: z.string(), code: z.string(), reason: z.string() })),
   exitCode: z.literal([0, 1]),
 });

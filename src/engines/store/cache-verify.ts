@@ -3,9 +3,8 @@ import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import { entriesOf, foreignOf } from './cache-listing.js';
+import { entriesOf } from './cache-listing.js';
 import type { CacheEntry, CacheVerification } from './cache-result.js';
-import { foreignProblem } from './foreign.js';
 import type { LocalStore } from './local.js';
 import type { RemoteEngine, RemoteStore } from './remote/remote-store.js';
 import { noTrust, type Trust, verifyTrusted } from './trust.js';
@@ -30,20 +29,14 @@ export async function verifyCache(
         : verifyTrusted(trust, store.planPath(entry.identity));
     engines.push({ ...entry, problem: entry.problem ?? (await problemOf(check)) });
   }
-  const foreign = (await foreignOf(store)).map((entry) => ({
-    ...entry,
-    problem: foreignProblem(entry.engine, { schema: 'trtforge.foreign/1', ...entry }),
-  }));
-  const all = [...engines, ...foreign];
-  const verified = all.filter(({ problem }) => problem === null).length;
+  const verified = engines.filter(({ problem }) => problem === null).length;
   return {
     schema: 'trtforge.cache-verify/1',
     store: store.place,
     verified,
     engines,
-    foreign,
     // Of a store without engines nothing is proven, as `cache check` has it.
-    exitCode: all.length === 0 ? ExitCode.inconclusive : verified === all.length ? 0 : 1,
+    exitCode: engines.length === 0 ? ExitCode.inconclusive : verified === engines.length ? 0 : 1,
   };
 }
 

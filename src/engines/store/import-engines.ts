@@ -1,11 +1,10 @@
-import { constants, copyFileSync, existsSync, mkdtempSync } from 'node:fs';
+import { constants, copyFileSync, mkdtempSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { listFolder, removeIfAllowed, statIfThere } from '../../base/files/files.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import { engineExtensions, passportPath } from '../identity/engine-name.js';
+import { engineExtensions } from '../identity/engine-name.js';
 import type { CacheImport } from './cache-result.js';
-import { ForeignEngines } from './foreign.js';
 import type { LocalStore } from './local.js';
 import { isRemoteAddress } from './remote/address.js';
 import { fetchBucket, listBucket } from './remote/fetch-bucket.js';
@@ -57,7 +56,7 @@ function filesBelow(folder: string, depth: number): readonly FoundEngine[] {
 
 /**
  * Brings engines from elsewhere into a store: files, folders, `s3://…` and the like. With a valid passport an engine serves builds
- * from then on; without one it is kept as foreign. What cannot be used is named and left.
+ * from then on. What cannot be used, for one without a passport, is named and left.
  * Throws TF_FILE_NOT_FOUND for a source that is not there, TF_REMOTE_*, TF_WRITE_FAILED, TF_CANCELLED.
  */
 export async function importEngines(
@@ -72,7 +71,6 @@ export async function importEngines(
 
 class Import {
   readonly #engines: CacheImport['engines'] = [];
-  readonly #foreign: CacheImport['foreign'] = [];
   readonly #rejected: CacheImport['rejected'] = [];
 
   constructor(
@@ -85,7 +83,6 @@ class Import {
       schema: 'trtforge.cache-import/1',
       store: this.store.place,
       engines: this.#engines,
-      foreign: this.#foreign,
       rejected: this.#rejected,
       exitCode: this.#rejected.length === 0 ? 0 : 1,
     };
@@ -113,21 +110,6 @@ class Import {
   }
 
   async #file(path: string, shown: string): Promise<void> {
-    try {
-      if (existsSync(passportPath(path))) await this.#own(path, shown);
-      else {
-        const { record, droppedName } = new ForeignEngines(this.store.place).keep(path);
-        const { sha256, name, oddities } = record;
-        this.#foreign.push({ from: shown, sha256, name, droppedName, oddities });
-      }
-    } catch (error) {
-      if (!(error instanceof TrtforgeError) || ['TF_WRITE_FAILED', 'TF_CANCELLED'].includes(error.code))
-        throw error;
-      this.#rejected.push({ from: shown, code: error.code, reason: error.message });
-    }
-  }
-
-  async #own(path: string, shown: string): Promise<void> {
     const pending = this.store.pending();
     try {
       copyFileSync(path, pending.planPath, constants.COPYFILE_FICLONE);
@@ -135,6 +117,10 @@ class Import {
       const { passport, signature } = await verifyTrusted(this.options.trust, path, pending.planPath);
       const { identity } = await this.store.put(pending.planPath, passport, signature);
       this.#engines.push({ from: shown, identity, name: passport.name });
+    } catch (error) {
+      if (!(error instanceof TrtforgeError) || ['TF_WRITE_FAILED', 'TF_CANCELLED'].includes(error.code))
+        throw error;
+      this.#rejected.push({ from: shown, code: error.code, reason: error.message });
     } finally {
       pending.remove();
     }

@@ -1,13 +1,14 @@
 import { accessSync, constants, existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { listFolder, removeIfThere, statIfThere } from '../../base/files/files.js';
+import { removeIfThere, statIfThere } from '../../base/files/files.js';
 import { cacheFolder, makeFolder, oddPart, pathBelow } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { passportPath } from '../identity/engine-name.js';
 import type { IdentityDocument } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
-import { isInUse, LeaseFolder, lastUsed, markInUse } from './claims/claims.js';
+import { isInUse, lastUsed, markInUse } from './claims/in-use.js';
+import { LeaseFolder } from './claims/lease.js';
 import { mayServe, othersMayServe } from './compatibility.js';
 import { brokenSummary, summaryOf } from './engine-summary.js';
 import { chooseVictims, type Evictable, type EvictionPlan } from './eviction.js';
@@ -38,7 +39,6 @@ export const storeFolder = (given?: string, environment: NodeJS.ProcessEnv = pro
  *
  *     by-identity/3f/3f2a…/engine.plan, engine.plan.passport.json, engine.plan.signature.json
  *     by-name/resnet50/resnet50_…_sm_89_1.7.1.116.engine   links to the above
- *     foreign/                                             engines without a passport (`foreign.ts`)
  *     pending/  partial/  leases/                          builds and downloads in progress
  *
  * Any number of processes and machines may share it; a read-only one serves hits.
@@ -247,15 +247,13 @@ export class LocalStore implements EngineSource<StoredEngine> {
   async clear(): Promise<number> {
     const engines = await this.list();
     for (const { identity } of engines) await this.remove(identity);
-    const foreign = listFolder(join(this.place, 'foreign')).length;
     try {
       sweepPending(pathBelow(this.place, 'pending'));
       removeIfThere(join(this.place, 'partial'));
-      removeIfThere(join(this.place, 'foreign'));
     } catch (cause) {
       throw unwritable(this.place, cause);
     }
-    return engines.length + foreign;
+    return engines.length;
   }
 
   planPath(identity: string): string {

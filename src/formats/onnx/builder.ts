@@ -241,17 +241,24 @@ function tensorProto(
   value: Tensor | GeneratedValues,
   payloads: PayloadTable<WeightStream>,
 ): TensorProto {
-  const proto = create(TensorProtoSchema, {
-    dims: value.shape.map(BigInt),
-    dataType: dtypes[value.dtype].onnx,
-    name: name === '' ? undefined : name,
-  });
-  if ('bytes' in value) {
-    proto.rawData = value.bytes;
-  } else {
-    const byteLength = packedBytes(value.dtype, elementCount(value.shape));
-    const chunks = (chunkBytes?: number) => value.chunks(chunkBytes);
-    proto.$unknown = [payloads.addAsField({ dtype: value.dtype, byteLength, chunks })];
-  }
+  const { dtype, shape } = value;
+  if ('bytes' in value) return storedTensor(name, value);
+  const proto = storedTensor(name, { dtype, shape });
+  const chunks = (chunkBytes?: number) => value.chunks(chunkBytes);
+  proto.$unknown = [
+    payloads.addAsField({ dtype, byteLength: packedBytes(dtype, elementCount(shape)), chunks }),
+  ];
   return proto;
 }
+
+/** A tensor with its values in the message; without bytes they are elsewhere. */
+export const storedTensor = (
+  name: string,
+  { dtype, shape, bytes }: Pick<Tensor, 'dtype' | 'shape'> & Partial<Tensor>,
+): TensorProto =>
+  create(TensorProtoSchema, {
+    dims: shape.map(BigInt),
+    dataType: dtypes[dtype].onnx,
+    name: name === '' ? undefined : name,
+    rawData: bytes,
+  });

@@ -1,7 +1,10 @@
 import { quotedName } from '../../base/options/readers.js';
 import { shellQuote } from '../../base/process/shell-quote.js';
+import { freeName } from './graph.js';
+import type { ModelLike } from './model.js';
 import type { ModelProto } from './onnx_pb.js';
 import { type OpenDimension, openDimensions } from './open-dimensions.js';
+import { openedSize } from './open-size.js';
 import { interfaceOf } from './value-facts.js';
 
 /** The sentence with the line that edits a model as steps of `trtforge edit` state; the copy is written beside it, named after the last of them. */
@@ -28,25 +31,23 @@ export const fixingAll = (proto: ModelProto): readonly string[] =>
   );
 
 /**
- * Steps that leave no dimension of the inputs in doubt: one that runs with a single size gets it, by its name as inferred shapes have it (`batch`, `x[0]` without one),
- * and every other axis without a name gets one of its own, as nothing states which are the same.
+ * Steps that leave no dimension of the inputs in doubt. One that runs with a single size, by its name as inferred shapes have it (`batch`, `x[0]` without one), is opened, or gets
+ * that size where it cannot be; every other axis without a name gets one of its own, as nothing states which are the same.
  */
-export function settlingSteps(proto: ModelProto, sizes: ReadonlyMap<string, number>): readonly string[] {
-  const open = openDimensions(interfaceOf(proto).inputs);
+export function settlingSteps(model: ModelLike, sizes: ReadonlyMap<string, number>): readonly string[] {
+  const open = openDimensions(interfaceOf(model.proto).inputs);
   const taken = new Set(open.flatMap(({ symbol }) => symbol ?? []));
   return open.flatMap((dimension) => {
     const { symbol, isBatch, places } = dimension;
-    const size = symbol === null ? undefined : sizes.get(symbol);
-    if (size !== undefined) return setting(placeOf(dimension), size);
-    if (symbol !== null) return [];
-    return places.flatMap(({ input, axis }) => {
-      const single = sizes.get(`${input}[${axis}]`);
-      if (single !== undefined) return setting(`${input}:${axis}`, single);
+    const all = symbol === null ? places.map((place) => [place]) : [places];
+    return all.flatMap((places) => {
+      const [{ input, axis } = { input: '', axis: 0 }] = places;
+      const single = sizes.get(symbol ?? `${input}[${axis}]`);
+      if (symbol !== null && single === undefined) return [];
       const stem = isBatch ? 'batch' : `${input.replace(/\W/g, '_')}_axis${axis}`;
-      let name = stem;
-      for (let count = 2; taken.has(name); count++) name = `${stem}_${count}`;
-      taken.add(name);
-      return setting(`${input}:${axis}`, name);
+      const name = symbol ?? freeName(taken, stem);
+      const isSingle = single !== undefined && typeof openedSize(model, places, name, single) === 'string';
+      return isSingle ? setting(symbol ?? `${input}:${axis}`, single) : setting(`${input}:${axis}`, name);
     });
   });
 }

@@ -142,6 +142,18 @@ export function definedNames(view: Pick<GraphView, 'nodes' | 'graph' | 'function
   return names;
 }
 
+/** Every name that stands for a value, in any graph of a model. */
+export const valueNames = (proto: ModelProto): Set<string> =>
+  new Set([...visitGraphs(proto)].flatMap((view) => [...definedNames(view)]));
+
+/** A name that is not among the names, to which it is added. */
+export function freeName(names: Set<string>, stem: string): string {
+  let name = stem;
+  for (let count = 2; names.has(name); count++) name = `${stem}_${count}`;
+  names.add(name);
+  return name;
+}
+
 /** Names of outer values that a body uses (itself or through bodies inside it), in order of first use. */
 export function capturedNames(body: Pick<GraphView, 'nodes' | 'graph' | 'function'>): Set<string> {
   const own = definedNames(body);

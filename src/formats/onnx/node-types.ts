@@ -1,4 +1,10 @@
-import type { AttributeProto, NodeProto } from './onnx_pb.js';
+import { create } from '@bufbuild/protobuf';
+import {
+  type AttributeProto,
+  AttributeProto_AttributeType,
+  AttributeProtoSchema,
+  type NodeProto,
+} from './onnx_pb.js';
 import { formalAt, type OperatorSignature, plainDomain } from './operators.js';
 import { declaredType, tensorType, unwrap, type ValueType, wrap } from './value-facts.js';
 
@@ -6,6 +12,10 @@ type Types = readonly (ValueType | undefined)[];
 
 export const attributeOf = (node: NodeProto, name: string): AttributeProto | undefined =>
   node.attribute.find((attribute) => attribute.name === name);
+
+/** An attribute of one integer. */
+export const integerAttribute = (name: string, value: number): AttributeProto =>
+  create(AttributeProtoSchema, { name, type: AttributeProto_AttributeType.INT, i: BigInt(value) });
 
 /** A text of ASCII in an attribute. */
 export function textAttribute(node: NodeProto, name: string, otherwise: string): string {

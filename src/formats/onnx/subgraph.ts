@@ -1,7 +1,7 @@
 import { type Dtype, dtypes } from '../tensor/dtype.js';
 import { type Dimension, valueInfo } from './builder.js';
 import { inferDtypes } from './dtype-inference.js';
-import { usedNames } from './graph.js';
+import { GraphUses, nodesReached, usedNames } from './graph.js';
 import type { ModelLike } from './model.js';
 import type { GraphProto, ModelProto, NodeProto } from './onnx_pb.js';
 import { dimensionsText } from './shapes/cost-facts.js';
@@ -49,6 +49,18 @@ export function borderOf(
   };
 }
 
+/** The nodes that compute some values, back to where a cut begins. */
+export function nodesBetween(
+  graph: GraphProto,
+  begins: ReadonlySet<string>,
+  ends: readonly string[],
+): ReadonlySet<NodeProto> {
+  const { producers } = new GraphUses(graph);
+  const makers = (names: readonly string[]) =>
+    names.flatMap((name) => (begins.has(name) ? [] : (producers.get(name) ?? [])));
+  return nodesReached(makers(ends), (node) => makers(usedNames(node)));
+}
+
 /** Leaves a part of a model's graph with the weights that it reads; what crosses its border becomes its inputs and outputs. Changes `model`. */
 export function keepPart(
   model: ModelProto,
@@ -63,6 +75,12 @@ export function keepPart(
   graph.initializer = graph.initializer.filter(({ name }) => read.has(name));
   graph.sparseInitializer = graph.sparseInitializer.filter(({ values }) => read.has(values?.name ?? ''));
   graph.valueInfo = [];
+  graph.quantizationAnnotation = graph.quantizationAnnotation.filter(({ tensorName }) =>
+    read.has(tensorName),
+  );
+  model.trainingInfo = [];
+  // In versions before, weights are inputs.
+  if (model.irVersion < 4n) model.irVersion = 4n;
   graph.input = inputs.map(declared);
   graph.output = outputs.map(declared);
 }

@@ -1,9 +1,9 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { type CastCodes, castCodes, onlyReader } from '../onnx/cast-codes.js';
 import { opsetsOf } from '../onnx/dtype-inference.js';
-import { GraphUses, visitMainGraphs } from '../onnx/graph.js';
+import { freeName, GraphUses, visitMainGraphs } from '../onnx/graph.js';
 import type { OnnxModel } from '../onnx/model.js';
-import { attributeOf } from '../onnx/node-types.js';
+import { attributeOf, integerAttribute } from '../onnx/node-types.js';
 import {
   type GraphProto,
   type NodeProto,
@@ -14,8 +14,7 @@ import {
 import { bytesOf, type WeightStream } from '../onnx/weight.js';
 import { dtypes } from '../tensor/dtype.js';
 import { numbersOf } from '../tensor/values.js';
-import { freeName } from './old-opset-changes.js';
-import { integerAttribute, raiseOpset } from './raise-opset.js';
+import { raiseOpset } from './raise-opset.js';
 
 /** From here on a DequantizeLinear takes a scale for each channel. */
 const OPSET = 13;

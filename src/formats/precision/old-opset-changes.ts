@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { freeName } from '../onnx/graph.js';
 import { attributeOf } from '../onnx/node-types.js';
 import {
   AttributeProto_AttributeType,
@@ -77,14 +78,6 @@ export function addConstant(
 ): string {
   const name = freeName(names, stem);
   graph.initializer.push(create(TensorProtoSchema, { name, ...constant }));
-  return name;
-}
-
-/** A name that is not among the names, to which it is added. */
-export function freeName(names: Set<string>, stem: string): string {
-  let name = stem;
-  for (let count = 2; names.has(name); count++) name = `${stem}_${count}`;
-  names.add(name);
   return name;
 }
 

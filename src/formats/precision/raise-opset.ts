@@ -1,15 +1,9 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { inferDtypes } from '../onnx/dtype-inference.js';
+import { freeName, valueNames } from '../onnx/graph.js';
 import type { ModelLike } from '../onnx/model.js';
-import { attributeOf } from '../onnx/node-types.js';
-import {
-  AttributeProto_AttributeType,
-  AttributeProtoSchema,
-  type GraphProto,
-  GraphProtoSchema,
-  type NodeProto,
-  NodeProtoSchema,
-} from '../onnx/onnx_pb.js';
+import { attributeOf, integerAttribute } from '../onnx/node-types.js';
+import { type GraphProto, GraphProtoSchema, type NodeProto, NodeProtoSchema } from '../onnx/onnx_pb.js';
 import { firstOpset, neededIrVersion, plainDomain } from '../onnx/operators.js';
 import type { Shape } from '../onnx/shapes/call.js';
 import { inferShapes } from '../onnx/shapes/infer.js';
@@ -21,7 +15,6 @@ import {
   type ChangeContext,
   constantFloats,
   dropAttribute,
-  freeName,
   oldOpsetChanges,
 } from './old-opset-changes.js';
 import { keptByDefault } from './operator-traits.js';
@@ -76,7 +69,7 @@ export function raiseOpset(model: ModelLike, to: number): string | undefined {
   const original = proto.graph;
   const raising: Raising = { from, to, shapes: shapesOf(model) };
   const graph = clone(GraphProtoSchema, original);
-  const obstacle = raiseGraph(graph, original, raising, new Set(allNames(graph)));
+  const obstacle = raiseGraph(graph, original, raising, valueNames(proto));
   if (obstacle !== undefined) return obstacle;
   proto.graph = graph;
   domain.version = BigInt(to);
@@ -89,7 +82,7 @@ export function raiseOpset(model: ModelLike, to: number): string | undefined {
   }
   // Callers hold messages of the graph: what the copy showed to be possible is done to the graph itself.
   proto.graph = original;
-  raiseGraph(original, original, raising, new Set(allNames(original)));
+  raiseGraph(original, original, raising, valueNames(proto));
   const ir = neededIrVersion(proto);
   if (proto.irVersion < ir) proto.irVersion = ir;
   return undefined;
@@ -171,14 +164,6 @@ function contextOf(
     name: (stem) => freeName(names, stem),
     insert: (place, added) => void around[place].push(create(NodeProtoSchema, added)),
   };
-}
-
-function* allNames(graph: GraphProto): Generator<string> {
-  for (const { name } of [...graph.input, ...graph.initializer]) yield name;
-  for (const node of graph.node) {
-    yield* node.output;
-    for (const { g: body } of node.attribute) if (body !== undefined) yield* allNames(body);
-  }
 }
 
 const words = (text: string) => text.split(' ');
@@ -263,10 +248,6 @@ function flattened(node: NodeProto, axis: number, context: ChangeContext): void 
   node.output = [result];
   context.insert('behind', { opType: 'Reshape', input: [result, sizes], output: [output] });
 }
-
-/** An attribute of one integer. */
-export const integerAttribute = (name: string, value: number) =>
-  create(AttributeProtoSchema, { name, type: AttributeProto_AttributeType.INT, i: BigInt(value) });
 
 function attributeToInput(node: NodeProto, name: string, index: number, context: ChangeContext): undefined {
   const attribute = attributeOf(node, name);

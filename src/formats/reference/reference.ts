@@ -1,5 +1,4 @@
 import { beginFile } from '../../base/files/publish.js';
-import { throwIfCancelled } from '../../base/process/cancel.js';
 import { pythonJsonText } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Dtype } from '../tensor/dtype.js';
@@ -75,28 +74,6 @@ export interface WrittenReference {
   readonly chunks: number;
   /** Of the file. */
   readonly bytes: number;
-}
-
-/**
- * Writes a whole reference, chunk by chunk in constant memory: what `openReference` reads, or chunks made on the way. Throws
- * TF_USAGE, TF_WRITE_FAILED, TF_CANCELLED, and what the chunks throw; nothing half-written stays.
- */
-export async function writeReference(
-  path: string,
-  chunks: AsyncIterable<WritableChunk | ReferenceChunk> | Iterable<WritableChunk | ReferenceChunk>,
-  options: { readonly provenance?: Provenance | null; readonly signal?: AbortSignal } = {},
-): Promise<WrittenReference> {
-  const writer = beginReference(path, options.provenance ?? null);
-  try {
-    for await (const chunk of chunks) {
-      throwIfCancelled(options.signal, `writing ${path}`);
-      writer.write('meta' in chunk ? { ...chunk, metadata: chunk.meta.recorded } : chunk);
-    }
-    return writer.finish();
-  } catch (error) {
-    writer.discard();
-    throw error;
-  }
 }
 
 /** Multiple of three bytes, so that base64 of the pieces put together is base64 of the whole. */

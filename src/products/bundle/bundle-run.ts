@@ -1,6 +1,6 @@
 import { mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
-import { assertGpuPresent, onDevice } from '../../addon/chosen-gpu.js';
+import { assertGpuPresent, onDevice } from '../../addon/gpus.js';
 import { cacheFolder, makeFolder } from '../../base/files/folders.js';
 import { writeFailed } from '../../base/files/publish.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';

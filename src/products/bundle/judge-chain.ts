@@ -1,6 +1,5 @@
 import { defaultFormat, type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
 import { agreementOutcome, agreementSentence, DecisionTally } from '../../quality/tasks/decisions.js';
-import { Drift } from '../../quality/tasks/exchange.js';
 import type { TransducerFacts } from '../../quality/tasks/transducer.js';
 import type { Decision } from '../../quality/tasks/transducer-decoder.js';
 import type { ChainCheck, ComponentDrift } from './chain-schema.js';
@@ -9,6 +8,33 @@ export type ChainPrecision = 'as-is' | FormatId;
 
 export const chainedComponents = ['encoder', 'predictor', 'joint'] as const;
 export type ChainedComponent = (typeof chainedComponents)[number];
+
+/** The distance of logits and decisions, led along a reference, from it. */
+class Drift {
+  /** Decisions that change. */
+  tokens = 0;
+  durations = 0;
+  /** Largest difference of a logit; infinite where one is not finite. */
+  largest = 0;
+  #squares = 0;
+  #referenceSquares = 0;
+
+  /** Root mean square of the differences over that of the reference's logits; null where those are all 0. */
+  get relativeRms(): number | null {
+    return this.#referenceSquares === 0 ? null : Math.sqrt(this.#squares / this.#referenceSquares);
+  }
+
+  add(expected: Decision, actual: Decision): void {
+    this.tokens += Number(actual.token !== expected.token);
+    this.durations += Number(actual.duration !== expected.duration);
+    for (const [index, value] of expected.logits.entries()) {
+      const difference = Math.abs(actual.logits[index]! - value);
+      this.largest = Math.max(this.largest, Number.isNaN(difference) ? Number.POSITIVE_INFINITY : difference);
+      this.#squares += difference * difference;
+      this.#referenceSquares += value * value;
+    }
+  }
+}
 
 /** One sample, decoded by the reference and by a candidate. */
 export interface DecodedSample {

@@ -1,94 +1,34 @@
 import { publishFile } from '../../base/files/publish.js';
-import { ExitCode, TrtforgeError } from '../../errors.js';
+import { TrtforgeError } from '../../errors.js';
 import {
   benchmarkData,
   type EarlierData,
   readBenchmarkData,
   summaryBlock,
   writeBenchmarkData,
-} from './data.js';
-import { answerFor, type EngineStage, type StreamsAnswer, type StreamsLimits } from './decision.js';
-import { pipelineLogs } from './ds-logs.js';
-import type { StreamsNames, StreamsPaths } from './names.js';
-import {
-  type StreamsBody,
-  type StreamsMeasurement,
-  type StreamsResult,
-  upperBoundWarning,
-} from './result.js';
+} from './benchmark-data.js';
+import { answerFor, type EngineStage, type StreamsAnswer } from './decision.js';
+import type { StreamsPaths } from './names.js';
+import type { StreamsLimits } from './options.js';
+import { pipelineLogs } from './pipeline-logs.js';
+import type { StreamsBody, StreamsMeasurement, StreamsResult } from './result.js';
 
 export const answersOf = ({ fps }: StreamsLimits, stages: readonly EngineStage[]): StreamsAnswer[] =>
   fps.flatMap((each) => answerFor(each, stages) ?? []);
 
-export interface KnownSizing {
-  readonly engines: StreamsResult['engines'];
-  readonly stages: readonly EngineStage[];
-  readonly baseline: StreamsMeasurement | null;
-  readonly stop: StreamsResult['stop'];
-}
-
-/** The part of the result that measuring now and reading logs share. */
-export function bodyOf(
-  names: StreamsNames,
-  paths: StreamsPaths,
-  limits: StreamsLimits,
-  known: KnownSizing,
-): StreamsBody {
-  const { engines, baseline, stop } = known;
-  const answers = answersOf(limits, known.stages);
-  const [first] = answers;
-  const maxBatch = first?.maxBatch ?? null;
-  return {
-    schema: 'trtforge.deepstream-size/1',
-    model: {
-      name: names.modelName,
-      file: names.modelFile,
-      onnx: null,
-      input: null,
-      layout: null,
-      channels: null,
-      height: null,
-      width: null,
-    },
-    root: names.root,
-    engine: maxBatch === null ? null : paths.shownEngine(maxBatch),
-    maxBatch,
-    fps: limits.fps[0]!,
-    peakGpuStreams: first?.peakGpuStreams ?? null,
-    answers,
-    baseline,
-    engines: [...engines],
-    stop,
-    sensitivity: null,
-    steps: stepSeconds(engines, baseline),
-    builder: null,
-    meter: null,
-    mode: null,
-    notes: [...names.notes, ...baselineNote(baseline, maxBatch)],
-    warnings: unique([
-      ...(maxBatch !== null && stop.reason !== 'enough' && stop.reason !== 'from-logs'
-        ? [`Stopped early: ${stop.text}`]
-        : []),
-      ...shortOf(answers),
-      ...[...(baseline === null ? [] : [baseline]), ...engines.flatMap(({ peak }) => peak ?? [])].flatMap(
-        (one) => one.warnings.map((why) => `Batch ${one.batch}: ${why}`),
-      ),
-      upperBoundWarning,
-    ]),
-    exitCode: maxBatch === null || stop.reason === 'failed' ? ExitCode.inconclusive : ExitCode.pass,
-  };
-}
-
 /** opt = max: an engine's kernels are chosen for its largest batch, and batch 1 gets what is left. */
-const baselineNote = (baseline: StreamsMeasurement | null, maxBatch: number | null): readonly string[] =>
+export const baselineNote = (
+  baseline: StreamsMeasurement | null,
+  maxBatch: number | null,
+): readonly string[] =>
   baseline === null || baseline.batch === maxBatch
     ? []
     : [
-        `Batch 1 was measured on ${baseline.engineMaxBatch === null ? 'an engine for larger batches' : `the engine of max batch ${baseline.engineMaxBatch}`}, whose kernels are chosen for those: an engine built for batch 1 is faster there.`,
+        `Batch 1 was measured on the engine of max batch ${baseline.engineMaxBatch}, whose kernels are chosen for those: an engine built for batch 1 is faster there.`,
       ];
 
 /** Rates whose PEAK no measured engine holds in one batch. */
-const shortOf = (answers: readonly StreamsAnswer[]): readonly string[] =>
+export const shortOf = (answers: readonly StreamsAnswer[]): readonly string[] =>
   answers.flatMap(({ fps, peakGpuStreams, maxBatch }) =>
     peakGpuStreams > maxBatch
       ? [
@@ -100,7 +40,7 @@ const shortOf = (answers: readonly StreamsAnswer[]): readonly string[] =>
 export const unique = (sentences: readonly string[]): string[] => [...new Set(sentences)];
 
 /** Whenever it was done: step 4 is all building, step 5 all measuring. Unknown as soon as one part is. */
-function stepSeconds(
+export function stepSeconds(
   engines: StreamsResult['engines'],
   baseline: StreamsMeasurement | null,
 ): StreamsResult['steps'] {

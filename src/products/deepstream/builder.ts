@@ -18,17 +18,11 @@ import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 import { packageVersion } from '../../version.js';
 import type { StreamsBuilder, StreamsEngine } from './effects.js';
 import { type StreamsInputs, shapesAt } from './input.js';
-import { logTime, plain } from './log-text.js';
 import type { StreamsPaths } from './names.js';
-
-/** The options of a build, except the profile, the place and the timing cache, which the layout decides. */
-export type StreamsBuildOptions = Omit<
-  BuildOptions,
-  'profiles' | 'output' | 'timingCache' | 'modelName' | 'logFolder'
->;
+import { logTime, plain } from './streams-log.js';
 
 interface EngineBuilderOptions {
-  readonly requested: StreamsBuildOptions;
+  readonly requested: BuildOptions;
   readonly inputs: StreamsInputs;
   readonly paths: StreamsPaths;
   readonly firstMaxBatch: number;

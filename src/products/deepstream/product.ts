@@ -7,18 +7,13 @@ export const deepstream: Product = {
   name: 'deepstream',
   families: { deepstream: "how many video streams a GPU serves, using DeepStream's method" },
   reports: async () => [(await import('./report.js')).sizingReport],
-  runRootSections: async () => (await import('./ds-logs.js')).pipelineSections,
+  runRootSections: async () => (await import('./pipeline-logs.js')).pipelineSections,
   knownIssues: async () => (await import('./known-issues.js')).deepstreamIssues,
   verbs: [
     verb(
       'deepstream size',
       "how many video streams the GPU serves with a model, using DeepStream's method",
       () => import('./commands/size.js'),
-    ),
-    verb(
-      'deepstream repair',
-      'write benchmark_data.json again from the logs of an earlier sizing; needs no GPU',
-      () => import('./commands/repair.js'),
     ),
     verb(
       'deepstream summary',

@@ -4,10 +4,11 @@ import { sha256OfFile } from '../../base/files/digest.js';
 import { readJson } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
-import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './effects.js';
-import { readStreamsLog, type StreamsLog } from './log.js';
+import type { MeasuredFacts, StreamsEngine, StreamsMeter } from './effects.js';
+import type { StreamsMode } from './options.js';
 import type { MeasurementRecord, StreamsMeasurement } from './result.js';
-import { measurementRecordSchema } from './schema.js';
+import { measurementRecordSchema } from './result.js';
+import { readStreamsLog, type StreamsLog } from './streams-log.js';
 
 /** Beside the log: what the log does not contain, and which engine and mode it belongs to. */
 export const recordPath = (logPath: string): string => logPath.replace(/\.log$/, '.json');
@@ -103,14 +104,11 @@ export function figuresOf(
   log: StreamsLog,
   batch: number,
 ): Pick<StreamsMeasurement, 'qps' | 'imagesPerSecond' | 'gpuMeanMs' | 'gpuMsPerImage' | 'gpuP99Ms'> | null {
-  const { isComplete, qps, gpuMeanMs, gpuP99Ms } = log;
+  const { isComplete, qps, gpuMeanMs, gpuP99Ms, firstDims } = log;
   if (!isComplete || qps === null || gpuMeanMs === null) return null;
-  if (isOfAnotherBatch(log, batch)) return null;
+  if (firstDims.length > 0 && !firstDims.includes(batch)) return null;
   return { qps, imagesPerSecond: qps * batch, gpuMeanMs, gpuMsPerImage: gpuMeanMs / batch, gpuP99Ms };
 }
-
-export const isOfAnotherBatch = ({ firstDims }: StreamsLog, batch: number): boolean =>
-  firstDims.length > 0 && !firstDims.includes(batch);
 
 function readRecord(path: string): MeasurementRecord | null {
   // Not there, not readable or not JSON: the batch is measured again.

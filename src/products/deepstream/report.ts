@@ -4,9 +4,9 @@ import { code, facts, fold, labelled, note, numbers, type Section, table } from 
 import { packageVersion } from '../../version.js';
 import { SIZING_FILE } from './names.js';
 import type { StreamsResult } from './result.js';
-import { streamsResultSchema } from './schema.js';
+import { streamsResultSchema } from './result.js';
 
-/** The report that `trtforge deepstream size` and `repair` leave in `models/NAME`, and print with `--json`. */
+/** The report that `trtforge deepstream size` leaves in `models/NAME`, and prints with `--json`. */
 export const sizingReport = defineReport<StreamsResult>({
   source: 'deepstream size',
   file: SIZING_FILE,

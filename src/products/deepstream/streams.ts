@@ -2,13 +2,19 @@ import { agree } from '../../behaviour/versions.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import { inPhase, type Work } from '../../events.js';
 import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
-import { answersOf, bodyOf, finishResult, unique } from './assemble.js';
-import { checkLimits, type StreamsLimits } from './decision.js';
+import { answersOf, baselineNote, finishResult, shortOf, stepSeconds, unique } from './assemble.js';
+import { checkLimits } from './decision.js';
 import type { StreamsBuilder, StreamsEngine, StreamsMeter } from './effects.js';
-import { type StreamsInputOptions, type StreamsInputs, streamsInputs } from './input.js';
-import { type NameOptions, type StreamsNames, StreamsPaths, streamsNames } from './names.js';
+import { type StreamsInputs, streamsInputs } from './input.js';
+import { type StreamsNames, StreamsPaths, streamsNames } from './names.js';
+import type { StreamsRequest } from './options.js';
 import { measureAndRecord, storedMeasurement } from './record.js';
-import type { StreamsBody, StreamsResult, StreamsSensitivity } from './result.js';
+import {
+  type StreamsBody,
+  type StreamsResult,
+  type StreamsSensitivity,
+  upperBoundWarning,
+} from './result.js';
 import {
   type DecidedSizing,
   decideSizing,
@@ -17,18 +23,6 @@ import {
   sizeStreams,
   stageOf,
 } from './sizing.js';
-
-export interface StreamsRequest {
-  /** Path of an ONNX model. */
-  readonly model: string;
-  readonly names: NameOptions;
-  readonly input: StreamsInputOptions;
-  readonly limits: StreamsLimits;
-  /** Believe nothing that lies on disk. */
-  readonly fresh: boolean;
-  /** Measure the batches beside the number of streams too. */
-  readonly sensitivity: boolean;
-}
 
 /** Everything decided before the first build: the model is read, nothing is written. */
 export interface StreamsPlan {
@@ -108,43 +102,50 @@ function resultOf(
   sizing: Sizing,
   beside: Beside,
 ): StreamsBody {
-  const { engines, baseline, stop } = sizing;
+  const { engines: sized, baseline, stop } = sizing;
   const failure = beside instanceof TrtforgeError ? beside : null;
   const sensitivity = beside instanceof TrtforgeError ? null : beside;
-  const body = bodyOf(names, paths, request.limits, {
-    engines: engines.map(engineResult),
-    stages: engines.map(stageOf),
-    baseline,
-    stop,
-  });
+  const engines = sized.map(engineResult);
+  const answers = answersOf(request.limits, sized.map(stageOf));
+  const [first] = answers;
+  const maxBatch = first?.maxBatch ?? null;
+  const measured = [...(baseline === null ? [] : [baseline]), ...engines.flatMap(({ peak }) => peak ?? [])];
+  const isWhole = maxBatch !== null && stop.reason !== 'failed' && failure === null;
+  const { layout, channels, height, width, image } = inputs;
   return {
-    ...body,
+    schema: 'trtforge.deepstream-size/1',
     model: {
-      ...body.model,
-      onnx: request.model,
-      input: inputs.image,
-      layout: inputs.layout,
-      channels: inputs.channels,
-      height: inputs.height,
-      width: inputs.width,
+      ...{ name: names.modelName, file: names.modelFile, onnx: request.model, input: image },
+      ...{ layout, channels, height, width },
     },
+    root: names.root,
+    engine: maxBatch === null ? null : paths.shownEngine(maxBatch),
+    maxBatch,
+    fps: request.limits.fps[0]!,
+    peakGpuStreams: first?.peakGpuStreams ?? null,
+    answers,
+    baseline,
+    engines,
+    stop,
     sensitivity,
+    steps: stepSeconds(engines, baseline),
     builder: builderName,
     meter: meter.tool,
     mode: { ...meter.mode },
-    notes: [...body.notes, ...inputs.notes],
+    notes: [...names.notes, ...baselineNote(baseline, maxBatch), ...inputs.notes],
     warnings: unique([
-      ...body.warnings,
-      ...engines.flatMap(({ engine }) =>
-        engine.warnings.map((why) => `Max batch ${engine.maxBatch}: ${why}`),
-      ),
-      ...otherLibrary(engines, deepstreamLibraries),
+      ...(maxBatch !== null && stop.reason !== 'enough' ? [`Stopped early: ${stop.text}`] : []),
+      ...shortOf(answers),
+      ...measured.flatMap((one) => one.warnings.map((why) => `Batch ${one.batch}: ${why}`)),
+      upperBoundWarning,
+      ...sized.flatMap(({ engine }) => engine.warnings.map((why) => `Max batch ${engine.maxBatch}: ${why}`)),
+      ...otherLibrary(sized, deepstreamLibraries),
       ...sensitivityWarnings(sensitivity ?? []),
       ...(failure === null
         ? []
         : [`The batches beside could not be measured: ${failure.code} ${failure.message}`]),
     ]),
-    exitCode: failure === null ? body.exitCode : ExitCode.inconclusive,
+    exitCode: isWhole ? ExitCode.pass : ExitCode.inconclusive,
   };
 }
 

@@ -5,9 +5,12 @@ import { makeFolder } from '../../base/files/folders.js';
 import { moveInto } from '../../base/files/publish.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { assertMayReplace, assertNotInput, protectingInputs } from '../../base/files/user-files.js';
+import * as is from '../../base/options/kinds.js';
+import { allBut, flagOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { onnxRuntimePlain } from '../../engines/runtime/open-session.js';
-import { ignoreEvents, inPhase } from '../../events.js';
+import { TrtforgeError } from '../../errors.js';
+import { ignoreEvents, inPhase, type WorkContext } from '../../events.js';
 import { assertWellTyped, opsetsOf } from '../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../formats/onnx/external-data.js';
 import { visitTensors } from '../../formats/onnx/graph.js';
@@ -16,19 +19,58 @@ import { dimensionsText } from '../../formats/onnx/shapes/cost-facts.js';
 import { inferShapes } from '../../formats/onnx/shapes/infer.js';
 import { dimensionsOf, interfaceOf } from '../../formats/onnx/value-facts.js';
 import { rejectWrappedEngine } from '../../formats/onnx/wrapped-engine.js';
-import { type WriteOptions, writeModel } from '../../formats/onnx/write.js';
+import { writeModel } from '../../formats/onnx/write.js';
+import { convertOptions } from '../../formats/precision/convert.js';
+import { judgingOptions } from '../../quality/verify/request.js';
 import { type EditContext, Editing, type Link } from './editing.js';
-import { bytesOf, type ProofRequest, prove } from './proof.js';
+import { bytesOf, prove } from './proof.js';
 import type { EditProof, EditResult } from './result.js';
-import type { Step } from './steps/steps.js';
+import { type EditStep, type Step, stepOf, stepOptions } from './steps/steps.js';
 
-export interface EditRequest extends ProofRequest {
-  readonly model: string;
-  readonly output: string;
-  readonly steps: readonly Step[];
-  readonly externalData?: WriteOptions['externalData'];
+/** An edit, and what both models run on to prove it. */
+export const editOptions = {
+  /** An ONNX file of any size. */
+  model: needed(is.text),
+  /** Where the edited model goes, once it is proven. */
+  output: needed(is.text),
+  /** In their order, each with one option: `{ setDim: { dimension: 'batch', becomes: 1 } }`, `{ fold: true }`. */
+  steps: needed(is.list<EditStep>()),
+  /** `auto` (default): external where the model's weights are. */
+  externalData: convertOptions.externalData,
   /** Whether a model that could not be proven is written all the same; what failed is not. */
-  readonly unproven?: boolean;
+  unproven: optional(is.flag, {
+    flags: '--unproven',
+    group: 'Proof',
+    describe: 'write the model also where it cannot be run here (exit code 4); never where it is wrong',
+  }),
+  ...allBut(judgingOptions, 'atol', 'rtol'),
+};
+
+type Declared = OptionsOf<typeof editOptions>;
+
+export interface EditOptions extends Omit<Declared, 'shapes'> {
+  /** Sizes of inputs, by name. */
+  readonly shapes?: Declared['shapes'] | Readonly<Record<string, readonly number[]>>;
+}
+
+/**
+ * Edits an ONNX model: steps are applied in their order, what is left is proven to compute what the original does, and only then written. Throws TF_USAGE,
+ * TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE, TF_ONNX_GRAPH_INVALID, TF_CANCELLED, and what opening, running and writing models throw.
+ *
+ * ```ts
+ * const steps = [{ setDim: { dimension: 'batch', becomes: 1 } }, { fold: true }] as const;
+ * const edited = await editOnnx({ model: 'resnet50.onnx', output: 'folded.onnx', steps });
+ * use([edited.proof.outcome, edited.output]);
+ * ```
+ */
+export async function editOnnx(options: EditOptions, context: WorkContext = {}): Promise<EditResult> {
+  // The door has made a Map of an object of shapes.
+  const { steps, ...asked } = options as Declared;
+  return applySteps({ ...asked, steps: steps.map(stepOf) }, context);
+}
+
+export interface EditRequest extends Omit<Declared, 'steps'> {
+  readonly steps: readonly Step[];
 }
 
 /**
@@ -36,8 +78,12 @@ export interface EditRequest extends ProofRequest {
  * leaves the proof open, they are applied again without that. Weights are streamed. Throws TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE, TF_ONNX_GRAPH_INVALID, TF_CANCELLED,
  * and what opening, running and writing models throw.
  */
-export async function editOnnx(request: EditRequest, context: EditContext = {}): Promise<EditResult> {
-  const { model: path, output } = request;
+export async function applySteps(request: EditRequest, context: EditContext = {}): Promise<EditResult> {
+  const { model: path, output, steps } = request;
+  if (steps.length === 0)
+    throw new TrtforgeError('TF_USAGE', 'No step is passed: there is nothing to edit.', {
+      remedy: `Pass one or more of ${Object.values(stepOptions).map(flagOf).join(', ')}.`,
+    });
   const attempt = (isExact: boolean) => {
     makeFolder(dirname(output));
     const work = makeScratch('edit', dirname(output));
@@ -144,13 +190,14 @@ const bindings = (values: ReturnType<typeof interfaceOf>['inputs'], links: Reado
 /** IR 4 is the first in which weights need not be inputs. */
 const WEIGHTS_APART = 4n;
 
-/** What follows from the steps together: sizes of outputs, and that weights are no inputs. */
+/** What follows from the steps together: sizes of outputs, those that were opened among them, and that weights are no inputs. */
 function completed({ model, graph }: Editing): void {
   const listed = new Set(graph.input.map(({ name }) => name));
   if (model.proto.irVersion < WEIGHTS_APART && graph.initializer.some(({ name }) => !listed.has(name)))
     model.proto.irVersion = WEIGHTS_APART;
+  const { nodes, openSizes: open } = inferShapes(model);
   const inferred = new Map(
-    [...inferShapes(model).nodes].flatMap(([{ output }, { shapes }]) =>
+    [...nodes].flatMap(([{ output }, { shapes }]) =>
       output.map((name, index) => [name, dimensionsText(shapes[index])] as const),
     ),
   );
@@ -160,8 +207,10 @@ function completed({ model, graph }: Editing): void {
     if (sizes?.length !== dims.length) continue;
     for (const [axis, dim] of dims.entries()) {
       const size = sizes[axis];
-      if (dim.value.case !== 'dimValue' && typeof size === 'number')
-        dim.value = { case: 'dimValue', value: BigInt(size) };
+      if (typeof size === 'number') {
+        if (dim.value.case !== 'dimValue') dim.value = { case: 'dimValue', value: BigInt(size) };
+      } else if (dim.value.case !== 'dimParam' && size != null && open.has(size))
+        dim.value = { case: 'dimParam', value: size };
     }
   }
 }

@@ -6,7 +6,7 @@ import { didYouMean } from '../../base/text/suggest-name.js';
 import type { BackEnd } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import { definedNames, visitGraphs } from '../../formats/onnx/graph.js';
+import { definedNames, freeName, valueNames } from '../../formats/onnx/graph.js';
 import type { OnnxModel } from '../../formats/onnx/model.js';
 import {
   type GraphProto,
@@ -49,6 +49,8 @@ export class Editing {
     readonly symbol: string | null;
     readonly size: number;
   }[] = [];
+  /** Axes of inputs that the original takes with one size alone. */
+  readonly opened: { readonly input: string; readonly axis: number; readonly stored: number }[] = [];
   /** Values of the original under other names. */
   readonly #renamed = new Map<string, string>();
   readonly #original: ReadonlySet<string>;
@@ -86,15 +88,12 @@ export class Editing {
 
   /** A name that no value of the model has, in no graph of it. */
   freeName(stem: string): string {
-    const names = this.names();
-    let name = stem;
-    for (let count = 2; names.has(name); count++) name = `${stem}_${count}`;
-    return name;
+    return freeName(this.names(), stem);
   }
 
   /** Every name that stands for a value. */
-  names(): ReadonlySet<string> {
-    return new Set([...visitGraphs(this.model.proto)].flatMap((view) => [...definedNames(view)]));
+  names(): Set<string> {
+    return valueNames(this.model.proto);
   }
 
   /** A path for a file that is not kept. */

@@ -61,9 +61,7 @@ const slimRows: readonly ForeignFlag[] = [
     ...only,
     values: runnableShape,
   }),
-  ...slim.bare('--inspect', '', 'the verb decides: inspect, compare models', {
-    verbs: ['inspect', 'compare models'],
-  }),
+  ...slim.bare('--inspect', '', 'the verb decides: inspect', { verbs: ['inspect'] }),
   ...slim.bare('--dump-to-disk', null, '`trtforge inspect MODEL --nodes . --json` lists every node'),
   ...slim.listed('--skip-optimizations --skip-fusion-patterns', null, RUNTIME),
   ...slim.valued('--size-threshold', null, LARGE),

@@ -1,6 +1,7 @@
-import { isAbsolute, join } from 'node:path';
+import { isAbsolute, join, relative } from 'node:path';
 import { isBelow } from '../../base/files/folders.js';
-import { allBut } from '../../base/options/option.js';
+import * as is from '../../base/options/kinds.js';
+import { allBut, type OptionsOf, optional } from '../../base/options/option.js';
 import { longName, type OptionSpec, type OptionTable } from '../../cli/option.js';
 import { buildOptions, buildRequest } from '../../cli/options/build.js';
 import { comparisonOptions } from '../../cli/options/comparison.js';
@@ -24,19 +25,23 @@ import type { FleetJob } from './plan-schema.js';
 export type ModelOptions = Readonly<Record<string, unknown>>;
 
 /** Who reads what other leaves write, and who searches after a failure. */
-export interface ModelReaders {
+export const readerOptions = {
   /** Reads the components of an entry's bundle: that of `trtforge/bundle`. */
-  readonly bundleParts?: BundleParts | undefined;
+  bundleParts: optional(is.callback<BundleParts>()),
   /** Read files of `profile-from` that state profiles: `contractProfiles` of `trtforge/streaming`. */
-  readonly profileSources?: readonly ProfileSource[] | undefined;
+  profileSources: optional(is.list<ProfileSource>()),
   /** Searches for the cause where an engine is verified and fails; default nothing. */
-  readonly afterFailure?: AfterFailure | undefined;
+  afterFailure: optional(is.callback<AfterFailure>()),
   /** Searches for entries with `heal`; default nothing. */
-  readonly healer?: Healer | undefined;
-}
+  healer: optional(is.callback<Healer>()),
+  /** The command line that plans, which a search whose time ended is repeated with; default: its page has none. */
+  commandLine: optional(is.text),
+};
+
+export type ModelReaders = OptionsOf<typeof readerOptions>;
 
 /** The options that decide an engine, and its verification samples. Keys of a model are options of `build`: only this file reads their tables. */
-const fleetOptions = {
+const entryOptions = {
   // The target, the library and the GPU are those of the task.
   ...allBut(buildOptions, 'target', 'toolchain', 'device'),
   unquantizedNodes: conversionOptions.unquantizedNodes,
@@ -44,18 +49,18 @@ const fleetOptions = {
   heal: forgeOptions.heal,
 } satisfies OptionTable;
 
-export const modelKeys = Object.values(fleetOptions).map(longName);
+export const modelKeys = Object.values(entryOptions).map(longName);
 
 /** Throws TF_USAGE and what the readers of values throw, with `where` in front. */
 export const readOptions = (options: ModelOptions, where: string) =>
-  resolveOptions(fleetOptions, {}, { path: where, values: options }, {});
+  resolveOptions(entryOptions, {}, { path: where, values: options }, {});
 
 /** A path of an engines file. */
 export const inFolder = (folder: string, path: string): string =>
   isAbsolute(path) ? path : join(folder, path);
 
 /** Options whose values are paths, or `NAME=@PATH`, by what they are called in help. */
-const PATHS = Object.values(fleetOptions)
+const PATHS = Object.values(entryOptions)
   .filter(({ flags }) => /<(file|folder|library|path)>/.test(flags))
   .map(longName);
 
@@ -64,7 +69,7 @@ export function foreignIn(
   { model, gate, options }: Pick<FleetJob, 'model' | 'gate' | 'options'>,
   folder: string,
 ): string | null {
-  const [trusted] = Object.values(fleetOptions).filter(
+  const [trusted] = Object.values(entryOptions).filter(
     (spec: OptionSpec<unknown>) => spec.trust && Object.hasOwn(options, longName(spec)),
   );
   if (trusted !== undefined) return `sets "${longName(trusted)}", which decides what code runs`;
@@ -139,37 +144,43 @@ export async function buildsOf(
 }
 
 /**
- * The options of an entry, with what `heal` finds where its typed model fails against the original here: engines are planned and built with that, and nobody searches again. The run
- * is in `runs` of the folder. Throws TF_USAGE for a bundle, TF_FLEET_UNDECIDED where nothing passes, and what `forge` throws.
+ * The options of an entry, with what `heal` finds where its typed model fails against the original here, and its price: engines are planned and built with that, and nobody searches
+ * again. The run is in `runs` of the folder. Throws TF_USAGE for a bundle, TF_FLEET_UNDECIDED where nothing passes, and what `forge` throws.
  */
 export async function healedOptions(
   { options: { heal, ...options }, ...source }: Source,
   folder: string,
   readers: ModelReaders,
   work: Work,
-): Promise<ModelOptions> {
+): Promise<{ readonly options: ModelOptions; readonly healed?: FleetJob['healed'] }> {
   const { heal: limitMs } = readOptions({ ...(heal !== undefined && { heal }) }, source.path).values;
-  if (limitMs === undefined) return options;
+  if (limitMs === undefined) return { options };
   if (source.isBundle)
     throw new TrtforgeError('TF_USAGE', `"heal" is for a model, and ${source.path} is a bundle.`);
   const [{ request, samples: data }] = (await buildsOf({ ...source, options }, folder, readers, work)) as [
     ModelBuild,
   ];
   const runRoot = inFolder(folder, defaultRunRoot(request.model, request.precision ?? 'as-is'));
-  const { healer } = readers;
+  const { healer, commandLine } = readers;
   const asked = { ...request, skip: ['build'], heal: limitMs, verify: { data }, runRoot } as const;
-  const { verdict, heal: healed, error } = await forge(asked, { ...work, healer });
+  const { verdict, heal: found, error } = await forge(asked, { ...work, healer, commandLine });
+  const page = join(runRoot, 'report.html');
   if (verdict.outcome !== 'pass')
     throw new TrtforgeError(
       error?.code === 'TF_CANCELLED' ? error.code : refusals[verdict.outcome],
       [verdict.headline, ...verdict.reasons].join(' '),
-      {
-        remedy: `The page of the run is ${join(runRoot, 'report.html')}; planning again goes on from there.`,
-      },
+      { remedy: `The page of the run is ${page}; planning again goes on from there.` },
     );
-  if (healed === null) return options;
-  const patterns = healed.nodes.map((name) => exactly(name).source);
-  return { ...options, [healed.option]: [options[healed.option] ?? [], patterns].flat(2) };
+  if (found === null) return { options };
+  const { raised, prices } = found;
+  const patterns = raised.map(({ option, nodes }) => [
+    option,
+    [options[option] ?? [], nodes.map((name) => exactly(name).source)].flat(2),
+  ]);
+  return {
+    options: { ...options, ...Object.fromEntries(patterns) },
+    healed: { raised, prices, page: relative(folder, page) },
+  };
 }
 
 const refusals = {

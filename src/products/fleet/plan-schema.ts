@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { identityDocumentSchema, sha256Schema } from '../../engines/identity/identity-schema.js';
 import { missSchema } from '../../engines/store/cache-result.js';
 import { engineSignatureSchema } from '../../engines/store/signature-schema.js';
+import { healSchema } from '../../report/result.js';
 import { targetEntrySchema, targetNameSchema } from './engines-schema.js';
 
 const exitCode = z.literal([0, 1, 2, 3, 4, 5]);
@@ -26,6 +27,8 @@ export const jobSchema = z.object({
   }),
   /** As in the engines file: options of `trtforge build` by their names. */
   options: z.record(z.string(), z.unknown()),
+  /** What `heal` added to the options, what it costs, and the page of the run that found it, from the plan's folder; absent where it added nothing. */
+  healed: healSchema.pick({ raised: true, prices: true }).extend({ page: z.string() }).optional(),
   recipe: identityDocumentSchema.shape.recipe,
   target: identityDocumentSchema.shape.target,
   /** The target's name in the engines file. */

@@ -40,7 +40,7 @@ export async function decideFleet(
   };
   const jobs = new Map<string, Decided>();
   for (const { path, isBundle, options: written, targets: names, gate, where } of entries) {
-    const options = await located(where, () =>
+    const { options, healed } = await located(where, () =>
       healedOptions({ path, isBundle, options: written }, folder, readers, work),
     );
     const parts = await located(where, () => buildsOf({ path, isBundle, options }, folder, readers, work));
@@ -69,6 +69,7 @@ export async function decideFleet(
           name: formatEngineName(engineNameOf(build.identity, name, version)),
           model: { digest, path, component },
           options: { ...options },
+          ...(healed && { healed }),
           recipe,
           target,
           on,

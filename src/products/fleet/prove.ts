@@ -1,6 +1,6 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onDevice, visibleGpus } from '../../addon/chosen-gpu.js';
+import { onDevice, visibleGpus } from '../../addon/gpus.js';
 import type { ResolvedBuild } from '../../engines/builder/build.js';
 import { buildResult } from '../../engines/builder/build-result.js';
 import { passportPath } from '../../engines/identity/engine-name.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { gateResultSchema } from '../../quality/gate/gate-result.js';
+import { gateResultSchema } from '../../quality/gate/result.js';
 
 const outcome = z.enum(['pass', 'fail', 'inconclusive']);
 

@@ -2,16 +2,6 @@ import { meanOf } from '../../base/statistics.js';
 import { isSameShape, type NamedTensors } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
 
-/** Error of one sample of a tensor against FP32. Equal infinities do not differ; other non-finite values or another shape make non-finite figures. */
-export interface SampleError {
-  readonly mse: number;
-  readonly meanAbs: number;
-  readonly maxAbs: number;
-  /** Decibels; infinite where nothing differs, NaN where the error is not a finite number. */
-  readonly sqnrDb: number;
-  readonly cosine: number;
-}
-
 /** The closeness of a model to FP32 over samples. */
 export interface Accuracy {
   /** Decibels, power of the values over power of their errors over all samples: of the tensor where it is least; -Infinity where the error is not a finite number. */
@@ -22,16 +12,15 @@ export interface Accuracy {
   readonly tensors: readonly {
     readonly name: string;
     readonly sqnrDb: number;
-    readonly samples: readonly SampleError[];
   }[];
 }
 
-/** Compares tensors of a candidate with those of a reference, sample by sample. */
+/** Compares tensors of a candidate with those of a reference, sample by sample. Equal infinities do not differ; other non-finite values and another shape are infinite noise. */
 export class AccuracySums {
-  readonly #tensors: ReadonlyMap<string, { signal: number; noise: number; readonly samples: SampleError[] }>;
+  readonly #tensors: ReadonlyMap<string, { signal: number; noise: number; readonly cosines: number[] }>;
 
   constructor(names: readonly string[]) {
-    this.#tensors = new Map(names.map((name) => [name, { signal: 0, noise: 0, samples: [] }]));
+    this.#tensors = new Map(names.map((name) => [name, { signal: 0, noise: 0, cosines: [] }]));
   }
 
   add(reference: NamedTensors, candidate: NamedTensors): void {
@@ -40,7 +29,7 @@ export class AccuracySums {
       const [r, c] = [numbersOf(theirs), numbersOf(ours)];
       // Elements of tensors of other shapes do not belong together.
       const zero = isSameShape(ours, theirs) ? 0 : Number.NaN;
-      let [signal, noise, other, product, absolute, largest] = [zero, zero, zero, zero, zero, zero];
+      let [signal, noise, other, product] = [zero, zero, zero, zero];
       for (let at = 0; at < r.length; at++) {
         if (r[at] === c[at] && !Number.isFinite(r[at])) continue;
         const error = c[at]! - r[at]!;
@@ -48,19 +37,10 @@ export class AccuracySums {
         other += c[at]! * c[at]!;
         product += r[at]! * c[at]!;
         noise += error * error;
-        absolute += Math.abs(error);
-        largest = Math.max(largest, Math.abs(error));
       }
       sums.signal += signal;
       sums.noise += noise;
-      const elements = Math.max(1, r.length);
-      sums.samples.push({
-        mse: noise / elements,
-        meanAbs: absolute / elements,
-        maxAbs: largest,
-        sqnrDb: decibels(signal, noise),
-        cosine: cosineOf(signal, other, product),
-      });
+      sums.cosines.push(cosineOf(signal, other, product));
     }
   }
 
@@ -77,16 +57,11 @@ export class AccuracySums {
         const value = figure(tensor);
         return value < lowest || Number.isNaN(value) ? value : lowest;
       }, none);
-    const cosines = ({ samples }: (typeof tensors)[number]) => samples.map(({ cosine }) => cosine);
     return {
       sqnrDb: least(total, Number.POSITIVE_INFINITY),
-      cosineMean: least((tensor) => meanOf(cosines(tensor)), 1),
-      cosineMin: least((tensor) => Math.min(...cosines(tensor)), 1),
-      tensors: tensors.map((tensor) => ({
-        name: tensor.name,
-        sqnrDb: total(tensor),
-        samples: tensor.samples,
-      })),
+      cosineMean: least(({ cosines }) => meanOf(cosines), 1),
+      cosineMin: least(({ cosines }) => Math.min(...cosines), 1),
+      tensors: tensors.map((tensor) => ({ name: tensor.name, sqnrDb: total(tensor) })),
     };
   }
 }

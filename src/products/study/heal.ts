@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
-import { throwIfCancelled } from '../../base/process/cancel.js';
 import { plural } from '../../base/text/quantity.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';
@@ -12,7 +11,7 @@ import type { VerifyContext } from '../../quality/verify/request.js';
 import { SampleRuns } from '../../quality/verify/sample-runs.js';
 import { questionOf, rememberedRanges } from './advise/advise.js';
 import { BudgetSearch } from './advise/budget-search.js';
-import { Choices } from './advise/choices.js';
+import { Choices, TimeEnded } from './advise/choices.js';
 import { openFp32Judge } from './advise/fp32-judge.js';
 import { judgedTensors } from './advise/judged-tensors.js';
 import { type Unit, unitsOf } from './advise/units.js';
@@ -58,14 +57,14 @@ export const heal: Healer = async (request, context) => {
 };
 
 async function healNodes(setting: Setting, context: VerifyContext): Promise<Healing> {
-  const { failed, precision, conversion, folder, until, work } = setting;
-  const asked = { ...failed, precision: precision ?? undefined, conversion, output: folder };
+  const { failed, build, precision, conversion, folder, until, work } = setting;
+  const asked = { ...failed, build, precision: precision ?? undefined, conversion, output: folder };
   const decided = await decideBisect({ ...asked, budget: Number.MAX_SAFE_INTEGER }, context);
-  const place = { output: folder, work };
-  const found = await searchFailure({ ...decided, until }, place, context);
+  const search = { ...decided, until, keepsOutputs: true };
+  const found = await searchFailure(search, { output: folder, work }, context);
   const { finding, trials, judge } = found;
   const { outcome, cause, change, units } = finding;
-  const isFound = outcome === 'pass' && cause !== 'none' && cause !== 'fusion';
+  const isFound = outcome === 'pass' && cause !== 'none';
   const isLate = cause !== 'none' && performance.now() >= until;
   return {
     outcome: isFound ? 'found' : isLate ? 'ended' : 'none',
@@ -94,10 +93,7 @@ async function healCodes(
   context: VerifyContext,
 ): Promise<Healing> {
   const { failed, folder, work, until, conversion } = setting;
-  const { threads } = failed;
   const model = await withNodeNames(failed.reference, join(folder, 'named.onnx'), context.signal);
-  const limit = AbortSignal.timeout(Math.max(1, Math.round(until - performance.now())));
-  const signal = AbortSignal.any([limit, ...(context.signal === undefined ? [] : [context.signal])]);
   const runs = new SampleRuns(failed, context);
   const reference = await runs.reference(() => {});
   const { outputs, plan } = reference;
@@ -105,43 +101,32 @@ async function healCodes(
   const judge = await comparing(failed, format.id, runs, reference, context);
   const sizes = new Map([...samples[0]!].map(([name, { shape }]) => [name, shape]));
   const units = await unitsOf(model, format.id, conversion, sizes);
-  const fp32 = await openFp32Judge(model, await judgedTensors(model, conversion), samples, {
-    work,
-    threads,
-    context,
-  });
+  const tensors = await judgedTensors(model, conversion);
+  const fp32 = await openFp32Judge(model, tensors, samples, { work, threads: failed.threads, context });
+  const limits = sha256(canonicalJson([failed.atol ?? [], failed.rtol ?? []]));
   const scorer: Scorer = {
     ...{ task: 'verify', name: 'share of the limits', unit: '', higherIsBetter: false },
-    digest: async () => sha256(canonicalJson([failed.atol ?? [], failed.rtol ?? []])),
+    digest: async () => limits,
     score: async (candidate) => {
       const { outcome, used } = await judge({ model: candidate, engine: null });
       return outcome === 'pass' ? used : Math.max(BEYOND, Math.min(used, Number.MAX_VALUE));
     },
   };
   const asked = { model, precision: format.id, options: conversion };
-  const question = await questionOf(asked, samples, await scorer.digest());
-  const within = { ...context, signal, scorer };
-  const place = { folder, question, path: join(work, 'candidate.onnx') };
+  const question = await questionOf(asked, samples, limits);
+  const within = { ...context, scorer };
+  const place = { folder, question, until, path: join(work, 'candidate.onnx') };
   const choices = new Choices(asked, units, fp32, place, within);
   const healed = (outcome: Healing['outcome'], chosen: readonly Unit[], isSmallest: boolean): Healing => {
     const change = choices.change(chosen);
+    const nodes = change.unquantized ?? [];
+    const passes = `It passes with ${chosen.length} of ${plural(units.units.length, 'unit')} in ${format.label}.`;
     return {
-      outcome,
-      isSmallest,
-      raised: {
-        nodes: [...(change.unquantized ?? [])],
-        to: conversion.rest ?? defaultFormat.id,
-        option: 'high-precision-nodes',
-      },
+      ...{ outcome, isSmallest, tf32: true, seen: reference.samples, reasons: [] },
+      raised: { nodes, to: conversion.rest ?? defaultFormat.id, option: 'high-precision-nodes' },
       conversion: changedOptions(conversion, change),
-      tf32: true,
       tried: choices.all.length,
-      seen: reference.samples,
-      headline:
-        outcome === 'found'
-          ? `It passes with ${chosen.length} of ${plural(units.units.length, 'unit')} in ${format.label}.`
-          : TIME_ENDED,
-      reasons: [],
+      headline: outcome === 'found' ? passes : 'The time ended before a candidate passed.',
     };
   };
   let drop = WITHIN;
@@ -152,15 +137,12 @@ async function healCodes(
     const search = new BudgetSearch(units, choices, { kind: 'metric', drop }, within);
     return healed('found', (await search.run(format.activations)).units, true);
   } catch (error) {
-    throwIfCancelled(context.signal, 'searching');
     if (error instanceof TrtforgeError && error.code === 'TF_BUDGET_UNREACHABLE')
       return healNodes(setting, context);
-    if (!limit.aborted) throw error;
+    if (!(error instanceof TimeEnded)) throw error;
     const passing = choices.all.filter(({ role, metric }) => role === 'set' && metric! <= drop);
     const [best] = passing.sort((a, b) => b.units.length - a.units.length);
     const chosen = units.units.filter(({ name }) => best?.units.includes(name));
     return healed(best === undefined ? 'ended' : 'found', chosen, false);
   }
 }
-
-const TIME_ENDED = 'The time ended before a candidate passed.';

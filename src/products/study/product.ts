@@ -24,11 +24,6 @@ export const study: Product = {
       () => import('./commands/advise.js'),
     ),
   ],
-  files: {
-    'compare-quantized': async () => (await import('./layers/quantized-result.js')).quantizedComparisonSchema,
-    'io-contract': async () => (await import('./layers/quantized-result.js')).ioContractSchema,
-    'precision-scheme': async () => (await import('./layers/quantized-result.js')).precisionSchemeSchema,
-  },
   reports: async () => [
     (await import('./bisect/page.js')).bisectReport,
     (await import('./layers/page.js')).layersReport,

@@ -7,7 +7,7 @@ import { badge, code, labelled, lines, numbers, type Section, table } from '../.
 import { ours } from './check/repository.js';
 import type { TritonCheck } from './check/result.js';
 import { backendOf, type ModelConfig, readModelConfig } from './model-config.js';
-import type { TritonTry } from './try/result-schema.js';
+import type { TritonTry } from './try/result.js';
 
 /** The part of the results of `triton check` and `triton try` that is shown. */
 type Found = Partial<Pick<TritonCheck, 'findings'> & Pick<TritonTry, 'outcome' | 'models'>>;

@@ -109,7 +109,8 @@ function measureCase(
   );
 }
 
-function measureLayers(
+/** Times of layers beside what the inspector reports of each; null where nothing ran. */
+export function measureLayers(
   { measurer, opened }: OpenSubject,
   { engine, inputs: fill }: BenchRequest,
   { emit }: BenchContext,

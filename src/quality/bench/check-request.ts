@@ -1,4 +1,4 @@
-import { checkDevice } from '../../addon/chosen-gpu.js';
+import { checkDevice } from '../../addon/gpus.js';
 import { assertWithin } from '../../base/options/check.js';
 import { readPlanHeader } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/check-sources.js';

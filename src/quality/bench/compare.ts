@@ -1,15 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import { meanOf, medianOf, studentT975 } from '../../base/statistics.js';
+import { timesByOperator } from '../../engines/layers/operators.js';
+import { isCopy } from '../../engines/layers/read-layers.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
-import { gpuOf, noPassport, type OpenSubject, subjectOf, withEngine } from './bench-engine.js';
+import { gpuOf, measureLayers, noPassport, type OpenSubject, subjectOf, withEngine } from './bench-engine.js';
 import { benchRun } from './bench-run.js';
 import { checkRequest } from './check-request.js';
 import { namedState } from './gpu-state.js';
 import { measureInChild, type StartMeasurer } from './measurer.js';
 import { type BenchCompareRequest, type BenchContext, type BenchRequest, benchContext } from './request.js';
-import type { BenchComparison, BenchRun, ComparedSide } from './result.js';
+import type { BenchComparison, BenchRun, ComparedSide, LayerTimes } from './result.js';
 import { type ShapeCase, shapeCases, withFileShapes } from './shape-cases.js';
 import { spreadOf, type Times } from './times.js';
 import { distrust, roundsDiffer } from './trust.js';
@@ -23,7 +25,7 @@ interface Side {
 
 /**
  * Measures two engines in turns (A B, B A, A B, …) on one GPU, each in a process of its own, and gives the ratio of their times with its interval.
- * Each round takes the requests' duration divided by the number of rounds. Errors: those of `benchEngine`; TF_USAGE for two GPUs, lists of batches, layers and
+ * Each round takes the requests' duration divided by the number of rounds. Errors: those of `benchEngine`; TF_USAGE for two GPUs, lists of batches and
  * samples.
  */
 export async function benchCompare(
@@ -47,7 +49,8 @@ export async function benchCompare(
           for (const side of round % 2 === 0 ? [a, b] : [b, a])
             side.rounds.push(await measureRound(side, { round, rounds, pids, first }, context));
         }
-        return resultOf(a, b, rounds, failAbove);
+        const layers = candidate.layers || reference.layers ? await layersOf(a, b, context) : null;
+        return { ...resultOf(a, b, rounds, failAbove), layers };
       },
       true,
     ),
@@ -115,6 +118,23 @@ function measureRound(
     },
     `round ${round + 1} of ${rounds}: ${engine}`,
   );
+}
+
+/** Layers are timed once each, after the rounds: profiling makes an engine slower. */
+async function layersOf(
+  a: Side,
+  b: Side,
+  context: BenchContext,
+): Promise<NonNullable<BenchComparison['layers']>> {
+  const measured = ({ subject, request, shapeCase }: Side) =>
+    measureLayers(subject, request, context, shapeCase);
+  const [candidate, reference] = [await measured(a), await measured(b)];
+  const timed = (times: LayerTimes | null) =>
+    (times?.layers ?? []).map((layer) => ({
+      ...layer,
+      copies: isCopy(layer.name, layer.type, layer.tactic),
+    }));
+  return { candidate, reference, operators: timesByOperator([timed(candidate), timed(reference)]) };
 }
 
 function resultOf(a: Side, b: Side, rounds: number, failAbove: number | undefined): BenchComparison {
@@ -224,15 +244,14 @@ export function checkComparison({ candidate, reference, rounds, failAbove }: Ben
 }
 
 /** Rejects views of one engine's measurement that a comparison has no place for. */
-function rejectViews({ layers, samples, shapes }: BenchRequest): void {
-  const without = [...(layers ? ['--layers'] : []), ...(samples === undefined ? [] : ['--samples'])];
+function rejectViews({ samples, shapes }: BenchRequest): void {
   const isList = shapes.kind === 'batches' && shapes.batches.length > 1;
-  if (without.length === 0 && !isList) return;
+  if (samples === undefined && !isList) return;
   throw new TrtforgeError(
     'TF_USAGE',
     isList
       ? 'A comparison of two engines measures one batch, not a list of them.'
-      : `A comparison of two engines cannot honour ${without.join(' and ')}.`,
+      : 'A comparison of two engines cannot honour --samples.',
     { remedy: 'Leave it out here and measure each engine with it.' },
   );
 }

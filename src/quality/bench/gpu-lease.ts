@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { cacheFolder } from '../../base/files/folders.js';
 import { sleep } from '../../base/process/cancel.js';
-import { type Lease, LeaseFolder } from '../../engines/store/claims/claims.js';
+import { type Lease, LeaseFolder } from '../../engines/store/claims/lease.js';
 import type { BenchContext } from './request.js';
 
 const LOOK_MS = 500;

@@ -1,4 +1,4 @@
-import type { EngineLayer } from '../../engines/layers/result-schema.js';
+import type { EngineLayer } from '../../engines/layers/result.js';
 import type { RawLayers } from './measurer.js';
 import type { LayerTimes } from './result.js';
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { operatorTimesSchema } from '../../engines/layers/operators.js';
 import { ortFactsSchema } from '../../engines/runtime/onnxruntime/ort-facts.js';
 
 /** Milliseconds. Percentiles by trtexec's rule; `interpolated` has the same by numpy's. */
@@ -202,6 +203,15 @@ export const benchComparisonSchema = z.object({
   gate: z
     .object({ limit: z.number(), outcome: z.enum(['pass', 'fail', 'inconclusive']), reason: z.string() })
     .nullable(),
+  /** Times of both sides' layers, where they were asked for, and by ONNX operator: the candidate first. Earlier results lack it. */
+  layers: z
+    .object({
+      candidate: layerTimesSchema.nullable(),
+      reference: layerTimesSchema.nullable(),
+      operators: operatorTimesSchema,
+    })
+    .nullable()
+    .optional(),
   warnings: z.array(z.string()),
 });
 

@@ -4,7 +4,7 @@ import { parseJson } from '../../base/files/json.js';
 import { publishFile } from '../../base/files/publish.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
-import { scalarSchema } from './gate-result.js';
+import { scalarSchema } from './result.js';
 
 export const baselineSchema = z.strictObject({
   schema: z.literal('trtforge.gate-baseline/1'),

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { TrtforgeError } from '../../errors.js';
 import { valuesAt } from './field-path.js';
 import { type GateInput, readResults } from './gate-input.js';
-import { OWN_OUTCOME } from './gate-result.js';
 import { numberOf } from './limit.js';
 import { ownOutcome } from './own-outcome.js';
+import { OWN_OUTCOME } from './result.js';
 
 /** The result of `gate init`: a policy to begin with. */
 export const draftedPolicySchema = z.object({
@@ -50,24 +50,6 @@ const MEASURES: readonly Measure[] = [
     unit: 'streams',
     better: 'higher',
     why: 'How many video streams the GPU serves.',
-  },
-  {
-    field: 'errors.min_sqnr_db',
-    unit: 'dB',
-    better: 'higher',
-    why: 'Signal to quantization noise of the worst output in the worst sample.',
-  },
-  {
-    field: 'errors.mean_sqnr_db',
-    unit: 'dB',
-    better: 'higher',
-    why: 'Signal to quantization noise of the worst output.',
-  },
-  {
-    field: 'per_layer[*].metrics.mean_sqnr_db',
-    unit: 'dB',
-    better: 'higher',
-    why: 'Signal to quantization noise of every node.',
   },
   { field: 'drop.metric', why: 'How much worse the metric is than that of FP32.' },
   { field: 'diverging', why: 'Tensors beyond the limits of verify.' },

@@ -4,16 +4,16 @@ import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Baseline, type BaselineValue, mergeBaseline, readBaseline, writeBaseline } from './baseline.js';
 import { type GateInput, readResults } from './gate-input.js';
+import { judgeCheck, severity } from './judge-check.js';
+import { ownOutcome } from './own-outcome.js';
+import { loadPolicy, type Policy } from './policy.js';
 import {
   type GateFinding,
   type GateOutcome,
   type GateResult,
   type GateWaiver,
   OWN_OUTCOME,
-} from './gate-result.js';
-import { judgeCheck, severity } from './judge-check.js';
-import { ownOutcome } from './own-outcome.js';
-import { loadPolicy, type Policy } from './policy.js';
+} from './result.js';
 import { applyWaivers } from './waivers.js';
 
 export const gateOptions = {

@@ -2,10 +2,10 @@ import { measure } from '../verify/result.js';
 import { type Baseline, type BaselineValue, baselineValue } from './baseline.js';
 import { type FoundValue, fieldHint, valuesAt } from './field-path.js';
 import { type GateInput, isSelected } from './gate-input.js';
-import type { FindingOutcome, GateFinding } from './gate-result.js';
 import { breachOf, misfit, numberOf, readable, speaksOfNull, text } from './limit.js';
 import type { PolicyCheck } from './policy.js';
 import type { Margin, Regression, Scalar } from './policy-schema.js';
+import type { FindingOutcome, GateFinding } from './result.js';
 import type { JudgedFinding } from './waivers.js';
 
 /** A value's move against its baseline, further in the bad direction than a margin allows. */

@@ -1,6 +1,6 @@
 import { valuesAt } from './field-path.js';
 import type { GateInput } from './gate-input.js';
-import { type GateFinding, OWN_OUTCOME } from './gate-result.js';
+import { type GateFinding, OWN_OUTCOME } from './result.js';
 import type { JudgedFinding } from './waivers.js';
 
 const WHY =

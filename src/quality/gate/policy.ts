@@ -3,7 +3,6 @@ import { faultText } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { firstProblem, readYaml } from '../../base/text/yaml.js';
 import { TrtforgeError } from '../../errors.js';
-import { OWN_OUTCOME } from './gate-result.js';
 import {
   type Check,
   checkSchema,
@@ -18,6 +17,7 @@ import {
   writtenCheckSchema,
 } from './policy-schema.js';
 import { presets } from './presets.js';
+import { OWN_OUTCOME } from './result.js';
 
 /** A policy file's content, and the line at which each check and waiver begins. */
 interface PolicyText {

@@ -1,6 +1,6 @@
 import { code, fence, table, text } from '../../base/text/markdown-text.js';
 import { plural } from '../../base/text/quantity.js';
-import type { GateFinding, GateResult, GateWaiver } from './gate-result.js';
+import type { GateFinding, GateResult, GateWaiver } from './result.js';
 
 /** GitHub keeps ten annotations of each level per step; the rest would be dropped without a word. */
 const MOST_OF_A_LEVEL = 10;

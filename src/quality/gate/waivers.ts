@@ -1,7 +1,7 @@
-import { type GateFinding, type GateWaiver, OWN_OUTCOME } from './gate-result.js';
 import { matchesGlob } from './glob.js';
 import { numberOf, readable } from './limit.js';
 import type { Policy, PolicyWaiver } from './policy.js';
+import { type GateFinding, type GateWaiver, OWN_OUTCOME } from './result.js';
 
 const DAY_MS = 86_400_000;
 

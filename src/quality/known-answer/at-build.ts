@@ -1,4 +1,4 @@
-import { onDevice, visibleGpus } from '../../addon/chosen-gpu.js';
+import { onDevice, visibleGpus } from '../../addon/gpus.js';
 import { closing } from '../../base/files/byte-source.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { formatMs } from '../../base/text/quantity.js';

@@ -1,5 +1,5 @@
 import type { GpuList } from '../../addon/addon.js';
-import { visibleGpus } from '../../addon/chosen-gpu.js';
+import { visibleGpus } from '../../addon/gpus.js';
 import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { type OptionsOf, optional } from '../../base/options/option.js';

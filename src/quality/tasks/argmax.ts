@@ -73,7 +73,6 @@ class ArgmaxTask implements Task<DecisionDetails> {
       ...this.#tally.counts(),
       durationsAgreed: null,
       emitted: null,
-      swap: null,
     };
     return {
       ...this.#data.identity(argmax, { output: this.#output }),

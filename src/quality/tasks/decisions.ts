@@ -33,19 +33,6 @@ const differenceSchema = z.object({
 });
 export type DecisionDifference = z.infer<typeof differenceSchema>;
 
-const exchangeSchema = z.object({
-  /** The candidate's own decoder. */
-  decoder: z.string(),
-  /** The output whose values are compared. */
-  logits: z.string(),
-  /** Largest difference of a logit from the reference's, by whose encoder and whose decoder gave it. */
-  referenceReference: measureSchema,
-  referenceCandidate: measureSchema,
-  candidateReference: measureSchema,
-  candidateCandidate: measureSchema,
-});
-export type Exchange = z.infer<typeof exchangeSchema>;
-
 /** Whether a candidate leads to the same decisions as the reference: details of the tasks `tokens` and `argmax`. */
 export const decisionDetailsSchema = z.object({
   /** `transducer`: greedy decoding of both by the same predictor and joint network. `argmax`: the largest score along the last axis. */
@@ -61,8 +48,6 @@ export const decisionDetailsSchema = z.object({
   durationsAgreed: z.number().nullable(),
   /** Free decoding: tokens that came out, and whether they are the same one by one. null for `argmax`. */
   emitted: z.object({ reference: z.number(), candidate: z.number(), equal: z.boolean() }).nullable(),
-  /** Encoder and decoder put together in all four ways; null where that was not requested. */
-  swap: exchangeSchema.nullable(),
   /** All differences, of which the first are listed. */
   different: z.number(),
   /** Number of low-margin decisions among them: they fail the task only by their number. */
@@ -231,7 +216,7 @@ export class DecisionTally {
     if (this.#unjudged.at(-1) !== chunk) this.#unjudged.push(chunk);
   }
 
-  counts(): Omit<DecisionDetails, 'kind' | 'output' | 'decoder' | 'emitted' | 'swap'> {
+  counts(): Omit<DecisionDetails, 'kind' | 'output' | 'decoder' | 'emitted'> {
     return {
       decisions: this.#decisions,
       agreed: this.#agreed.token + this.#agreed.class,

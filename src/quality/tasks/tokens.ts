@@ -3,7 +3,6 @@ import { packedBytes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
 import { type DecisionDetails, DecisionTally, metricsOfDecisions, outcomeOfDecisions } from './decisions.js';
-import { ExchangedDecoder, exchangeDrifts, exchangeResult } from './exchange.js';
 import { type Sample, SampleDigest, type Task, type TaskKind, type TaskResult } from './task.js';
 import type { Encoded, TransducerFacts } from './transducer.js';
 import { type Decision, GreedyDecoder, type TokenDecoder } from './transducer-decoder.js';
@@ -15,8 +14,6 @@ export interface TokenTaskParts {
   /** The output with the valid steps of each row; null: all are. */
   readonly lengths: string | null;
   readonly decoder: TokenDecoder;
-  /** The candidate's own decoder, to exchange both; null: there is none. */
-  readonly own: TokenDecoder | null;
   /** The share of tokens and of durations that must be the same. */
   readonly minAgreement: number;
 }
@@ -29,7 +26,6 @@ export class TokenTask implements Task<DecisionDetails> {
   readonly #kind: Pick<TaskKind, 'id' | 'revision'>;
   readonly #parts: TokenTaskParts;
   readonly #tally: DecisionTally;
-  readonly #drifts = exchangeDrifts();
   readonly #rows: RowDecoders[] = [];
   readonly #data = new SampleDigest();
 
@@ -53,17 +49,12 @@ export class TokenTask implements Task<DecisionDetails> {
   }
 
   async #begin(row: number): Promise<RowDecoders> {
-    const { decoder, own } = this.#parts;
-    const { models, facts } = decoder;
-    const led = await GreedyDecoder.begin(models, facts);
-    if (own === null) return new RowDecoders(row, this.#tally, led, facts);
-    const theirs = await GreedyDecoder.begin(own.models, own.facts);
-    const exchanged = new ExchangedDecoder(this.#drifts, theirs);
-    return new RowDecoders(row, this.#tally, led, facts, exchanged);
+    const { models, facts } = this.#parts.decoder;
+    return new RowDecoders(row, this.#tally, await GreedyDecoder.begin(models, facts), facts);
   }
 
   result(): TaskResult<DecisionDetails> {
-    const { output, lengths, decoder, own } = this.#parts;
+    const { output, lengths, decoder } = this.#parts;
     const emitted = this.#rows.map((row) => row.emitted);
     const counts = this.#tally.counts();
     const details: DecisionDetails = {
@@ -77,7 +68,6 @@ export class TokenTask implements Task<DecisionDetails> {
         candidate: emitted.flatMap(({ candidate }) => candidate).length,
         equal: emitted.every(({ reference, candidate }) => reference.join() === candidate.join()),
       },
-      swap: own === null ? null : exchangeResult(own, this.#drifts),
     };
     return {
       ...this.#data.identity(this.#kind, { output, lengths, decoder: decoder.digest }),
@@ -88,7 +78,6 @@ export class TokenTask implements Task<DecisionDetails> {
   }
 
   async close(): Promise<void> {
-    await this.#parts.own?.close();
     await this.#parts.decoder.close();
   }
 
@@ -136,23 +125,14 @@ class RowDecoders {
   readonly #tally: DecisionTally;
   readonly #led: GreedyDecoder;
   readonly #facts: TransducerFacts;
-  readonly #exchanged: ExchangedDecoder | null;
   readonly #emitted: number[] = [];
   #free: { readonly decoder: GreedyDecoder; readonly emitted: number[] } | undefined;
 
-  /** `exchanged` makes the same decisions, where the candidate has a decoder of its own. */
-  constructor(
-    row: number,
-    tally: DecisionTally,
-    led: GreedyDecoder,
-    facts: TransducerFacts,
-    exchanged: ExchangedDecoder | null = null,
-  ) {
+  constructor(row: number, tally: DecisionTally, led: GreedyDecoder, facts: TransducerFacts) {
     this.#row = row;
     this.#tally = tally;
     this.#led = led;
     this.#facts = facts;
-    this.#exchanged = exchanged;
   }
 
   /** The tokens that came out of each. */
@@ -172,10 +152,8 @@ class RowDecoders {
         const where = { chunk, at: [this.#row, step] };
         const actual = await this.#led.decide(candidate);
         if (!this.#tally.decided(where, expected, actual, this.#facts.tokenLogits)) this.#part();
-        await this.#exchanged?.compare(this.#led, expected, { reference, candidate });
       }
       this.#emit(this.#emitted, expected);
-      await this.#exchanged?.take(expected);
       await this.#led.take(expected);
     }
     this.#led.leave(reference.steps);

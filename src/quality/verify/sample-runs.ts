@@ -10,14 +10,13 @@ import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js'
 import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { dtypes } from '../../formats/tensor/dtype.js';
-import { readNpz } from '../../formats/tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
 import type { Outputs } from './judge-runs.js';
 import type { SampleInfo } from './judged.js';
 import type { VerifyContext, VerifyRequest } from './request.js';
 import type { VerifyResult } from './result.js';
-import { knownSamples, planSamples, readData, type SamplePlan, without } from './sample-plan.js';
+import { planSamples, readData, type SamplePlan, without } from './sample-plan.js';
 
 /** One side after its run. */
 export interface SideRun extends Outputs {
@@ -137,31 +136,6 @@ export class SampleRuns {
       }
     }
     return { plan, outputs };
-  }
-
-  /** The inputs and outputs that an npz file has, in the types of the reference, which is opened and does not run. Throws TF_BISECT_REFERENCE where one is not there. */
-  recordedReference(recording: string): Promise<ReferenceRun> {
-    const { reference, threads } = this.#request;
-    const recorded = readNpz(recording);
-    const tensor = (name: string): Tensor => {
-      const found = recorded.get(name);
-      if (found !== undefined) return found;
-      throw new TrtforgeError(
-        'TF_BISECT_REFERENCE',
-        `${recording} has no tensor ${name}, which ${reference} has; it has ${[...recorded.keys()].join(', ') || 'none'}.`,
-        {
-          remedy: 'Write an npz file with every input and output of the model, under their names.',
-          details: { tensor: name },
-        },
-      );
-    };
-    return this.#opened(reference, { threads }, async ({ inputs, outputs }) => {
-      const values = inputs.map(
-        (input) => [input.name, inDtype(input, tensor(input.name), recording)] as const,
-      );
-      const plan = knownSamples([new Map(values)], recording);
-      return described(plan, [new Map(outputs.map(({ name }) => [name, tensor(name)]))]);
-    });
   }
 
   /** Plans the samples of the open reference, at the sizes of an attempt. */

@@ -1,5 +1,5 @@
 import { powerOfTen } from '../../base/text/quantity.js';
-import { type Content, join, type Markup, markup, styleSheet } from '../markup/markup.js';
+import { type Content, join, type Markup, markup, ownSource } from '../markup/markup.js';
 import { chartStyle } from '../markup/style.js';
 
 /** A map from a quantity to a place on an axis, 0 (start) to 1 (end), with the ticks to print along it. */
@@ -84,7 +84,7 @@ const TITLE_HEIGHT = 28;
 /** A chart as an SVG file: its title and its look, in light colours, are inside. */
 export function chartFile(chart: Chart): string {
   const [width, height] = [FILE_WIDTH + 2 * MARGIN, chart.height + TITLE_HEIGHT + 2 * MARGIN];
-  return markup`<svg class="chart" xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><style>${styleSheet(chartStyle)}</style><rect width="100%" height="100%" fill="#ffffff"/><text class="mark-label" x="${MARGIN}" y="${MARGIN + 12}">${chart.title}</text><svg x="${MARGIN}" y="${MARGIN + TITLE_HEIGHT}" width="${FILE_WIDTH}" height="${chart.height}" overflow="visible">${drawChart(chart, 'chart')}</svg></svg>
+  return markup`<svg class="chart" xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"><style>${ownSource(chartStyle)}</style><rect width="100%" height="100%" fill="#ffffff"/><text class="mark-label" x="${MARGIN}" y="${MARGIN + 12}">${chart.title}</text><svg x="${MARGIN}" y="${MARGIN + TITLE_HEIGHT}" width="${FILE_WIDTH}" height="${chart.height}" overflow="visible">${drawChart(chart, 'chart')}</svg></svg>
 `.toString();
 }
 

@@ -40,8 +40,8 @@ export function jsonIsland(value: unknown): Markup {
   );
 }
 
-/** A stylesheet of our own, which escaping would break. */
-export const styleSheet = (css: string): Markup => new Markup(css);
+/** A stylesheet or script of our own, which escaping would break. */
+export const ownSource = (source: string): Markup => new Markup(source);
 
 function contentSource(content: Content): string {
   if (content instanceof Markup) return content.toString();
@@ -62,11 +62,12 @@ const entities: Readonly<Record<string, string>> = {
  * Escapes for element content and quoted attributes. Characters that HTML forbids (controls) and those that reorder or hide text
  * (bidirectional overrides, zero-width) become visible code points.
  */
-function escapeText(text: string): string {
-  return text
-    .replace(/[&<>"']/g, (character) => entities[character] ?? character)
-    .replace(HIDDEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
-}
+const escapeText = (text: string): string =>
+  visibleText(text.replace(/[&<>"']/g, (character) => entities[character] ?? character));
+
+/** Characters that a reader would not see as visible code points. */
+export const visibleText = (text: string): string =>
+  text.replace(HIDDEN, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 
 /** Controls, format characters and lone surrogates; tab and line ends are text. */
 const HIDDEN = /(?![\t\n\r])[\p{Cc}\p{Cf}\p{Cs}]/gu;

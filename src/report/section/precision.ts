@@ -66,8 +66,12 @@ export function healSection({ heal }: ForgeResult): Section | null {
     blocks: [
       note(muted(`What failed: ${heal.failed}`)),
       table('What it costs', ['what', ...numbers(...columns.slice(1))], rows),
-      list(heal.nodes.map((node) => ({ text: [code(node), ' ', muted(heal.to.toUpperCase())] }))),
-      labelled('open', 'warn', heal.reasons),
+      list(
+        heal.raised.flatMap(({ nodes, to }) =>
+          nodes.map((node) => ({ text: [code(node), ' ', muted(to.toUpperCase())] })),
+        ),
+      ),
+      labelled('why', 'quiet', heal.reasons),
     ],
   };
 }

@@ -13,7 +13,7 @@ import { inPhase, type Work, workOf } from '../../events.js';
 import { unknownVersion } from './find.js';
 import { pipWheels, type WheelSource } from './pip.js';
 import { MANIFEST_NAME, toolchainsFolder } from './places.js';
-import { readManifest, removeToolchain, type ToolchainManifest } from './results.js';
+import { readManifest, type ToolchainManifest } from './results.js';
 import { type Release, releaseOf, tensorrtRtxLicense } from './toolchain.js';
 import { openWheel, unpackWheel, type Wheel } from './wheel.js';
 
@@ -281,5 +281,16 @@ function publishFolder(unpacked: string, folder: string, manifest: ToolchainMani
     const present = readManifest(folder);
     if (present !== undefined) return { folder, manifest: present, isNew: false };
     throw cause instanceof TrtforgeError ? cause : writeFailed(folder, cause);
+  }
+}
+
+/** Removes an installed toolchain: renamed first, so that nobody finds half of it. Throws TF_WRITE_FAILED. */
+export function removeToolchain(folder: string): void {
+  const doomed = `${folder}.${process.pid}${UNPUBLISHED_SUFFIX}`;
+  try {
+    renameSync(folder, doomed);
+    rmSync(doomed, { recursive: true, force: true });
+  } catch (cause) {
+    throw writeFailed(folder, cause);
   }
 }

@@ -1,8 +1,7 @@
-import { renameSync, rmSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readJson } from '../../base/files/files.js';
-import { UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
 import { exportFormats } from './exports.js';
 import { MANIFEST_NAME } from './places.js';
 
@@ -71,17 +70,6 @@ export function readManifest(folder: string): ToolchainManifest | undefined {
   const parsed = toolchainManifestSchema.safeParse(readJson(path));
   const isWhole = parsed.data?.files.every((file) => hasSize(join(folder, file.path), file.bytes)) === true;
   return isWhole ? parsed.data : undefined;
-}
-
-/** Removes an installed toolchain: renamed first, so that nobody finds half of it. Throws TF_WRITE_FAILED. */
-export function removeToolchain(folder: string): void {
-  const doomed = `${folder}.${process.pid}${UNPUBLISHED_SUFFIX}`;
-  try {
-    renameSync(folder, doomed);
-    rmSync(doomed, { recursive: true, force: true });
-  } catch (cause) {
-    throw writeFailed(folder, cause);
-  }
 }
 
 function hasSize(path: string, bytes: number): boolean {

@@ -9,7 +9,7 @@ import { agree } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import { onLines } from './log/lines.js';
-import { LogReader } from './log/reader.js';
+import { LogReader } from './log/log.js';
 import type { TrtexecLog } from './log/result.js';
 import { RunProgress } from './progress.js';
 

@@ -6,11 +6,11 @@ import { publishFile } from '../../../src/base/files/publish.js';
 import { kindOf, noteInput, protectingInputs } from '../../../src/base/files/user-files.js';
 import { convertModel } from '../../../src/formats/precision/convert.js';
 import { openReference } from '../../../src/formats/reference/jsonl.js';
-import { writeReference } from '../../../src/formats/reference/reference.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { runFile } from '../../../src/index.js';
 import { samplePlan, writeSampleModel } from '../../support/sample-engine.js';
+import { writeReference } from '../../support/write-reference.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-inputs-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

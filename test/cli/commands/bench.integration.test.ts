@@ -276,7 +276,6 @@ describe('trtforge bench ENGINE', () => {
     ['samples of another ending', ['a.engine', '--samples', 'times.csv'], 2, 'TF_USAGE'],
     ['no mode at all', ['compare', 'a.engine', 'a.engine', '--mode', ''], 2, 'TF_USAGE'],
     ['a limit without a comparison', ['a.engine', '--fail-above', '1.02'], 2, 'TF_USAGE'],
-    ['layers in a comparison', ['compare', 'a.engine', '--mode', 'graph', '--layers'], 2, 'TF_USAGE'],
     ['a comparison with nothing', ['compare', 'a.engine'], 2, 'TF_USAGE'],
     ['a mode nobody knows', ['compare', 'a.engine', '--mode', 'grph'], 2, 'TF_USAGE'],
   ])('rejects %s by name', async (_, words, status, code, more = {}) => {
@@ -295,6 +294,20 @@ describe('trtforge bench compare', () => {
     expect(answer).toMatchObject({ metric: 'gpuMs', rounds: 4, batch: 2, verdict: 'equal', gate: null });
     expect(answer.ratios.gpuMs.ratio).toBeCloseTo(1, 3);
     expect(answer.ratios.endToEndMs).toBeNull();
+  });
+
+  it('times the layers of both, and by ONNX operator, which add up to them', async () => {
+    const line = ['compare', at('a.engine'), at('b.engine'), '--rounds', '3', '--layers', ...QUICK];
+    const { answer } = await json<BenchComparison>(line);
+    expect(answer).not.toHaveProperty('error');
+    expect(benchComparisonSchema.safeParse(answer).error).toBeUndefined();
+    const { candidate, reference, operators } = answer.layers!;
+    for (const [index, times] of [candidate!, reference!].entries()) {
+      expect(times.layers.length).toBeGreaterThan(0);
+      const sides = operators.map(({ sides: of }) => of[index]!);
+      expect(sides.reduce((sum, { ms }) => sum + (ms ?? 0), 0)).toBeCloseTo(times.totalMs, 9);
+      expect(sides.reduce((sum, { layers }) => sum + layers, 0)).toBe(times.layers.length);
+    }
   });
 
   it('gives both sides the budget for streamed weights', async () => {

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { CreateBucketCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { planSchema } from '../../../src/cli/printed-schemas.js';
-import { releaseUse } from '../../../src/engines/store/claims/claims.js';
+import { releaseUse } from '../../../src/engines/store/claims/in-use.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { type Minio, startMinio } from '../../support/minio.js';
 import { describeWith } from '../../support/needs.js';

@@ -25,7 +25,7 @@ import {
   cacheSignSchema,
   cacheVerifySchema,
 } from '../../../src/engines/store/cache-result.js';
-import { releaseUse } from '../../../src/engines/store/claims/claims.js';
+import { releaseUse } from '../../../src/engines/store/claims/in-use.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { recordedConsole } from '../../fakes/console.js';
 import { minimal } from '../../support/minimal.js';
@@ -151,8 +151,10 @@ describe('trtforge cache import', async () => {
     expect(result).toMatchObject({
       store,
       engines: [{ from: good, name: expect.stringContaining('sample_aaaaaaaa') }],
-      foreign: [{ name: 'yolo-fp16-sm86.plan' }],
-      rejected: [{ code: 'TF_ENGINE_DIGEST_MISMATCH', reason: expect.stringContaining('bbbbbbbb') }],
+      rejected: [
+        { code: 'TF_ENGINE_DIGEST_MISMATCH', reason: expect.stringContaining('bbbbbbbb') },
+        { code: 'TF_PASSPORT_MISSING', from: expect.stringContaining('yolo-fp16-sm86.plan') },
+      ],
       exitCode: 1,
     });
     expect(await listed()).toEqual(['a']);
@@ -162,27 +164,15 @@ describe('trtforge cache import', async () => {
     writeEngine('a');
     writeFileSync(join(folder, 'from', 'yolo-fp16-sm86.plan'), samplePlan(3));
     const { status, stdout } = await cache(['import', 'from']);
-    expect(status).toBe(0);
+    expect(status).toBe(1);
     expect(stdout).toMatch(/kept +sample_aaaaaaaa_\S+ +from\//);
-    expect(stdout).toMatch(/kept without a passport +yolo-fp16-sm86\.plan/);
-    expect(stdout).toContain(`2 engines now in ${store}`);
-    expect(stdout).toContain('no build uses them');
+    expect(stdout).toMatch(/rejected +from\/yolo-fp16-sm86\.plan +TF_PASSPORT_MISSING/);
+    expect(stdout).toContain(`1 engine now in ${store}`);
   });
 
-  test('keeps the same bytes under two names once, and reports the name that it dropped', async () => {
-    mkdirSync(join(folder, 'from'));
-    for (const name of ['a-fp16-sm86.plan', 'b-fp16-sm86.plan'])
-      writeFileSync(join(folder, 'from', name), samplePlan(3));
+  test('counts an engine that came twice once', async () => {
     const [own, copy] = [writeEngine('c', join(folder, 'one')), writeEngine('c', join(folder, 'two'))];
-    const kept = { name: 'a-fp16-sm86.plan', droppedName: null };
-    const dropped = { name: 'a-fp16-sm86.plan', droppedName: 'b-fp16-sm86.plan' };
-    const result = cacheImportSchema.parse(await answer(['import', 'from']));
-    expect(result.foreign).toMatchObject([kept, dropped]);
-    expect(cacheImportSchema.parse(await answer(['import', 'from'])).foreign).toMatchObject([kept, dropped]);
-    expect(cacheListSchema.parse(await answer(['ls'])).foreign).toMatchObject([{ name: 'a-fp16-sm86.plan' }]);
-    const held = readdirSync(join(store, 'foreign'), { recursive: true }).map(String);
-    expect(held.filter((name) => name.endsWith('.plan'))).toHaveLength(1);
-    expect((await cache(['import', 'from', own, copy])).stdout).toContain('2 engines now in ');
+    expect((await cache(['import', own, copy])).stdout).toContain('1 engine now in ');
   });
 
   test('with --require-signature takes only what a trusted key signed', async () => {
@@ -421,7 +411,7 @@ describe('trtforge cache gc', async () => {
     const script = `const { markInUse } = await import(process.argv[1]); markInUse(process.argv[2]);
       const { spawnSync } = await import('node:child_process');
       process.stdout.write(spawnSync(process.execPath, process.argv.slice(3), { encoding: 'utf8' }).stdout);`;
-    const module = new URL('../../../dist/engines/store/claims/claims.js', import.meta.url).href;
+    const module = new URL('../../../dist/engines/store/claims/in-use.js', import.meta.url).href;
     const words = [main, 'cache', 'gc', '--max-size', '1K', '--cache-dir', store];
     const { stdout } = spawnSync(
       process.execPath,

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Command } from '../../../src/cli/command.js';
 import { diff, layers as layersCommand } from '../../../src/cli/commands/engine.js';
-import type { LayersResult } from '../../../src/engines/layers/result-schema.js';
+import type { LayersResult } from '../../../src/engines/layers/result.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { mutations } from '../../support/mutations.js';
 import { plainColors } from '../../support/plain-colors.js';

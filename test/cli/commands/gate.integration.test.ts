@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { gateResultSchema } from '../../../src/quality/gate/gate-result.js';
+import { gateResultSchema } from '../../../src/quality/gate/result.js';
 import { folderOf, policyOf } from '../../quality/gate/gate-case.js';
 import { trtforge } from '../../support/trtforge.js';
 

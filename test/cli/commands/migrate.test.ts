@@ -287,7 +287,7 @@ describe('the line does the job', () => {
       ],
     ],
     ['onnxslim a.onnx', ['inspect a.onnx']],
-    ['onnxslim --inspect a.onnx b.onnx', ['compare models a.onnx b.onnx']],
+    ['onnxslim --inspect a.onnx b.onnx', ['inspect a.onnx', 'inspect b.onnx']],
     [
       'polygraphy surgeon sanitize m.onnx --fold-constants --override-input-shapes x:[1,3] --cleanup -o o.onnx',
       ['edit m.onnx -o o.onnx --set-dim x:0=1 --set-dim x:1=3 --dead --fold'],

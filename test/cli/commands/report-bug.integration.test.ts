@@ -146,6 +146,132 @@ describeWith('toolchain', 'a build that fails', () => {
   });
 });
 
+/** Ten products in a row, an unknown operator behind the sixth; its weights are sines that nothing else has. */
+async function chain(name: string, isNamed = true): Promise<string> {
+  const graph = new GraphBuilder('g');
+  graph.input('x', 'float32', ['n', 8]);
+  let value = 'x';
+  for (let at = 0; at < 10; at++) {
+    const weight = Array.from({ length: 64 }, (_, i) => Math.sin(at + 3 * i));
+    graph.initializer(`w${at}`, floats('float32', [8, 8], weight));
+    graph.initializer(`b${at}`, floats('float32', [8], weight.slice(0, 8)));
+    graph.initializer(`slope${at}`, floats('float32', [1], [0.25]));
+    const inputs = [value, `w${at}`, `b${at}`];
+    graph.node('Gemm', { name: isNamed ? `gemm${at}` : '', inputs, outputs: [`g${at}`] });
+    const odd = { name: isNamed ? 'odd' : '', domain: 'acme', inputs: [`g${at}`], outputs: [`r${at}`] };
+    if (at === 6) graph.node('Mystery', odd);
+    else
+      graph.node('PRelu', {
+        name: isNamed ? `prelu${at}` : '',
+        inputs: [`g${at}`, `slope${at}`],
+        outputs: [`r${at}`],
+      });
+    value = `r${at}`;
+  }
+  graph.output(value, 'float32', ['n', 8]);
+  await writeModel(buildModel(graph, { opsets: { acme: 1 } }), at(name));
+  return at(name);
+}
+
+describeWith('toolchain', 'a build that fails, reduced', (where) => {
+  const target = ['--batch', '1/2/4', '--target', 'tensorrt-rtx:sm_89'];
+
+  test.each([
+    ['names its node', 'chain.onnx', true],
+    ['has nodes without names', 'anonymous.onnx', false],
+  ])('%s: the node and its neighbours are packed, and fail in the same way', async (_what, name, isNamed) => {
+    const model = await chain(name, isNamed);
+    const archive = at(`${name}.tar.gz`);
+    const sizes = isNamed ? target : ['--profile', 'x:1x8/2x8/4x8', ...target.slice(2)];
+    const { exitCode, result } = await report('-o', archive, '--reduced', '--', 'build', model, ...sizes);
+    expect(exitCode).toBe(0);
+    expect(result.repeat).toContain(isNamed ? '--batch 1/2/4' : '--dim n=1/2/4');
+    expect(result).toMatchObject({
+      weights: 'seeded',
+      isReproduced: true,
+      failure: { code: 'TF_MODEL_REJECTED' },
+    });
+    expect(result.reduced).toMatchObject({ of: 20, why: null });
+    expect(result.reduced!.nodes).toBeLessThanOrEqual(4);
+    const [packed] = result.models;
+    expect(packed).toMatchObject({ path: `inputs/${name}`, nodes: result.reduced!.nodes });
+
+    const { folder } = unpacked(archive);
+    const part = openModel(join(folder, 'inputs', name));
+    try {
+      const { node, initializer } = part.proto.graph!;
+      expect(node.map(({ opType }) => opType)).toContain('Mystery');
+      const names = initializer.map((tensor) => tensor.name);
+      expect(packed!.replaced + packed!.kept.length).toBe(names.length);
+      expect(packed!.kept).toEqual(names.filter((each) => each.startsWith('slope')));
+      const original = openModel(model);
+      try {
+        for (const tensor of initializer.filter((each) => !packed!.kept.includes(each.name))) {
+          const own = original.proto.graph!.initializer.find((each) => each.name === tensor.name)!;
+          const [drawn, real] = [part.weight(tensor), original.weight(own)].map((weight) => [
+            ...weight.chunks(),
+          ]);
+          expect(drawn).not.toEqual(real);
+        }
+      } finally {
+        original.close();
+      }
+    } finally {
+      part.close();
+    }
+    const again = await trtforge(['build', join(folder, 'inputs', name), ...target, '--json'], environment);
+    expect(again.json().error?.code).toBe('TF_MODEL_REJECTED');
+  });
+
+  test("NVIDIA's capture is packed where its library is, and named where it is not", async () => {
+    const line = ['--', 'build', await chain('captured.onnx'), ...target];
+    const without = await report('-o', at('captured.tar.gz'), '--capture-api', ...line);
+    expect([without.exitCode, without.result.capture]).toEqual([
+      4,
+      { files: [], why: expect.stringContaining('libtensorrt_shim.so') },
+    ]);
+
+    // Stands in for NVIDIA's: it writes the environment that it is loaded with, and is otherwise the library itself.
+    const recorder = at('recorder');
+    mkdirSync(recorder, { recursive: true });
+    writeFileSync(
+      join(recorder, 'shim.c'),
+      `#include <stdio.h>
+       #include <stdlib.h>
+       __attribute__((constructor)) static void record(void) {
+         FILE* file = fopen(getenv("TRT_SHIM_OUTPUT_JSON_FILE"), "w");
+         fprintf(file, "{\\"library\\": \\"%s\\", \\"flush\\": \\"%s\\"}",
+                 getenv("TRT_SHIM_NVINFER_LIB_NAME"), getenv("TRT_SHIM_FLUSH_ON_BUILD"));
+         fclose(file);
+       }`,
+    );
+    const library = join(where, 'libtensorrt_rtx.so.1');
+    const compiled = [
+      '-shared',
+      '-fPIC',
+      '-o',
+      'libtensorrt_shim.so',
+      'shim.c',
+      '-Wl,--no-as-needed',
+      library,
+    ];
+    execFileSync(process.env.CC ?? 'gcc', compiled, { cwd: recorder });
+    const own = { ...environment, LD_LIBRARY_PATH: recorder };
+    const { exitCode, json } = await trtforge(
+      ['report-bug', '-o', at('captured.tar.gz'), '--force', '--reduced', '--capture-api', '--json', ...line],
+      own,
+    );
+    expect([exitCode, json<BugReport>().capture]).toEqual([
+      0,
+      { files: ['api-capture/capture.json'], why: null },
+    ]);
+    const written = JSON.parse(
+      String(unpacked(at('captured.tar.gz')).read('bug-report/api-capture/capture.json')),
+    );
+    expect(written).toEqual({ library: expect.stringMatching(/libtensorrt_rtx\.so\.1$/), flush: '1' });
+  });
+});
+
 describe('a comparison that fails', () => {
   const inputs = () => at('sample.npz');
   beforeAll(async () => {
@@ -173,6 +299,9 @@ describe('a comparison that fails', () => {
     expect(result).toMatchObject({ weights: 'seeded', isReproduced: false, seeded: { exitCode: 0 } });
     const real = await report('-o', at('differs.tar.gz'), '--with-weights', ...line);
     expect([real.exitCode, real.result.weights]).toEqual([0, 'original']);
+    const part = await report('-o', at('differs.tar.gz'), '--reduced', ...line);
+    expect([part.exitCode, part.result.isReproduced]).toEqual([4, false]);
+    expect(part.result.reduced).toMatchObject({ nodes: null, of: 1, why: expect.any(String) });
   });
 
   test('has what else it read: tensors as they are, neither engines nor keys nor what may be weights', async () => {
@@ -238,10 +367,36 @@ test('a search that found what fails is packed with a reduced model of seeded we
   );
 });
 
+test.each([
+  ['a comparison', ['verify', 'narrow.onnx', '--against', 'wide.onnx']],
+  ['a search', ['bisect', 'narrow.onnx', '--against', 'wide.onnx', '-o', 'out']],
+])('%s of numbers is reduced by the search, without the whole models', async (what, words) => {
+  const line = words.map((word) => (/\.onnx$|^out$/.test(word) ? at(word) : word));
+  const archive = at(`${what.replace(' ', '-')}.tar.gz`);
+  const { exitCode, result } = await report('-o', archive, '--reduced', '--', ...line);
+  expect([exitCode, result.isReproduced, result.reduced?.why]).toEqual([0, true, null]);
+  expect(result.reduced!.nodes).toBeGreaterThan(0);
+  expect(result.models.map(({ path }) => path)).toEqual(['reduced/reduced.onnx']);
+  const { names, folder } = unpacked(archive);
+  expect(names.filter((name) => name.endsWith('.onnx'))).toEqual(['bug-report/reduced/reduced.onnx']);
+  expect(names).toEqual(
+    expect.arrayContaining(['bug-report/reduced/inputs.npz', 'bug-report/reduced/expected.npz']),
+  );
+  // Whoever receives it runs the lines as they stand there.
+  const lines = result.repeat.split(' && ').map((each) => each.split(' ').slice(1));
+  const codes: number[] = [];
+  for (const each of lines) {
+    const placed = each.map((word) => (word.startsWith('reduced/') ? join(folder, word) : word));
+    codes.push((await trtforge(placed, environment)).exitCode);
+  }
+  expect(codes).toEqual([0, 1]);
+});
+
 describe('rejected:', () => {
   test.each<[string, readonly string[], string]>([
     ['a command that passes', ['--', 'inspect', 'candidate.onnx'], 'TF_USAGE'],
     ['no command of trtforge', ['--', 'trtexec', '--onnx=m.onnx'], 'TF_USAGE'],
+    ['parts with their own weights', ['--reduced', '--with-weights', '--', 'build', 'm.onnx'], 'TF_USAGE'],
     ['itself', ['--', 'report-bug', '-o', 'x', '--', 'build', 'm.onnx'], 'TF_USAGE'],
   ])('%s', async (_what, args, code) => {
     const words = args.map((arg) => (arg.endsWith('candidate.onnx') ? at(arg) : arg));

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import { type ReferenceChunk, writeReference } from '../../../src/formats/reference/reference.js';
+import type { ReferenceChunk } from '../../../src/formats/reference/reference.js';
 import type { StreamsResult } from '../../../src/products/deepstream/result.js';
 import type { BenchComparison, BenchResult } from '../../../src/quality/bench/result.js';
 import { floats } from '../../engines/runtime/onnxruntime/models.js';
@@ -14,6 +14,7 @@ import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { verbs } from '../../support/runs.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
 import { type Answer, trtforge } from '../../support/trtforge.js';
+import { writeReference } from '../../support/write-reference.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-two-gpus-'));
 const at = (name: string) => join(folder, name);

@@ -7,11 +7,11 @@ import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import { preparedSamples, readSamples } from '../../../src/engines/calibration/read-samples.js';
 import { preparedImages, preprocessingOf } from '../../../src/engines/run/image-inputs.js';
 import type { Binding } from '../../../src/engines/runtime/session.js';
-import { writeReference } from '../../../src/formats/reference/reference.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { float32Values, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { writeReference } from '../../support/write-reference.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-samples-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -60,7 +60,7 @@ test('the engines of a run root lie side by side, and a plan that is moved leave
 test('the folder exporter keeps engines of one name apart, and each is an engine of its own', async () => {
   const [one, two, to] = [engine(1), engine(2), place()];
   const other = { ...two.passport, identity: { ...two.passport.identity, digest: 'f'.repeat(64) } };
-  const paths = [...folderExporter.files([one, { ...two, passport: other }], [])].map(({ path }) => path);
+  const paths = [...folderExporter.files([one, { ...two, passport: other }])].map(({ path }) => path);
   expect(new Set(paths).size).toBe(2);
   expect(paths[1]).toContain('~ffffffff');
   await writeExport(folderExporter, [one], to, { trust: noTrust });

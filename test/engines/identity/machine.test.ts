@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { onDevice } from '../../../src/addon/chosen-gpu.js';
+import { onDevice } from '../../../src/addon/gpus.js';
 import { onlyGpu, whyNotRun } from '../../../src/engines/identity/machine.js';
 import { noGpus, twoGpus } from '../../fakes/gpus.js';
 

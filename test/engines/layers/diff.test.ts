@@ -7,7 +7,7 @@ import {
   engineDiffSchema,
   type LayersResult,
   layersResultSchema,
-} from '../../../src/engines/layers/result-schema.js';
+} from '../../../src/engines/layers/result.js';
 import { layerFindings, summarizeLayers } from '../../../src/engines/layers/summary.js';
 
 const fixture = (name: string) =>

@@ -6,7 +6,7 @@ import { buildAddon } from '../../../scripts/build-native.mjs';
 import { sha256 } from '../../../src/base/files/digest.js';
 import { diffEngines } from '../../../src/engines/layers/diff.js';
 import { layersOfEngine, layersOfFile } from '../../../src/engines/layers/engine-layers.js';
-import { layersResultSchema } from '../../../src/engines/layers/result-schema.js';
+import { layersResultSchema } from '../../../src/engines/layers/result.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 

@@ -52,8 +52,8 @@ describe('programIn', () => {
       kind: 'function',
       name: '__myl_MulRounCast',
       nodes: ['x_QuantizeLinear'],
-      inputs: [{ name: 'x', dtype: 'float16' }],
-      outputs: [{ name: 'codes', dtype: 'int8' }],
+      inputs: [{ name: 'x', dtype: 'float16', shape: [null, 64] }],
+      outputs: [{ name: 'codes', dtype: 'int8', shape: [null, 64] }],
       parts: [],
     });
     expect(graphs[0]?.kernels[1]).toMatchObject({

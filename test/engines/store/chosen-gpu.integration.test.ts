@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { visibleGpus } from '../../../src/addon/chosen-gpu.js';
+import { visibleGpus } from '../../../src/addon/gpus.js';
 import type { BuildOptions, PlanBuilder } from '../../../src/engines/builder/build.js';
 import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
 import { ignoreEvents } from '../../../src/events.js';
@@ -17,7 +17,7 @@ vi.mock(import('../../../src/tensorrt/toolchain/find.js'), async (real) => ({
   ...(await real()),
   surveyToolchains: vi.fn(),
 }));
-vi.mock(import('../../../src/addon/chosen-gpu.js'), async (real) => ({
+vi.mock(import('../../../src/addon/gpus.js'), async (real) => ({
   ...(await real()),
   visibleGpus: vi.fn(),
 }));

@@ -14,7 +14,7 @@ import { dirname, join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { thisProcess } from '../../../src/engines/store/claims/claim.js';
-import { isInUse, markInUse, releaseUse } from '../../../src/engines/store/claims/claims.js';
+import { isInUse, markInUse, releaseUse } from '../../../src/engines/store/claims/in-use.js';
 import { chooseVictims } from '../../../src/engines/store/eviction.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';
@@ -115,7 +115,7 @@ describe('a store with a limit', () => {
   test('nor what another living process has loaded; once that was killed, it may go', async () => {
     const store = newStore();
     const { planPath } = await keep(store, 'a', 5);
-    const module = new URL('../../../dist/engines/store/claims/claims.js', import.meta.url).href;
+    const module = new URL('../../../dist/engines/store/claims/in-use.js', import.meta.url).href;
     const script = `const { markInUse } = await import(process.argv[1]); markInUse(process.argv[2]); console.log('loaded'); setInterval(() => {}, 1000);`;
     const child = spawn(process.execPath, ['--input-type=module', '-e', script, module, planPath], {
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -13,7 +13,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vit
 import { publishFile } from '../../../src/base/files/publish.js';
 import { listCache } from '../../../src/engines/store/cache-listing.js';
 import { verifyCache } from '../../../src/engines/store/cache-verify.js';
-import { LeaseFolder } from '../../../src/engines/store/claims/claims.js';
+import { LeaseFolder } from '../../../src/engines/store/claims/lease.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { noTrust } from '../../../src/engines/store/trust.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';

@@ -94,31 +94,28 @@ const content = (folder: string) =>
       return [name, size, mtimeMs];
     });
 
-describe.each(['partial', 'pending', 'leases', 'by-identity', 'by-name', 'foreign'])(
-  'a link in place of %s',
-  (room) => {
-    test('is not followed by builds, clear and gc', async () => {
-      const folder = place();
-      const store = join(folder, 'engines');
-      mkdirSync(store);
-      const elsewhere = victim(folder);
-      symlinkSync(elsewhere, join(store, room));
-      const before = content(elsewhere);
-      const { build, count } = countingBuilder();
-      const built = await obtain(store, undefined, build).then(
-        () => 'built',
-        (error: { code: string }) => error.code,
-      );
-      const isInTheWay = !['by-name', 'foreign'].includes(room);
-      const refused = room === 'by-identity' ? 'TF_FILE_UNREADABLE' : 'TF_STORE_UNWRITABLE';
-      // Found out before the work of a build is lost.
-      expect([built, count()]).toEqual(isInTheWay ? [refused, 0] : ['built', 1]);
-      for (const work of [() => open(folder).evict(0), () => open(folder).clear()])
-        await work().catch((error: unknown) => expect(error).toMatchObject({ code: /^TF_/ }));
-      expect(content(elsewhere)).toEqual(before);
-    });
-  },
-);
+describe.each(['partial', 'pending', 'leases', 'by-identity', 'by-name'])('a link in place of %s', (room) => {
+  test('is not followed by builds, clear and gc', async () => {
+    const folder = place();
+    const store = join(folder, 'engines');
+    mkdirSync(store);
+    const elsewhere = victim(folder);
+    symlinkSync(elsewhere, join(store, room));
+    const before = content(elsewhere);
+    const { build, count } = countingBuilder();
+    const built = await obtain(store, undefined, build).then(
+      () => 'built',
+      (error: { code: string }) => error.code,
+    );
+    const isInTheWay = room !== 'by-name';
+    const refused = room === 'by-identity' ? 'TF_FILE_UNREADABLE' : 'TF_STORE_UNWRITABLE';
+    // Found out before the work of a build is lost.
+    expect([built, count()]).toEqual(isInTheWay ? [refused, 0] : ['built', 1]);
+    for (const work of [() => open(folder).evict(0), () => open(folder).clear()])
+      await work().catch((error: unknown) => expect(error).toMatchObject({ code: /^TF_/ }));
+    expect(content(elsewhere)).toEqual(before);
+  });
+});
 
 describe('links further in', () => {
   const digest = identityDigest(sampleIdentity());
@@ -277,7 +274,6 @@ describe.each(Object.keys(odd))('%s', (what) => {
     replaceWith(what, signaturePath(noSignature?.planPath ?? ''));
     replaceWith(what, noPlan?.planPath ?? '');
     replaceWith(what, join(dirname(sound?.planPath ?? ''), `in-use.${TOKEN}.json`));
-    replaceWith(what, join(store.place, 'foreign', 'e'.repeat(64), 'foreign.json'));
     const problems = (engines: readonly { identity: string; problem: { code: string } | null }[]) =>
       [sound, noPassport, noSignature, noPlan].map(
         (engine) => engines.find(({ identity }) => identity === engine?.identity)?.problem?.code ?? null,

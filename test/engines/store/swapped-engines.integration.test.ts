@@ -75,7 +75,7 @@ describeWith('toolchain', 'where signatures are required, an engine in the place
 
     const taken = await line('cache', 'import', signed.own, '--cache-dir', at('elsewhere'));
     expect(taken.exitCode).toBe(1);
-    expect(taken.json()).toMatchObject({ engines: [], foreign: [], rejected: [{ code }] });
+    expect(taken.json()).toMatchObject({ engines: [], rejected: [{ code }] });
 
     // Of the file, and of what the store has of the model.
     const file = await line('which', signed.own, '--on', at('machines.yaml'));

@@ -2,7 +2,6 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
-  readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
@@ -13,9 +12,6 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { exportEngines } from '../../../src/engines/exports/export-engines.js';
 import { listCache } from '../../../src/engines/store/cache-listing.js';
-import { cacheListSchema } from '../../../src/engines/store/cache-result.js';
-import { verifyCache } from '../../../src/engines/store/cache-verify.js';
-import { readNameHints } from '../../../src/engines/store/engine-name-schemes.js';
 import { importEngines } from '../../../src/engines/store/import-engines.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { noTrust } from '../../../src/engines/store/trust.js';
@@ -44,106 +40,25 @@ async function keep(letter = 'a') {
   return kept;
 }
 
-describe('names of engines elsewhere', () => {
-  const none = {
-    scheme: null,
-    model: null,
-    version: null,
-    precision: null,
-    computeCapability: null,
-    trtVersion: null,
-  };
-  test.each<[string, Partial<ReturnType<typeof readNameHints>>]>([
-    [
-      'arcface_r100_v1.0_fp16_sm_86_8.6.1.trt',
-      {
-        scheme: 'full',
-        model: 'arcface_r100',
-        version: 'v1.0',
-        precision: 'fp16',
-        computeCapability: 86,
-        trtVersion: '8.6.1',
-      },
-    ],
-    [
-      'arcface_r100_a1b2c3d4_fp32_sm_75_8.5.3.trt',
-      { scheme: 'full', model: 'arcface_r100', version: 'a1b2c3d4', precision: 'fp32', trtVersion: '8.5.3' },
-    ],
-    [
-      'engines/arcface/arcface_r100-fp16-sm86.plan',
-      {
-        scheme: 'precision-sm',
-        model: 'arcface_r100',
-        version: null,
-        precision: 'fp16',
-        computeCapability: 86,
-      },
-    ],
-    [
-      'screenalytics-models/engines/retina-face-r50-fp16-sm75.plan',
-      { scheme: 'precision-sm', model: 'retina-face-r50', precision: 'fp16', computeCapability: 75 },
-    ],
-    [
-      'arcface_r100-v1.0-sm89.trt',
-      { scheme: 'version-sm', model: 'arcface_r100', version: 'v1.0', computeCapability: 89 },
-    ],
-    [
-      'arcface-r100-int8-sm120.plan',
-      { scheme: 'precision-sm', model: 'arcface-r100', computeCapability: 120 },
-    ],
-    ['yolo_dynamic_b16.engine', { scheme: 'dynamic-batch', model: 'yolo' }],
-    ['model.engine', none],
-    ['', none],
-    ['../../etc/passwd', none],
-  ])('%s', (name, expected) => {
-    expect(readNameHints(name)).toMatchObject(expected);
-  });
-
-  test.each([
-    ['arcface_r100-fp16-cpu.plan', /no GPU/],
-    ['arcface_r100-fp16-unknown.plan', /saw no GPU/],
-    ['model.engine', /no scheme that is known/],
-    ['a-fp16-sm86.plan', /no TensorRT version/],
-  ])('what is strange about %s is reported', (name, why) => {
-    expect(readNameHints(name).oddities.join(' ')).toMatch(why);
-  });
-});
-
 describe('import', () => {
   test('an engine with its passport serves builds from then on', async () => {
     const path = writeSample(folder);
-    const { engines, foreign, rejected, exitCode } = await take(path);
-    expect([engines.length, foreign, rejected, exitCode]).toEqual([1, [], [], 0]);
+    const { engines, rejected, exitCode } = await take(path);
+    expect([engines.length, rejected, exitCode]).toEqual([1, [], 0]);
     expect(await store.get(engines[0]?.identity ?? '')).toMatchObject({ found: true });
     expect(readFileSync(path)).toEqual(samplePlan());
   });
 
-  test('one without a passport is kept, listed, verified and exported, and serves nothing', async () => {
+  test('one without a passport is left and named', async () => {
     const path = join(folder, 'arcface_r100_v1.0_fp16_sm_86_8.6.1.trt');
     writeFileSync(path, samplePlan());
-    const { foreign } = await take(path);
-    expect(foreign[0]?.oddities).toEqual([expect.stringMatching(/8\.6\.1.* 1\.7\.1\.116/)]);
-    const list = cacheListSchema.parse(await listCache(store));
-    expect(list).toMatchObject({
-      engines: [],
-      bytes: 4096,
-      foreign: [
-        {
-          hints: { model: 'arcface_r100', computeCapability: 86 },
-          product: 'tensorrt-rtx',
-          version: '1.7.1.116',
-        },
-      ],
-    });
-    expect(await verifyCache(store)).toMatchObject({ verified: 1, exitCode: 0 });
-    await exportEngines(store, join(folder, 'out'), [], context);
-    expect(readdirSync(join(folder, 'out', 'foreign'), { recursive: true })).toHaveLength(2);
-    writeFileSync(list.foreign[0]?.engine ?? '', samplePlan(5));
-    expect(await verifyCache(store)).toMatchObject({
-      verified: 0,
-      exitCode: 1,
-      foreign: [{ problem: { code: 'TF_ENGINE_DIGEST_MISMATCH' } }],
-    });
+    const { engines, rejected, exitCode } = await take(path);
+    expect([engines, rejected.map(({ from, code }) => [from, code]), exitCode]).toEqual([
+      [],
+      [[path, 'TF_PASSPORT_MISSING']],
+      1,
+    ]);
+    expect((await listCache(store)).engines).toEqual([]);
   });
 
   test('a folder is searched; what is not an engine or does not fit its passport is named, the rest is kept', async () => {
@@ -160,7 +75,7 @@ describe('import', () => {
     expect(new Set(engines.map(({ identity }) => identity)).size).toBe(1);
     expect([...new Set(rejected.map(({ code }) => code))].sort()).toEqual([
       'TF_ENGINE_DIGEST_MISMATCH',
-      'TF_PLAN_INVALID',
+      'TF_PASSPORT_MISSING',
     ]);
     expect(exitCode).toBe(1);
   });
@@ -168,7 +83,7 @@ describe('import', () => {
   test('a file that is not an engine is rejected', async () => {
     writeFileSync(join(folder, 'engines.tar'), Buffer.alloc(2048, 'x'));
     const { rejected, exitCode } = await take(join(folder, 'engines.tar'));
-    expect([rejected.map(({ code }) => code), exitCode]).toEqual([['TF_PLAN_INVALID'], 1]);
+    expect([rejected.map(({ code }) => code), exitCode]).toEqual([['TF_PASSPORT_MISSING'], 1]);
   });
 
   test('a source that is not there is an error', async () => {

@@ -11,7 +11,7 @@ import { buildAddon } from '../../../scripts/build-native.mjs';
 import type { NativeBuildRequest, NativeSetting } from '../../../src/addon/addon.js';
 import type { NativeOpenRequest } from '../../../src/addon/native-engine.js';
 import type { NativeEvent } from '../../../src/addon/native-job.js';
-import { LeaseFolder } from '../../../src/engines/store/claims/claims.js';
+import { LeaseFolder } from '../../../src/engines/store/claims/lease.js';
 import type { Toolchain } from '../../../src/tensorrt/toolchain/toolchain.js';
 
 const build = fileURLToPath(new URL('../../../build/', import.meta.url));

@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
 import { openReference } from '../../../src/formats/reference/jsonl.js';
-import { type DamagedLine, writeReference } from '../../../src/formats/reference/reference.js';
+import type { DamagedLine } from '../../../src/formats/reference/reference.js';
 import { randomStream } from '../../../src/formats/tensor/random.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { writeReference } from '../../support/write-reference.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-memory-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -14,12 +14,11 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { openReference } from '../../../src/formats/reference/jsonl.js';
-import {
-  type DamagedLine,
-  type ReadOptions,
-  type ReferenceChunk,
-  type WritableChunk,
-  writeReference,
+import type {
+  DamagedLine,
+  ReadOptions,
+  ReferenceChunk,
+  WritableChunk,
 } from '../../../src/formats/reference/reference.js';
 import { type Dtype, elementCount, packedBytes } from '../../../src/formats/tensor/dtype.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
@@ -28,6 +27,7 @@ import { numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';
+import { writeReference } from '../../support/write-reference.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-reference-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

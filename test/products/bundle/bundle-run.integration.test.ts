@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { onDevice } from '../../../src/addon/chosen-gpu.js';
+import { onDevice } from '../../../src/addon/gpus.js';
 import { sha256 } from '../../../src/base/files/digest.js';
 import type { PlanBuilder } from '../../../src/engines/builder/build.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';

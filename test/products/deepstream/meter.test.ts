@@ -1,12 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { workOf } from '../../../src/events.js';
-import { type StreamsEngine, seedMode } from '../../../src/products/deepstream/effects.js';
-import { readStreamsLog } from '../../../src/products/deepstream/log.js';
+import type { StreamsEngine } from '../../../src/products/deepstream/effects.js';
 import { streamsMeter } from '../../../src/products/deepstream/meter.js';
+import { seedMode } from '../../../src/products/deepstream/options.js';
 import { figuresOf } from '../../../src/products/deepstream/record.js';
+import { readStreamsLog } from '../../../src/products/deepstream/streams-log.js';
 import type { BenchTool } from '../../../src/quality/bench/bench-engine.js';
 import type { BenchContext, BenchRequest } from '../../../src/quality/bench/request.js';
 import type { BenchRun } from '../../../src/quality/bench/result.js';
@@ -90,8 +91,8 @@ describe('measuring with trtforge’s own bench', () => {
       gpuMeanMs: 10,
       firstDims: [8],
       writtenBy: 'trtforge',
-      graph: true,
     });
+    expect(readFileSync(log, 'utf8')).toContain('CUDA Graph: Enabled');
   });
 
   test('the images need not be the engine’s first input', async () => {

@@ -1,13 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, test } from 'vitest';
-import {
-  engineFileName,
-  maxBatchOfEngine,
-  StreamsPaths,
-  sedName,
-  streamsNames,
-  timestamp,
-} from '../../../src/products/deepstream/names.js';
+import { StreamsPaths, sedName, streamsNames, timestamp } from '../../../src/products/deepstream/names.js';
 
 /** What the scripts of DeepStream's skill do, in a real shell. */
 const theirs = (path: string): { readonly name: string; readonly file: string } => ({
@@ -88,16 +81,5 @@ describe('files of the layout', () => {
       encoding: 'utf8',
     });
     expect(timestamp(at)).toBe(printed.trim());
-  });
-
-  test.each<[string, number | null]>([
-    [engineFileName('net', 256), 256],
-    ['net_dynamic_b64.engine', 64],
-    ['net_dynamic_b64.engine.passport.json', null],
-    ['net_dynamic_b0.engine', null],
-    ['net_b64.engine', null],
-    [`net_dynamic_b${'9'.repeat(30)}.engine`, null],
-  ])('the max batch of %s is %s', (name, maxBatch) => {
-    expect(maxBatchOfEngine(name)).toBe(maxBatch);
   });
 });

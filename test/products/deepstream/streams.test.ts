@@ -13,19 +13,16 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CommandRunner } from '../../../src/base/process/command.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { workOf } from '../../../src/events.js';
-import { type StreamsMode, seedMode } from '../../../src/products/deepstream/effects.js';
+import { type StreamsMode, type StreamsRequest, seedMode } from '../../../src/products/deepstream/options.js';
 import { recordPath } from '../../../src/products/deepstream/record.js';
-import { streamsFromLogs } from '../../../src/products/deepstream/repair.js';
-import { streamsResultSchema } from '../../../src/products/deepstream/schema.js';
+import { streamsResultSchema } from '../../../src/products/deepstream/result.js';
 import { deepstreamLibraries } from '../../../src/products/deepstream/setup.js';
-import {
-  planStreams,
-  type StreamsPlan,
-  type StreamsRequest,
-  streams,
-} from '../../../src/products/deepstream/streams.js';
+import { planStreams, type StreamsPlan, streams } from '../../../src/products/deepstream/streams.js';
 import { PaperGpu, type Rates, writePictureModel } from '../../fakes/deepstream.js';
+import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';
+import { runs } from '../../support/runs.js';
+import { trtforge } from '../../support/trtforge.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-streams-'));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -267,14 +264,9 @@ Ready for: Steps 6-7 — read references/pipeline-run.md models/net/`);
     ['a limit below the first batch', { maxBatchLimit: 32 }, /64 is above the limit of 32/],
   ])('%s is rejected before anything is read', (_what, wrong, message) => {
     const limits = { ...request().limits, ...wrong };
-    for (const attempt of [
-      () => planStreams(request({ limits, model: 'not there' })),
-      () => streamsFromLogs({ model: 'not there', names: {}, limits }),
-    ]) {
-      const error = refusal(attempt);
-      expect(error.code).toBe('TF_USAGE');
-      expect(error.message).toMatch(message);
-    }
+    const error = refusal(() => planStreams(request({ limits, model: 'not there' })));
+    expect(error.code).toBe('TF_USAGE');
+    expect(error.message).toMatch(message);
   });
 
   test('doubts of the bench and of the engine are passed on', async () => {
@@ -512,21 +504,55 @@ describe('the batches beside', () => {
   });
 });
 
-describe('from logs alone', () => {
-  test('gives what measuring gave, without engine, model and records', async () => {
+describe('runs of deepstream-app', () => {
+  const PERF = '**PERF:  30.01 (29.98)\t30.03 (30.00)\t30.01 (29.9)\t29.99 (30.1)\n';
+  const place = (plan: StreamsPlan, name: string) => {
+    const ds = join(plan.paths.benchmarks, 'ds');
+    mkdirSync(ds, { recursive: true });
+    writeFileSync(join(ds, name), PERF.repeat(3));
+  };
+
+  test('are in benchmark_data.json by their logs', async () => {
     const plan = planStreams(request());
-    const measured = await size(plan, new PaperGpu(plan.paths, mid));
-    const { deepstream: _, x_trtforge: _ours, ...before } = data(plan) as Record<string, unknown>;
-    rmSync(model);
-    for (const batch of [1, 64, 128]) rmSync(recordPath(plan.paths.log(batch)));
-    for (const maxBatch of [64, 128]) rmSync(plan.paths.engine(maxBatch));
-    rmSync(plan.paths.data);
-    const result = streamsFromLogs({ model, names: {}, limits: request().limits });
-    expect(streamsResultSchema.safeParse(result).error).toBeUndefined();
-    expect(data(plan)).toMatchObject(before);
-    expect(result).toMatchObject({ answers: measured.answers, stop: { reason: 'from-logs' }, exitCode: 0 });
-    // No build log is left, and nothing is made up for it.
-    expect(result.steps).toMatchObject({ step4Seconds: null, totalSeconds: null });
-    expect(result.summary.join('\n')).toContain('Step 4 (engine build): unknown');
+    place(plan, 'ds_s4_run1.log');
+    await size(plan, new PaperGpu(plan.paths, mid));
+    expect(data(plan)).toMatchObject({
+      deepstream: {
+        run1: { streams: 4, total_fps: 120.04, fps_per_stream: 30.01 },
+        run2: { streams: null, total_fps: null, fps_per_stream: null },
+      },
+    });
+  });
+
+  test('stand in the report of the sizing, from its folder and from what --json printed', async () => {
+    const plan = planStreams(request());
+    const { peakGpuStreams } = await size(plan, new PaperGpu(plan.paths, mid));
+    const printed = join(folder, 'size.json');
+    writeFileSync(printed, readFileSync(plan.paths.sizing));
+    place(plan, 'ds_s4_run1.log');
+    for (const from of [plan.paths.model, printed]) {
+      const { exitCode, out } = await trtforge(['report', from, '--format', 'markdown', '-o', '-']);
+      expect(exitCode).toBe(0);
+      for (const shown of [`${peakGpuStreams} streams`, 'trtexec_b128.log', 'ds_s4_run1.log'])
+        expect(out).toContain(shown);
+    }
+    expect((await trtforge(['report', plan.paths.model])).exitCode).toBe(0);
+    expect(readFileSync(join(plan.paths.model, 'report.html'), 'utf8')).toContain('ds_s4_run1.log');
+  });
+
+  test('whatever an earlier benchmark_data.json holds, the figures are those measured', async () => {
+    const plan = planStreams(request());
+    const { answers, engine } = await size(plan, new PaperGpu(plan.paths, mid));
+    const run = { streams: 64, total_fps: 1920.5, fps_per_stream: 30.01 };
+    const whole = data(plan) as Record<string, unknown>;
+    const earlier = Buffer.from(JSON.stringify({ ...whole, deepstream: { run1: run, run2: run } }));
+    for (const damaged of mutations(earlier, runs(300))) {
+      writeFileSync(plan.paths.data, damaged);
+      expect(await size(plan, new PaperGpu(plan.paths, mid))).toMatchObject({ answers, engine });
+      const { deepstream } = data(plan) as { deepstream: Record<string, object> };
+      for (const each of [deepstream.run1, deepstream.run2])
+        for (const value of Object.values(each ?? { missing: 'run' }))
+          expect(value === null || typeof value === 'number').toBe(true);
+    }
   });
 });

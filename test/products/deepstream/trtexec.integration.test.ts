@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { type EventListener, ignoreEvents } from '../../../src/events.js';
-import { readStreamsLog } from '../../../src/products/deepstream/log.js';
+import type { StreamsRequest } from '../../../src/products/deepstream/options.js';
 import { streamsEffects } from '../../../src/products/deepstream/setup.js';
-import { planStreams, type StreamsRequest, streams } from '../../../src/products/deepstream/streams.js';
+import { planStreams, streams } from '../../../src/products/deepstream/streams.js';
+import { readStreamsLog } from '../../../src/products/deepstream/streams-log.js';
 import { type FoundToolchain, surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
 import { writePictureModel } from '../../fakes/deepstream.js';
@@ -19,8 +20,8 @@ vi.mock('../../../src/tensorrt/toolchain/find.js', async (original) => ({
   ...(await original<typeof import('../../../src/tensorrt/toolchain/find.js')>()),
   surveyToolchains: vi.fn(),
 }));
-vi.mock('../../../src/addon/chosen-gpu.js', async (original) => ({
-  ...(await original<typeof import('../../../src/addon/chosen-gpu.js')>()),
+vi.mock('../../../src/addon/gpus.js', async (original) => ({
+  ...(await original<typeof import('../../../src/addon/gpus.js')>()),
   visibleGpus: () => twoGpus,
 }));
 

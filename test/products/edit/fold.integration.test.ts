@@ -12,7 +12,7 @@ import {
 import { viewModel } from '../../../src/formats/onnx/model.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
-import { editOnnx } from '../../../src/products/edit/edit.js';
+import { applySteps } from '../../../src/products/edit/edit.js';
 import { stepsOf } from '../../../src/products/edit/steps/steps.js';
 import { castTo, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { inProcessBackEnd } from '../../support/in-process-back-end.js';
@@ -469,7 +469,7 @@ const cases: readonly Case[] = [
 it.each(cases.map((one) => [one.name, one] as const))('%s', async (_, { build, left, spec }) => {
   const model = await modelFile(build, spec);
   const output = join(folder, `${count++}.onnx`);
-  const result = await editOnnx(
+  const result = await applySteps(
     { model, output, steps: stepsOf({ fold: true }, ['fold']), threads: 1 },
     { backEnds: [inProcessBackEnd(true)] },
   );

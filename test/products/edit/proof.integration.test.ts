@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
-import { editOnnx } from '../../../src/products/edit/edit.js';
+import { applySteps } from '../../../src/products/edit/edit.js';
 import type { Editing } from '../../../src/products/edit/editing.js';
 import { type Step, stepsOf } from '../../../src/products/edit/steps/steps.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
@@ -20,7 +20,7 @@ const fresh = () => join(folder, `${count++}.onnx`);
 const fold = () => stepsOf({ fold: true }, ['fold']);
 /** Steps on ONNX Runtime in this process. */
 const edited = (model: string, steps: readonly Step[], output = fresh()) =>
-  editOnnx({ model, output, steps, threads: 1 }, { backEnds: [inProcessBackEnd(true)] });
+  applySteps({ model, output, steps, threads: 1 }, { backEnds: [inProcessBackEnd(true)] });
 
 type Promised = 'bits' | 'rounding';
 const network = () =>

@@ -7,7 +7,7 @@ import { CreateBucketCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, expect, test } from 'vitest';
 import { runCommand } from '../../../src/base/process/command.js';
 import type { FleetPlan, FleetStatus } from '../../../src/products/fleet/plan-schema.js';
-import type { FleetSubmit } from '../../../src/products/fleet/submit/result-schema.js';
+import type { FleetSubmit } from '../../../src/products/fleet/submit/result.js';
 import { type Minio, startMinio } from '../../support/minio.js';
 import { describeWith, found } from '../../support/needs.js';
 import { writeSampleModel } from '../../support/sample-engine.js';

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -37,16 +37,42 @@ async function planned(entry: object) {
   const { exitCode, err, json } = await trtforge(['fleet', 'plan', await fileOf(entry), '--json']);
   expect(exitCode, err).toBe(0);
   const [job] = json<FleetPlan>().jobs;
-  return { options: job!.options, kept: job!.recipe.conversion?.keepNodes };
+  return { options: job!.options, kept: job!.recipe.conversion?.keepNodes, healed: job!.healed };
 }
 
 test('an entry that fails is planned with what it needs, without it as it is written', async () => {
   const entry = { model: await model('overflows.onnx', 600), precision: 'fp16' };
   expect(await planned(entry)).toEqual({ options: { precision: 'fp16' }, kept: [] });
-  expect(await planned({ ...entry, heal: '5m' })).toEqual({
+  const { healed, ...job } = await planned({ ...entry, heal: '5m' });
+  expect(job).toEqual({
     options: { precision: 'fp16', 'keep-nodes': ['^second$'] },
     kept: ['/^second$/u'],
   });
+  // The price, with the page of the run.
+  expect(healed).toMatchObject({
+    raised: [{ nodes: ['second'], to: 'fp32', option: 'keep-nodes' }],
+    prices: [
+      { what: 'failed', nodes: { higher: 0, all: 3 } },
+      { what: 'healed', nodes: { higher: 1, all: 3 } },
+      { what: 'fp32', nodes: { higher: 3, all: 3 }, flops: 1 },
+    ],
+  });
+  expect(existsSync(at(healed!.page))).toBe(true);
+  const { out } = await trtforge(['fleet', 'plan', at('engines.yaml')]);
+  expect(out).toMatch(/^\s+healed\s+1 of 3/m);
+});
+
+test('a search whose time ends has no plan, and its page the line that goes on, which ends in one', async () => {
+  const entry = { model: await model('late.onnx', 600), precision: 'fp16', heal: '0.001s' };
+  const words = ['fleet', 'plan', await fileOf(entry)];
+  expect(await codeOfLine(words)).toBe('TF_FLEET_UNDECIDED');
+  const page = () => readFileSync(at('runs/late-fp16/report.md'), 'utf8');
+  expect(page()).toContain(`\ntrtforge ${words.join(' ')} --json\n`);
+  for (let code = 'TF_FLEET_UNDECIDED'; code !== ''; ) {
+    const { exitCode, json } = await trtforge([...words, '--json']);
+    code = exitCode === 0 ? '' : json().error!.code;
+    expect(['', 'TF_FLEET_UNDECIDED']).toContain(code);
+  }
 });
 
 test('one that passes is planned as it is', async () => {

@@ -14,7 +14,7 @@ import { parse } from 'yaml';
 import type { Product } from '../../../src/cli/command.js';
 import { runProgram } from '../../../src/cli/program/program.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
-import { fleetSubmitSchema } from '../../../src/products/fleet/submit/result-schema.js';
+import { fleetSubmitSchema } from '../../../src/products/fleet/submit/result.js';
 import { recordedConsole } from '../../fakes/console.js';
 import { faultsOfText, judgedProducts } from '../../support/judged-commands.js';
 import { isAlive } from '../../support/processes.js';

@@ -55,6 +55,5 @@ export const evidenceOf = ({
   cacheLengthRule: null,
   isFullFloat32: false,
   referenceTf32: null,
-  sensitivity: [],
   ...more,
 });

@@ -18,7 +18,6 @@ test('signal to noise and cosine are those of the worst tensor, over all samples
   ]);
   expect(cosineMin).toBeCloseTo(29 / (5 * Math.sqrt(34)), 6);
   expect(cosineMean).toBeCloseTo((1 + 29 / (5 * Math.sqrt(34))) / 2, 6);
-  expect(tensors[0]?.samples[0]).toMatchObject({ mse: 0.5, meanAbs: 0.5, maxAbs: 1 });
 });
 
 test('equal values have no noise, values that are not finite no signal, and zeros do not count', () => {
@@ -35,13 +34,10 @@ test('figures of values that are not finite are not finite either, but for equal
   const of = (reference: readonly number[], candidate: readonly number[]) => {
     const sums = new AccuracySums(['a']);
     sums.add(named({ a: reference }), named({ a: candidate }));
-    return { db: sums.result().sqnrDb, sample: sums.result().tensors[0]?.samples[0] };
+    return sums.result();
   };
-  expect(of([3, -infinity, 4], [3, -infinity, 5]).db).toBeCloseTo(10 * Math.log10(25), 6);
-  expect(of([1, -infinity], [1, -infinity])).toMatchObject({
-    db: infinity,
-    sample: { maxAbs: 0, cosine: 1 },
-  });
+  expect(of([3, -infinity, 4], [3, -infinity, 5]).sqnrDb).toBeCloseTo(10 * Math.log10(25), 6);
+  expect(of([1, -infinity], [1, -infinity])).toMatchObject({ sqnrDb: infinity, cosineMin: 1 });
   for (const [reference, candidate] of [
     [
       [nan, 1],
@@ -64,9 +60,6 @@ test('figures of values that are not finite are not finite either, but for equal
       [1, -65504],
     ],
     [[1, 2], [1]],
-  ] as const) {
-    const { db, sample } = of(reference, candidate);
-    expect([db, sample?.sqnrDb]).toEqual([-infinity, nan]);
-    expect(Number.isFinite(sample?.maxAbs)).toBe(false);
-  }
+  ] as const)
+    expect(of(reference, candidate).sqnrDb).toBe(-infinity);
 });

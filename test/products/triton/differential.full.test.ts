@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, expect, it } from 'vitest';
 import type { TritonCheck } from '../../../src/products/triton/check/result.js';
-import type { TritonTry } from '../../../src/products/triton/try/result-schema.js';
+import type { TritonTry } from '../../../src/products/triton/try/result.js';
 import { describeWith } from '../../support/needs.js';
 import { trtforge } from '../../support/trtforge.js';
 import {

@@ -108,7 +108,6 @@ describe('two engines measured in turns', () => {
   });
 
   it.each<[Partial<BenchRequest>, RegExp]>([
-    [{ layers: true }, /cannot honour --layers\./],
     [{ samples: at('times.npz') }, /cannot honour --samples\./],
     [{ shapes: { kind: 'batches', batches: [1, 8] } }, /measures one batch/],
     [{ device: -1 }, /device is -1/],

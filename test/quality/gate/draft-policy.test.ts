@@ -131,20 +131,18 @@ describe('a drafted policy', () => {
 
   it('has the least decibels of layers as the limit, of which those that do not differ have infinitely many', () => {
     const layers = (...decibels: readonly (number | string)[]) => ({
-      schema: 'trtforge.compare-quantized/1',
-      errors: { mean_sqnr_db: 30.5, min_sqnr_db: 'Infinity' },
-      per_layer: decibels.map((db, index) => ({ name: `node${index}`, metrics: { mean_sqnr_db: db } })),
+      schema: 'trtforge.compare-layers/1',
+      tensors: decibels.map((sqnr, index) => ({ name: `node${index}`, error: { sqnr } })),
     });
     const now = { 'm.json': layers(40.5, 'Infinity') };
     const { policy, gate: judge } = drafted(now);
     expect(policy.checks?.map(({ field, fail }) => [field, fail])).toEqual([
-      ['errors.mean_sqnr_db', { below: 30.5 }],
-      ['per_layer[*].metrics.mean_sqnr_db', { below: 40.5 }],
+      ['tensors[*].error.sqnr', { below: 40.5 }],
     ]);
     expect(judge().outcome).toBe('pass');
     for (const worse of [40, 'NaN', '-Infinity'])
       expect(drafted(now, { 'm.json': layers(41, worse) }).gate().outcome).toBe('fail');
-    expect(drafted({ 'm.json': layers(41, 'NaN') }).policy.checks).toHaveLength(1);
+    expect(drafted({ 'm.json': layers(41, 'NaN') }).policy.checks).toHaveLength(0);
   });
 
   it.each([

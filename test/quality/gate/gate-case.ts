@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type GateRequest, runGate } from '../../../src/quality/gate/gate.js';
-import type { GateResult } from '../../../src/quality/gate/gate-result.js';
+import type { GateResult } from '../../../src/quality/gate/result.js';
 
 /** The day of every case, unless it names another. */
 export const TODAY = '2026-11-21';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { gateResultSchema } from '../../../src/quality/gate/gate-result.js';
 import { githubAnnotations, junitXml } from '../../../src/quality/gate/renderers.js';
+import { gateResultSchema } from '../../../src/quality/gate/result.js';
 import { checkOf, gate, policyOf } from './gate-case.js';
 
 const waiver = { check: 'own-outcome', reason: 'limits of FP32, FP16 engine', expires: '2027-03-01' };

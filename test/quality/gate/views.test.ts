@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { gateResultSchema } from '../../../src/quality/gate/gate-result.js';
 import { githubAnnotations, junitXml, renderGateMarkdown } from '../../../src/quality/gate/renderers.js';
+import { gateResultSchema } from '../../../src/quality/gate/result.js';
 import { gate, policyOf } from './gate-case.js';
 
 const field = 'v';

@@ -22,9 +22,10 @@ import {
   type InstallEnvironment,
   type InstallRequest,
   installToolchain,
+  removeToolchain,
 } from '../../../src/tensorrt/toolchain/install.js';
 import type { WheelSource } from '../../../src/tensorrt/toolchain/pip.js';
-import { readManifest, removeToolchain } from '../../../src/tensorrt/toolchain/results.js';
+import { readManifest } from '../../../src/tensorrt/toolchain/results.js';
 import { openWheel } from '../../../src/tensorrt/toolchain/wheel.js';
 import { fakeMachine } from '../../fakes/machine.js';
 import { type FakeWheel, writeWheel } from '../../fakes/wheel.js';

@@ -1,4 +1,4 @@
-import { gpuBytesInUse } from '../../../addon/chosen-gpu.js';
+import { gpuBytesInUse } from '../../../addon/gpus.js';
 import type { BackEnd, OpenedModel, OpenOptions } from '../back-end.js';
 import { placementWarnings } from './ort-placement.js';
 import { openOrtSession } from './ort-session.js';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
-import { checkDevice } from '../../../addon/chosen-gpu.js';
+import { checkDevice } from '../../../addon/gpus.js';
 import { addonPath } from '../../../addon/load.js';
 import { loadOnnxRuntime, type Setting } from '../../../addon/onnx-runtime.js';
 import { canonicalJson, sha256 } from '../../../base/files/digest.js';

@@ -1,4 +1,4 @@
-import { gpuBytesInUse } from '../../../addon/chosen-gpu.js';
+import { gpuBytesInUse } from '../../../addon/gpus.js';
 import { namesOf, valuesOf } from '../../../base/options/option.js';
 import { workOf } from '../../../events.js';
 import type { BackEnd, OpenedEngine } from '../back-end.js';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { type Addon, type Gpu, loadAddon } from '../../../addon/addon.js';
-import { chosenGpu } from '../../../addon/chosen-gpu.js';
+import { chosenGpu } from '../../../addon/gpus.js';
 import type { NativeEngine, NativeRuntime } from '../../../addon/native-engine.js';
 import { finished, type NativeEvent } from '../../../addon/native-job.js';
 import { openFile } from '../../../base/files/byte-source.js';
@@ -10,8 +10,8 @@ import { describeComputeCapability, isAmperePlus } from '../../../behaviour/gpus
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents, logSeverities, type WorkContext } from '../../../events.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
-import { markWhileOpen } from '../../store/claims/claims.js';
-import { openTrust, type TrustOptions } from '../../store/trust.js';
+import { markWhileOpen } from '../../store/claims/in-use.js';
+import { openTrust, type trustOptions } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
 import { checkWeightBudget, type loadOptions } from './engine-options.js';
 import { HOST_CODE_REMEDY, type PlanFacts, readPlanOnDisk, toolchainForPlan } from './plan-on-disk.js';
@@ -21,7 +21,7 @@ export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
 
 export interface LoadOptions
   extends OptionsOf<typeof loadOptions>,
-    Omit<TrustOptions, 'signKey'>,
+    OptionsOf<typeof trustOptions>,
     WorkContext {
   readonly device?: number;
   /** Default true. */

@@ -2,7 +2,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
 import { type IdentityDocument, identityDigest } from '../../identity/identity.js';
 import type { Passport } from '../../identity/passport.js';
-import { type Attempt, waitForTurn } from '../claims/claims.js';
+import { type Attempt, waitForTurn } from '../claims/lease.js';
 import { lookUp, type Miss, plainMiss } from '../lookup.js';
 import { forget } from '../partial.js';
 import type { PendingFolder } from '../pending.js';

@@ -2,7 +2,7 @@ import { isOnnxDomain, nodeLabel, visitGraphs } from '../graph.js';
 import type { ModelLike } from '../model.js';
 import { attributeOf } from '../node-types.js';
 import type { NodeProto } from '../onnx_pb.js';
-import type { Shape } from '../shapes/call.js';
+import { elementsIn, type Shape } from '../shapes/call.js';
 import type { ModelShapes } from '../shapes/infer.js';
 import { elementwise } from '../shapes/shape-rules.js';
 import {
@@ -28,8 +28,10 @@ interface Meeting {
 }
 
 /** The sizes of one open dimension that run, from the least to the most. */
-interface FixedSize {
+export interface FixedSize {
   readonly where: string;
+  /** The values that have to agree there. */
+  readonly values: readonly string[];
   readonly message: string;
   readonly isLimit: boolean;
   readonly symbol: string;
@@ -72,6 +74,7 @@ export function fixedSizes(model: ModelLike, { inputs, nodes, openSizes }: Model
       (isOnnxDomain(node.domain) ? meetingsAt(node, shapeOf, counted) : []).map((met) => ({
         ...met,
         where: nodeLabel(node),
+        values: node.input,
       })),
     ),
     ...graph.output.flatMap((output) =>
@@ -80,14 +83,15 @@ export function fixedSizes(model: ModelLike, { inputs, nodes, openSizes }: Model
         fixed: shapeOf(output.name)?.[axis],
         what: `its axis ${axis} is declared by that name`,
         where: `graph output "${output.name}"`,
+        values: [output.name],
       })),
     ),
   ];
   const found = new Map<string, FixedSize>();
-  for (const { where, ...met } of meetings) {
+  for (const { where, values, ...met } of meetings) {
     const fixed = solved(met, openSizes);
     const key = JSON.stringify([fixed?.symbol, fixed?.least, fixed?.most]);
-    if (fixed !== undefined && !found.has(key)) found.set(key, { ...fixed, where });
+    if (fixed !== undefined && !found.has(key)) found.set(key, { ...fixed, where, values });
   }
   return [...found.values()];
 }
@@ -121,6 +125,10 @@ function meetingsAt(
   });
   if (elementwise.has(opType)) return axes(shapes, 2);
   if (opType === 'Expand') return axes([first, result], 2);
+  if (opType === 'Reshape' && first !== undefined && result?.every(isNumber)) {
+    const fixed = elementsIn(result);
+    return [{ size: elementsIn(first), fixed, what: `its target has ${fixed} elements` }];
+  }
   if (opType === 'Concat') return axes(shapes.map((shape) => shape?.toSpliced(int('axis'), 1)));
   if (opType === 'MatMul' && (first?.length ?? 0) > 1 && (second?.length ?? 0) > 1)
     return [
@@ -140,7 +148,7 @@ function meetingsAt(
 function solved(
   { size, fixed, what, isLimit = false }: Meeting,
   open: ReadonlySet<string>,
-): Omit<FixedSize, 'where'> | undefined {
+): Omit<FixedSize, 'where' | 'values'> | undefined {
   if (size === undefined || isNumber(size) || !isNumber(fixed)) return undefined;
   const [name, ...others] = symbolsOf(size);
   if (name === undefined || others.length > 0 || !open.has(name)) return undefined;

@@ -42,7 +42,7 @@ export function lintModel(
   const single = fixed.flatMap(({ symbol, least, most }) =>
     least === most ? [[symbol, most] as const] : [],
   );
-  const settling = settlingSteps(model.proto, new Map(single));
+  const settling = settlingSteps(model, new Map(single));
   const remedy = settling.length === 0 ? undefined : editRemedy(model.path, settling);
   lintFixedSizes(fixed, remedy, findings);
   lintInterface(model.proto, remedy, findings);

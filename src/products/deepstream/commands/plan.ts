@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
+import { type Plan, type PlanStep, step } from '../../../cli/dry-run.js';
 import { decidedBuild, engineSteps, resolvedOf } from '../../../cli/options/build-plan.js';
-import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
 import { type Work, workOf } from '../../../events.js';
 import { engineRequest } from '../builder.js';
 import { requestedBuild, type StreamsSetup } from '../setup.js';

@@ -17,7 +17,7 @@ export const command = defineCommand({
     'trtforge deepstream size models/yolo/model/yolo.onnx --builder trtexec --with trtexec --time-limit 1800',
   ],
   options: sizeOptions,
-  schema: async () => (await import('../schema.js')).streamsResultSchema,
+  schema: async () => (await import('../result.js')).streamsResultSchema,
   run: limited(async ([model = ''], options, context): Promise<StreamsResult> => {
     const { plan, effects } = decided(model, options, context);
     requireGpu(options.device);

@@ -1,16 +1,14 @@
 import { formatBytes, formatCount, formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { flag, text } from '../../../cli/option.js';
-import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
-import { convertOptions } from '../../../formats/precision/convert.js';
+import { text } from '../../../cli/option.js';
+import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { judgingSampleOptions } from '../../../formats/precision/options.js';
-import { judgingOptions } from '../../../quality/verify/request.js';
 import { formatMeasure } from '../../../report/sentences.js';
-import { editOnnx } from '../edit.js';
+import { applySteps, editOptions } from '../edit.js';
 import type { EditProof, EditResult } from '../result.js';
 import { stepOptions, stepsOf } from '../steps/steps.js';
 
-const { seed, samples, shapes, threads } = judgingOptions;
+const { seed, samples, shapes, threads } = editOptions;
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model of any size, with or without external data' }],
@@ -32,12 +30,8 @@ export const command = defineCommand({
     seed: { ...seed, group: 'Proof' },
     shapes: { ...shapes, group: 'Proof' },
     threads: { ...threads, group: 'Proof' },
-    unproven: flag({
-      flags: '--unproven',
-      group: 'Proof',
-      describe: 'write the model also where it cannot be run here (exit code 4); never where it is wrong',
-    }),
-    externalData: convertOptions.externalData,
+    unproven: editOptions.unproven,
+    externalData: editOptions.externalData,
   },
   schema: async () => (await import('../result.js')).editSchema,
   run: async (
@@ -46,15 +40,9 @@ export const command = defineCommand({
     { emit, signal, order = [] },
   ): Promise<EditResult & { exitCode: ExitCode }> => {
     const steps = stepsOf(options, order);
-    if (steps.length === 0)
-      throw new TrtforgeError('TF_USAGE', 'No step is passed: there is nothing to edit.', {
-        remedy: `Pass one or more of ${Object.values(stepOptions)
-          .map(({ flags }) => flags.split(' ')[0])
-          .join(', ')}.`,
-      });
     const { inputs, ...others } = options;
     const data = inputs.length === 0 ? undefined : { files: inputs };
-    const result = await editOnnx({ ...others, model, steps, data }, { emit, signal });
+    const result = await applySteps({ ...others, model, steps, data }, { emit, signal });
     return { ...result, exitCode: outcomeExitCodes[result.proof.outcome] };
   },
   render,

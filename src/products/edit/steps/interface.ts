@@ -1,15 +1,26 @@
 import { create } from '@bufbuild/protobuf';
-import { GraphUses, nodeLabel, nodesReached, usedNames } from '../../../formats/onnx/graph.js';
+import { nodeLabel, usedNames } from '../../../formats/onnx/graph.js';
+import { integerAttribute } from '../../../formats/onnx/node-types.js';
 import { type NodeProto, NodeProtoSchema } from '../../../formats/onnx/onnx_pb.js';
-import { addOutputs, type BorderValue, borderValues, keepPart } from '../../../formats/onnx/subgraph.js';
+import {
+  addOutputs,
+  type BorderValue,
+  borderValues,
+  keepPart,
+  nodesBetween,
+} from '../../../formats/onnx/subgraph.js';
 import { interfaceOf } from '../../../formats/onnx/value-facts.js';
-import { integerAttribute } from '../../../formats/precision/raise-opset.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { dropDead } from '../dead.js';
 import { type Done, type Editing, impossible, redirect } from '../editing.js';
 
+export interface AskedName {
+  readonly from: string;
+  readonly to: string;
+}
+
 /** Renames an input or an output. Throws TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE. */
-export function renameValue(editing: Editing, [from, to]: readonly [string, string]): Done {
+export function renameValue(editing: Editing, { from, to }: AskedName): Done {
   if (from === to) return null;
   editing.known('input or output', from, [...editing.inputs.keys(), ...editing.outputs.keys()]);
   if (editing.names().has(to)) throw impossible(`The model has a value "${to}" already.`);
@@ -66,23 +77,18 @@ function valuesInside(editing: Editing): (name: string) => BorderValue {
 
 /** Names of values where a part begins and ends; none: where the model does. */
 export interface AskedCut {
-  readonly inputs: readonly string[];
-  readonly outputs: readonly string[];
+  readonly inputs?: readonly string[];
+  readonly outputs?: readonly string[];
 }
 
 /** Leaves what lies between some values. Throws TF_EDIT_UNKNOWN, and TF_EDIT_IMPOSSIBLE where something needs another input. */
-export function extract(editing: Editing, asked: AskedCut): Done {
+export function extract(editing: Editing, { inputs: heads = [], outputs: tails = [] }: AskedCut): Done {
   const { graph, model } = editing;
   const at = valuesInside(editing);
-  const outputs = asked.outputs.length > 0 ? asked.outputs : [...editing.outputs.keys()];
-  const own = asked.inputs.length === 0;
-  const cut = new Set(own ? editing.inputs.keys() : asked.inputs);
+  const outputs = tails.length > 0 ? tails : [...editing.outputs.keys()];
+  const cut = new Set(heads.length === 0 ? editing.inputs.keys() : heads);
   const [begins, ends] = [[...cut].map(at), outputs.map(at)];
-  const uses = new GraphUses(graph);
-  const makers = outputs.flatMap((name) => (cut.has(name) ? [] : (uses.producers.get(name) ?? [])));
-  const part = nodesReached(makers, (node) =>
-    usedNames(node).flatMap((name) => (cut.has(name) ? [] : (uses.producers.get(name) ?? []))),
-  );
+  const part = nodesBetween(graph, cut, outputs);
   const read = new Set([...outputs, ...[...part].flatMap(usedNames)]);
   const missing = [...editing.inputs.keys()].find((name) => read.has(name) && !cut.has(name));
   if (missing !== undefined) {
@@ -93,7 +99,7 @@ export function extract(editing: Editing, asked: AskedCut): Done {
     );
   }
   const inputs = begins.filter(({ name }) => read.has(name));
-  const unread = asked.inputs.filter((name) => !read.has(name));
+  const unread = heads.filter((name) => !read.has(name));
   if (inputs.length === editing.inputs.size && inputs.every(({ name }) => editing.inputs.has(name)))
     if (outputs.join('\n') === [...editing.outputs.keys()].join('\n') && part.size === graph.node.length)
       return null;
@@ -104,18 +110,18 @@ export function extract(editing: Editing, asked: AskedCut): Done {
       name,
       editing.inputs.get(name) ?? editing.outputs.get(name) ?? { source: editing.originOf(name) },
     ] as const;
-  const [heads, tails] = [inputs.map(({ name }) => link(name)), outputs.map(link)];
+  const [begin, end] = [inputs.map(({ name }) => link(name)), outputs.map(link)];
   editing.inputs.clear();
   editing.outputs.clear();
-  for (const [name, value] of heads) editing.inputs.set(name, value);
-  for (const [name, value] of tails) editing.outputs.set(name, value);
+  for (const [name, value] of begin) editing.inputs.set(name, value);
+  for (const [name, value] of end) editing.outputs.set(name, value);
   const without = unread.length === 0 ? '' : `; no output needs ${unread.join(', ')}`;
   return `${part.size} of ${before} nodes${without}`;
 }
 
 /** The type that inputs and outputs of float32 get: all, or one by its name. */
 export interface AskedType {
-  readonly name: string | null;
+  readonly name?: string | undefined;
   readonly type: 'float16' | 'uint8';
 }
 
@@ -124,13 +130,13 @@ export function changeTypes(editing: Editing, { name, type }: AskedType): Done {
   const { graph } = editing;
   const { inputs, outputs } = interfaceOf(editing.model.proto);
   const able = [...inputs, ...(type === 'uint8' ? [] : outputs)].filter(({ dtype }) => dtype === 'float32');
-  if (name !== null)
+  if (name !== undefined)
     editing.known(
       `float32 ${type === 'uint8' ? 'input' : 'input or output'}`,
       name,
       able.map((value) => value.name),
     );
-  const chosen = able.filter((value) => name === null || value.name === name).map((value) => value.name);
+  const chosen = able.filter((value) => name === undefined || value.name === name).map((value) => value.name);
   const castOf = (from: string, to: string, dtype: Dtype): NodeProto =>
     create(NodeProtoSchema, {
       opType: 'Cast',

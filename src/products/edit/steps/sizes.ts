@@ -1,18 +1,25 @@
 import { TrtforgeError } from '../../../errors.js';
 import { visitGraphs } from '../../../formats/onnx/graph.js';
+import { fixedSizes } from '../../../formats/onnx/lint/fixed-sizes.js';
 import type { TensorShapeProto_Dimension, ValueInfoProto } from '../../../formats/onnx/onnx_pb.js';
-import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
+import { type AxisPlace, isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
+import { openedSize } from '../../../formats/onnx/open-size.js';
+import { inferShapes } from '../../../formats/onnx/shapes/infer.js';
 import { dimensionsOf, feedInputs } from '../../../formats/onnx/value-facts.js';
 import { type Done, type Editing, impossible } from '../editing.js';
+import type { AskedName } from './interface.js';
 
-/** An open dimension by its name or by its place, and the size or the name that it gets. */
+/** An open dimension by its name, or axes by their places, and the size or the name that it gets. */
 export interface AskedSize {
-  readonly dimension: string | { readonly input: string; readonly axis: number };
+  readonly dimension: string | readonly AxisPlace[];
   readonly becomes: number | string;
 }
 
 const symbolOf = ({ value }: TensorShapeProto_Dimension): string | null =>
   value.case === 'dimParam' && value.value !== '' ? value.value : null;
+
+const storedOf = ({ value }: TensorShapeProto_Dimension): number | undefined =>
+  value.case === 'dimValue' && value.value >= 0n ? Number(value.value) : undefined;
 
 /** Everything that declares a shape, in bodies too. */
 const declarations = ({ model }: Editing): readonly ValueInfoProto[] =>
@@ -20,9 +27,7 @@ const declarations = ({ model }: Editing): readonly ValueInfoProto[] =>
     graph === undefined ? [] : [...graph.input, ...graph.output, ...graph.valueInfo],
   );
 
-interface OpenAxis {
-  readonly input: string;
-  readonly axis: number;
+interface OpenAxis extends AxisPlace {
   readonly dim: TensorShapeProto_Dimension;
 }
 
@@ -31,48 +36,106 @@ const axesOf = (editing: Editing): readonly OpenAxis[] =>
     dimensionsOf(input).map((dim, axis) => ({ input: input.name, axis, dim })),
   );
 
-/** Gives an open dimension a size or a name. Throws TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE. */
+const listed = (axes: readonly AxisPlace[]): string =>
+  axes.map(({ input, axis }) => `${input}:${axis}`).join(',');
+
+/** Gives an open dimension a size or a name, and opens axes that are stored with one size. Throws TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE. */
 export function setSize(editing: Editing, { dimension, becomes }: AskedSize): Done {
   const axes = axesOf(editing);
-  const [first, ...others] = placesOf(editing, axes, dimension);
+  const asked = placesOf(editing, axes, dimension);
+  const [first] = asked;
   const symbol = symbolOf(first.dim);
-  if (first.dim.value.case === 'dimValue' && first.dim.value.value >= 0n) {
-    if (Number(first.dim.value.value) === becomes) return null;
-    throw impossible(
-      `Axis ${first.axis} of ${first.input} is stored as ${first.dim.value.value}, and nodes may depend on it.`,
-      'Only open dimensions get a size or a name. Export the model with this axis dynamic.',
-    );
-  }
   const isShared = symbol !== null && !isPlaceholder(symbol);
-  if (!isShared && others.length > 0)
+  if (typeof dimension === 'string' && !isShared && asked.length > 1)
     throw impossible(
-      `"${symbol}" stands for no one dimension: ${[first, ...others].map(({ input, axis }) => `${input}:${axis}`).join(', ')} have it.`,
+      `"${symbol}" stands for no one dimension: ${listed(asked)} have it.`,
       `Name the axis: --set-dim ${first.input}:${first.axis}=${becomes}`,
     );
-  const value =
-    typeof becomes === 'number'
-      ? ({ case: 'dimValue', value: BigInt(becomes) } as const)
-      : ({ case: 'dimParam', value: becomes } as const);
-  if (typeof becomes === 'string') {
-    if (becomes === symbol) return null;
-    assertFree(axes, becomes);
-  }
+  const isNamed = ({ dim }: OpenAxis) => isShared && symbolOf(dim) === symbol;
+  const places = axes.filter((axis) => asked.includes(axis) || isNamed(axis));
+  const stored = asked.map(({ dim }) => storedOf(dim)).find((size) => size !== undefined);
+  if (stored === becomes && asked.every(({ dim }) => storedOf(dim) === stored)) return null;
+  const taken = axes.find((axis) => symbolOf(axis.dim) === becomes && !places.includes(axis));
+  if (taken !== undefined)
+    throw impossible(
+      `Axis ${taken.axis} of ${taken.input} is called "${becomes}" already, and axes of one name have one size.`,
+    );
+  if (typeof becomes === 'string' && typeof dimension !== 'string') {
+    const opened = open(editing, places, becomes, symbol, stored);
+    if (opened !== null) return opened;
+  } else if (stored !== undefined)
+    throw impossible(
+      `Axis ${first.axis} of ${first.input} is stored as ${stored}, and nodes may depend on it.`,
+      `Only open dimensions get a size. Open the axis first: --set-dim ${listed(asked)}=batch`,
+    );
+  if (becomes === symbol) return null;
   const changed = isShared
     ? declarations(editing)
         .flatMap(dimensionsOf)
         .filter((dim) => symbolOf(dim) === symbol)
-    : [first.dim];
-  const places = isShared ? axes.filter(({ dim }) => changed.includes(dim)) : [first];
-  for (const dim of changed) dim.value = { ...value };
-  if (typeof becomes === 'number')
-    for (const { input, axis } of places)
-      editing.sizes.push({ input: editing.inputs.get(input)?.source ?? null, axis, symbol, size: becomes });
+    : [];
+  for (const dim of new Set([...changed, ...places.map(({ dim }) => dim)]))
+    dim.value =
+      typeof becomes === 'number'
+        ? { case: 'dimValue', value: BigInt(becomes) }
+        : { case: 'dimParam', value: becomes };
+  if (typeof becomes === 'number') note(editing, places, symbol, becomes);
   forgetShapes(editing);
-  return `${isShared ? symbol : `${first.input}:${first.axis}`} = ${becomes}`;
+  return `${isShared ? symbol : listed(places)} = ${becomes}`;
+}
+
+const note = (editing: Editing, places: readonly AxisPlace[], symbol: string | null, size: number) => {
+  for (const { input, axis } of places)
+    editing.sizes.push({ input: editing.inputs.get(input)?.source ?? null, axis, symbol, size });
+};
+
+/** Opens axes that the inputs or the nodes store with one size; null where none do. */
+function open(
+  editing: Editing,
+  places: readonly OpenAxis[],
+  name: string,
+  symbol: string | null,
+  stored: number | undefined,
+): Done {
+  const { proto, files } = editing.model;
+  const model = { proto, files, weight: editing.weight.bind(editing) };
+  const own =
+    symbol !== null && !isPlaceholder(symbol) ? [symbol] : places.map((at) => `${at.input}[${at.axis}]`);
+  const fixed = fixedSizes(model, inferShapes(model)).find(
+    ({ symbol: of, least, most }) => own.includes(of) && least === most,
+  );
+  const size = stored ?? fixed?.most;
+  const other = places.find(({ dim }) => (storedOf(dim) ?? size) !== size);
+  if (other !== undefined)
+    throw impossible(`${listed(places)} have different sizes, and axes of one name have one size.`);
+  if (size === undefined) return null;
+  const graph = openedSize(model, places, name, size);
+  if (typeof graph === 'string') {
+    if (stored === undefined && name !== symbol) return null;
+    const others = axesOf(editing).filter(
+      ({ axis, dim }) => axis === places[0]?.axis && storedOf(dim) === size,
+    );
+    throw impossible(
+      `${listed(places)} cannot be opened: ${graph}`,
+      stored !== undefined && others.length > places.length
+        ? `Where they are one dimension, open the others too: --set-dim ${listed(others)}=${name}`
+        : 'Export the model with this axis dynamic.',
+    );
+  }
+  const { node, initializer, input, output } = graph;
+  const count = node.filter((each) => !proto.graph!.node.includes(each)).length;
+  Object.assign(proto.graph!, { node, initializer, input, output });
+  forgetShapes(editing);
+  note(editing, places, symbol, size);
+  for (const { input, axis } of places) {
+    const source = editing.inputs.get(input)?.source;
+    if (source) editing.opened.push({ input: source, axis, stored: size });
+  }
+  return `${listed(places)} = ${name}, stored as ${size}: ${count} nodes follow it now`;
 }
 
 /** Renames an open dimension wherever it stands. Throws TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE. */
-export const renameSize = (editing: Editing, [from, to]: readonly [string, string]): Done =>
+export const renameSize = (editing: Editing, { from, to }: AskedName): Done =>
   setSize(editing, { dimension: from, becomes: to });
 
 function placesOf(
@@ -85,27 +148,19 @@ function placesOf(
     editing.known('open dimension', dimension, new Set(symbols));
     return axes.filter(({ dim }) => symbolOf(dim) === dimension) as [OpenAxis, ...OpenAxis[]];
   }
-  const { input, axis } = dimension;
-  editing.known('input', input, editing.inputs.keys());
-  const own = axes.filter((each) => each.input === input);
-  const found = own.find((each) => each.axis === axis);
-  if (found !== undefined) return [found];
-  throw new TrtforgeError('TF_EDIT_UNKNOWN', `Input ${input} has no axis ${axis}.`, {
-    remedy:
-      own.length === 0
-        ? 'The model declares no rank of it.'
-        : `Its axes are 0 to ${own.length - 1}, with the sizes ${own.map(({ dim }) => dim.value.value ?? '?').join(', ')}.`,
-    details: { input, axis },
-  });
-}
-
-/** Two dimensions of one name are one dimension. */
-function assertFree(axes: readonly OpenAxis[], name: string): void {
-  const taken = axes.find(({ dim }) => symbolOf(dim) === name);
-  if (taken !== undefined)
-    throw impossible(
-      `Axis ${taken.axis} of ${taken.input} is called "${name}" already, and axes of one name have one size.`,
-    );
+  return dimension.map(({ input, axis }) => {
+    editing.known('input', input, editing.inputs.keys());
+    const own = axes.filter((each) => each.input === input);
+    const found = own.find((each) => each.axis === axis);
+    if (found !== undefined) return found;
+    throw new TrtforgeError('TF_EDIT_UNKNOWN', `Input ${input} has no axis ${axis}.`, {
+      remedy:
+        own.length === 0
+          ? 'The model declares no rank of it.'
+          : `Its axes are 0 to ${own.length - 1}, with the sizes ${own.map(({ dim }) => dim.value.value ?? '?').join(', ')}.`,
+      details: { input, axis },
+    });
+  }) as [OpenAxis, ...OpenAxis[]];
 }
 
 /** Shapes inside a graph that were inferred for other sizes. */

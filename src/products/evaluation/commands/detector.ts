@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
-import { text } from '../../../cli/option.js';
 import { renderNext } from '../../../cli/text.js';
-import type { DetectorResult } from '../detection/detector-result.js';
+import { detectorOptions } from '../detection/detector.js';
 import { evaluateDetector } from '../detection/evaluate-detector.js';
+import type { DetectorResult } from '../detection/result.js';
 import { detectionOptions } from '../options.js';
 import { preparations } from '../run/candidate.js';
 import { renderScores } from './coco.js';
@@ -20,20 +20,12 @@ export const command = defineCommand({
   ],
   options: {
     ...imageOptions,
-    instances: text({
-      flags: '--instances <file>',
-      describe: 'the annotations: a file of COCO instances',
-      required: '--instances FILE',
-    }),
-    output: text({
-      flags: '-o, --output <folder>',
-      describe: 'metrics.json and detections.json, a COCO results file',
-      writes: true,
-    }),
+    instances: detectorOptions.instances,
+    output: detectorOptions.output,
     preprocess,
     ...detectionOptions,
   },
-  schema: async () => (await import('../detection/detector-result.js')).detectorResultSchema,
+  schema: async () => (await import('../detection/result.js')).detectorResultSchema,
   run: ([model = ''], options, context): Promise<DetectorResult> =>
     evaluateDetector({ ...options, model, ...imageRunOf(model, options, preprocess) }, context),
   render: (result: DetectorResult, output) => {

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { type Metric, metricSchema } from '../../../quality/tasks/task.js';
-import { classificationResultSchema } from '../classification/classification-result.js';
-import { detectorResultSchema } from '../detection/detector-result.js';
+import { classificationResultSchema } from '../classification/result.js';
 import { type DetectorMetrics, detectorMetricsSchema, metricsOf } from '../detection/metrics-file.js';
-import { type EmbeddingsResult, embeddingsResultSchema } from '../embeddings/embeddings-result.js';
+import { detectorResultSchema } from '../detection/result.js';
+import { type EmbeddingsResult, embeddingsResultSchema } from '../embeddings/result.js';
 import { latencySchema } from '../run/evaluate.js';
 import type { ComparedTaskId, Variant } from '../run/variant.js';
-import { recogniserResultSchema } from '../speech/recogniser-result.js';
+import { recogniserResultSchema } from '../speech/result.js';
 
 /** The figures that a comparison shows of one variant, whatever the task. */
 export const figuresSchema = z.object({

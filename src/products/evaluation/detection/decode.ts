@@ -1,6 +1,16 @@
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import { type BoxFormat, cornersOf } from './box-format.js';
-import { BINS, type DecodeOptions, findHead, firstScore, type Head, mismatch, STRIDES } from './heads.js';
+import { BoxEvidence, type BoxFormat, cornersOf, nameOf } from './box-format.js';
+import {
+  BINS,
+  type DecodeOptions,
+  findHead,
+  firstScore,
+  type Head,
+  mismatch,
+  recogniseHead,
+  STRIDES,
+  usualForm,
+} from './heads.js';
 import type { Rows } from './rows.js';
 
 /** Candidate boxes of one image. */
@@ -18,7 +28,7 @@ const sigmoid = (value: number): number => 1 / (1 + Math.exp(-value));
  * Boxes of one image with the score of their best class, or of each class (`multiLabel`), above the confidence. Throws TF_EVAL_HEAD where the outputs are not those of the head that was
  * recognised, as for scores beyond 1 where probabilities were seen before, and for scores and boxes that are not finite numbers.
  */
-export function decode(outputs: NamedTensors, head: Head, options: DecodeOptions): Candidates {
+function decode(outputs: NamedTensors, head: Head, options: DecodeOptions): Candidates {
   const found = findHead(outputs, options, head);
   if (found.head.kind !== head.kind)
     throw mismatch(
@@ -47,7 +57,7 @@ export function decode(outputs: NamedTensors, head: Head, options: DecodeOptions
 }
 
 /** The candidates with their boxes as corners in pixels. */
-export function withCorners(candidates: Candidates, format: BoxFormat, canvas: DecodeOptions): Candidates {
+function withCorners(candidates: Candidates, format: BoxFormat, canvas: DecodeOptions): Candidates {
   const box = new Float32Array(candidates.box.length);
   for (let at = 0; at < box.length; at += 4) box.set(cornersOf(format, candidates.box, at, canvas), at);
   return { ...candidates, box };
@@ -152,4 +162,67 @@ function expectation(rows: Rows, row: number, first: number): number {
     weighted += share * bin;
   }
   return weighted / sum;
+}
+
+/** So many boxes wait at most for their form: about 1 MB. */
+const MOST_WAITING = 50_000;
+
+/** The function that `take` passes candidates to, with boxes as corners in pixels. */
+type Use = (candidates: Candidates, head: Head) => void;
+
+/** The recognised form of a detector's outputs, after the last image. */
+export interface DecodedHead extends Head {
+  /** `distances` are from the anchor of a box: nothing is open about them. */
+  readonly boxes: Omit<BoxFormat, 'layout'> & { readonly layout: BoxFormat['layout'] | 'distances' };
+}
+
+/**
+ * Turns the outputs of images into boxes. The head is recognised from the first image; candidates wait until enough of them show which form boxes have, so
+ * `use` may be called later than `take`.
+ */
+export class Decoder {
+  readonly #options: DecodeOptions;
+  #head: Head | undefined;
+  #evidence: BoxEvidence | undefined;
+  #format: BoxFormat | undefined;
+  #waiting: { readonly candidates: Candidates; readonly use: Use }[] = [];
+  #count = 0;
+
+  constructor(options: DecodeOptions) {
+    this.#options = options;
+  }
+
+  /** Throws what `recogniseHead` and `decode` throw, and TF_EVAL_HEAD for boxes of no known form. */
+  take(outputs: NamedTensors, use: Use): void {
+    this.#head ??= recogniseHead(outputs, this.#options);
+    const candidates = decode(outputs, this.#head, this.#options);
+    if (this.#head.kind === 'dfl') {
+      use(candidates, this.#head);
+      return;
+    }
+    this.#evidence ??= new BoxEvidence(usualForm(this.#head), this.#options);
+    this.#evidence.add(candidates.box);
+    this.#waiting.push({ candidates, use });
+    this.#count += candidates.score.length;
+    if (this.#format === undefined && (this.#evidence.isDecided || this.#count >= MOST_WAITING))
+      this.#format = this.#evidence.format();
+    if (this.#format !== undefined) this.#flush(this.#head, this.#format);
+  }
+
+  /** Hands over what waits. Throws TF_EVAL_HEAD for boxes of no known form, and where later boxes have another one than the first. */
+  finish(): DecodedHead {
+    const head = this.#head!;
+    if (head.kind === 'dfl')
+      return { ...head, boxes: { layout: 'distances', scale: 'pixels', alsoFits: [], count: 0, misfits: 0 } };
+    const boxes = this.#evidence!.format(this.#format);
+    this.#flush(head, boxes);
+    const form = `boxes are ${nameOf(boxes)}${boxes.alsoFits.length > 0 ? ' (assumed)' : ''}`;
+    return { ...head, boxes, reason: `${head.reason}; ${form}` };
+  }
+
+  #flush(head: Head, format: BoxFormat): void {
+    for (const { candidates, use } of this.#waiting)
+      use(withCorners(candidates, format, this.#options), head);
+    this.#waiting = [];
+  }
 }

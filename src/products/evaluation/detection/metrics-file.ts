@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { cocoResultSchema } from '../coco/result.js';
 import { candidateSchema } from '../run/candidate.js';
 import { type Variant, variantSchema } from '../run/variant.js';
-import { type DetectorResult, detectorRunSchema } from './detector-result.js';
+import { type DetectorResult, detectorRunSchema } from './result.js';
 
 const run = detectorRunSchema.shape;
 const result = cocoResultSchema.shape;

@@ -2,7 +2,7 @@ import { shellQuote } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { table } from '../../../cli/text.js';
-import { missLines } from '../../../report/sentences.js';
+import { missLines, priceTable } from '../../../report/sentences.js';
 import { readEnginesFile, resolvedFile } from '../engines-file.js';
 import type { FleetJob, FleetPlan } from '../plan-schema.js';
 import { readersOf } from './status.js';
@@ -39,6 +39,12 @@ export const command = defineCommand({
     for (const { index, name, state, why } of verbose ? jobs : []) {
       line(`${String(index).padStart(4)}  ${state}  ${colors.bold(name)}`);
       for (const reason of why === null ? [] : missLines(why)) line(colors.dim(`        ${reason}`));
+    }
+    for (const [model, { healed }] of new Map(jobs.map((job) => [modelOf(job), job]))) {
+      if (healed === undefined) continue;
+      line(`${model} is healed: ${healed.page}`);
+      const { columns, rows } = priceTable(healed);
+      for (const row of table(columns, rows)) line(`  ${row}`);
     }
     const missing = jobs.filter(({ state }) => state === 'missing').length;
     line(`${plural(jobs.length, 'engine')}, ${missing} missing. ${address}`);

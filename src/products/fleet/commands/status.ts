@@ -1,10 +1,9 @@
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
 import {
-  afterFailureOfProducts,
   broughtBy,
   type CommandContext,
   defineCommand,
-  healerOfProducts,
+  searchesOf,
   type TextOutput,
 } from '../../../cli/command.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
@@ -17,13 +16,10 @@ export const fleetArgument = {
 } as const;
 
 /** Who reads bundles and contracts, and who searches, of the products that are there. */
-export async function readersOf({ products }: CommandContext): Promise<ModelReaders> {
+export async function readersOf({ products, commandLine }: CommandContext): Promise<ModelReaders> {
   const [bundleParts] = await broughtBy(products, 'bundleParts');
   const profileSources = await broughtBy(products, 'profileSources');
-  return {
-    ...{ bundleParts, profileSources, afterFailure: afterFailureOfProducts(products) },
-    healer: healerOfProducts(products),
-  };
+  return { bundleParts, profileSources, ...searchesOf(products), commandLine };
 }
 
 export const command = defineCommand({

@@ -5,7 +5,7 @@ import { isEngineFile } from '../../../engines/plan/header.js';
 import { uncheckedSentences } from '../../../formats/contract/sentences.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import type { ContractCheck } from '../check/check.js';
-import type { ParityOutput, ParityResult, SensitivityResult } from '../verify/result.js';
+import type { ParityOutput, ParityResult } from '../verify/result.js';
 import { taskLine } from '../verify/task.js';
 
 /** Number of entries named of long lists. */
@@ -40,7 +40,6 @@ export function renderReference(result: ParityResult, output: TextOutput): void 
   );
   for (const { outcome, sentence, name } of result.drift?.checks ?? [])
     output.line(`${colored[outcome]}  ${name}: ${sentence}`);
-  for (const each of result.sensitivity) output.line(sensitivityLine(each));
   for (const line of timeLines(result)) output.line(dim(line));
   for (const { severity, sentence, remedy } of result.explanations) {
     output.line();
@@ -58,11 +57,6 @@ export function renderReference(result: ParityResult, output: TextOutput): void 
   const contractPath = result.contract.path;
   if (result.outcome === 'pass' && contractPath !== null && isEngineFile(result.candidate))
     renderNext(['triton', 'export', result.candidate, '-o', 'models', '--contract', contractPath], output);
-}
-
-function sensitivityLine({ input, output, chunk, effects, level }: SensitivityResult): string {
-  const moved = effects.map(({ perturbation, maxAbs }) => `${perturbation} ${formatMeasure(maxAbs)}`);
-  return `${input} disturbed in chunk ${chunk} moves ${output} by ${moved.join(', ')}: ${level.replace('-', ' ')}`;
 }
 
 function outputLine(each: ParityOutput): string {

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
+import { formatBytes, formatMs, formatShare, plural } from '../../../base/text/quantity.js';
 import {
   type ComparedPart,
   comparedPart,
@@ -16,8 +16,8 @@ import { badge, numbers, type Section, table } from '../../../report/section.js'
 import { formatMeasure, outcomeWord } from '../../../report/sentences.js';
 import { packageVersion } from '../../../version.js';
 import { type ParityResult, parityResultSchema } from '../verify/result.js';
+import { taskLine } from '../verify/task.js';
 import { driftChart, driftSection } from './drift.js';
-import { parityHeadline } from './sentences.js';
 
 /** The output of `trtforge stream verify` with `--json`: verdicts, the drift chart, outputs, reasons, times. */
 export const parityReport = defineReport<ParityResult>({
@@ -214,4 +214,11 @@ function speedPart(a: ParityResult, b: ParityResult): ComparedPart | null {
       'The results do not state the machine: compare times of one machine only.',
     ],
   );
+}
+
+/** The number of chunks that passed, and each verdict. */
+function parityHeadline({ passed, chunks, passRate, verdicts, task }: ParityResult): string {
+  const judged =
+    task.kind === 'not-judged' ? `not judged (${task.why})` : `${verdicts.task}; ${taskLine(task)}`;
+  return `${plural(passed, 'chunk')} of ${chunks} passed (${formatShare(passRate)}). Contract: ${verdicts.contract}. Numbers: ${verdicts.numeric}. Task: ${judged}.`;
 }

@@ -214,16 +214,6 @@ const causes = [
       'Record the reference on a CPU, or with torch.backends.cudnn.allow_tf32 = False and torch.backends.cuda.matmul.allow_tf32 = False.',
     evidence: (sign) => ({ ...sign }),
   }),
-  cause({
-    id: 'state-not-used',
-    severity: 'warning',
-    holds: ({ sensitivity }) => sensitivity.filter(({ level }) => level === 'not-used'),
-    sentence: ({ input, output, chunk, maxEffect }) =>
-      `${output} does not depend on ${input}: with zeros or noise in its place in chunk ${chunk} it moves by ${maxEffect} at most, so agreement proves nothing about this state.`,
-    remedy:
-      'Check whether the export cut it off, or a length of 0 masks all of it; use a reference long enough to fill the state.',
-    evidence: ({ input, output, chunk, maxEffect }) => ({ input, output, chunk, maxEffect }),
-  }),
 ] as const;
 
 const order = ['error', 'warning', 'note'];

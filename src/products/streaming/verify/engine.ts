@@ -1,4 +1,4 @@
-import { gpuBytesInUse } from '../../../addon/chosen-gpu.js';
+import { gpuBytesInUse } from '../../../addon/gpus.js';
 import type { NativeShape } from '../../../addon/native-engine.js';
 import { medianOf } from '../../../base/statistics.js';
 import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';

@@ -13,7 +13,6 @@ import type { ParityRequest } from './plan.js';
 import { fedBackPairs, mainOutput, type StreamPlan } from './plan.js';
 import type { StreamTask } from './result.js';
 import { type Explanation, type ParityResult, parityResultSchema } from './result.js';
-import type { StateSensitivity } from './sensitivity.js';
 import { reasonsOfTask } from './task.js';
 
 /** A stream that was run: what was requested, what ran, and what was found. */
@@ -27,7 +26,6 @@ export interface ParityRun {
   readonly task: StreamTask;
   /** null: not judged. */
   readonly taskOutcome: VerifyOutcome | null;
-  readonly sensitivity: readonly StateSensitivity[];
   readonly gpuTimes: ParityResult['gpuTimes'];
   readonly memory: ParityResult['memory'];
   readonly profiles: ParityResult['profiles'];
@@ -60,7 +58,7 @@ export function parityResult(run: ParityRun): ParityResult {
           { ...policyFor(absolute), ...policy },
           { passRate, latencyP95Ms: times.rest?.total.p95 ?? null },
         );
-  const { cacheLengthRule, sensitivity } = run;
+  const { cacheLengthRule } = run;
   const { isFullFloat32 } = candidate;
   const explanations = [
     ...run.explanations,
@@ -72,7 +70,6 @@ export function parityResult(run: ParityRun): ParityResult {
       cacheLengthRule,
       isFullFloat32,
       referenceTf32: run.provenance?.tf32 ?? null,
-      sensitivity,
     }),
   ];
   const failures = chunks.flatMap(failuresOf);
@@ -114,7 +111,6 @@ export function parityResult(run: ParityRun): ParityResult {
     gpuTimes: run.gpuTimes,
     memory: run.memory,
     profiles: run.profiles,
-    sensitivity,
     explanations,
     dumps: stream.dumps,
     series: chunks,

@@ -150,18 +150,6 @@ export const profileTimesSchema = z.object({
   ),
 });
 
-const sensitivitySchema = z.object({
-  input: z.string(),
-  output: z.string(),
-  /** Whose recorded inputs were disturbed. */
-  chunk: z.number(),
-  effects: z.array(z.object({ perturbation: z.string(), maxAbs: measureSchema, meanAbs: measureSchema })),
-  maxEffect: measureSchema,
-  /** Below 1e-5 the input is not used; below 1e-3 it hardly matters; above, it does. */
-  level: z.enum(['not-used', 'weakly-sensitive', 'strongly-sensitive']),
-});
-export type SensitivityResult = z.infer<typeof sensitivitySchema>;
-
 const explanationSchema = z.object({
   id: z.string(),
   severity: z.enum(['error', 'warning', 'note']),
@@ -170,21 +158,10 @@ const explanationSchema = z.object({
   evidence: z.record(z.string(), z.unknown()),
 });
 
-const { swap } = decisionDetailsSchema.shape;
-
 /** The task of a stream: whether the candidate leads to the same decisions as the reference. */
 const taskSchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('not-judged'), why: z.string() }),
-  decisionDetailsSchema.extend({
-    ...taskIdentitySchema.shape,
-    swap: swap
-      .unwrap()
-      .extend({
-        /** Up to here logits count as equal: their absolute tolerance. */
-        limit: z.number(),
-      })
-      .nullable(),
-  }),
+  decisionDetailsSchema.extend(taskIdentitySchema.shape),
 ]);
 export type StreamTask = z.infer<typeof taskSchema>;
 export type JudgedTask = Exclude<StreamTask, { kind: 'not-judged' }>;
@@ -262,8 +239,6 @@ export const parityResultSchema = z.object({
   gpuTimes: z.array(gpuTimesSchema),
   memory: memorySchema,
   profiles: profileTimesSchema.nullable(),
-  /** The movement of the main output when a state that is fed back is disturbed; empty where it was not requested. */
-  sensitivity: z.array(sensitivitySchema),
   explanations: z.array(explanationSchema),
   dumps: z.array(z.string()),
   series: z.array(chunkSchema),

@@ -12,9 +12,8 @@ import { parityResult } from './parity.js';
 import type { ParityRequest } from './plan.js';
 import { type StreamPlan, streamPlan } from './plan.js';
 import type { ParityResult } from './result.js';
-import { disturbState } from './sensitivity.js';
 import { runStream } from './stream.js';
-import { explainExchange, judgedTask, openStreamTask } from './task.js';
+import { judgedTask, openStreamTask } from './task.js';
 
 export interface ParityContext extends WorkContext {
   /** Kinds of task besides `argmax`: `tokens` decodes with `decoder`. */
@@ -40,8 +39,7 @@ export async function runParity(
   const stream = await inPhase('stream', context.emit, () =>
     runStream(plan, runner, chunks, { ...context, task }),
   ).finally(() => task?.close());
-  const judged = task === null ? null : judgedTask(task, plan);
-  const sensitivity = request.sensitivity === true ? await disturbState(plan, runner, reference, stream) : [];
+  const judged = task === null ? null : judgedTask(task);
   const inReference = checkData(contract, stream.recorded, candidate);
   const broken = brokenBindings(request.contract, candidate);
   const {
@@ -59,14 +57,12 @@ export async function runParity(
     stream,
     task: judged?.task ?? NOT_JUDGED,
     taskOutcome: judged?.outcome ?? null,
-    sensitivity,
     gpuTimes,
     memory,
     profiles,
     cacheLengthRule: inReference.some(({ id }) => NO_LENGTHS.has(id)) ? null : contract.cacheLengthRule,
     explanations: [
       ...inReference.map((finding) => explained(finding, severityOf(finding, plan.mode))),
-      ...(judged === null ? [] : explainExchange(judged.task)),
       ...unfedStates(plan),
       ...otherWeights(reference, candidate),
       ...contradictions(request.contract, candidate, reference, broken),

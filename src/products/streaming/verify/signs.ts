@@ -5,7 +5,6 @@ import type { Drift } from '../compare/drift.js';
 import { stepsOf } from '../fastconformer.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
 import type { ParityMode } from './plan.js';
-import type { StateSensitivity } from './sensitivity.js';
 
 /** The facts in which causes are looked for. */
 export interface Evidence {
@@ -21,7 +20,6 @@ export interface Evidence {
   readonly isFullFloat32: boolean;
   /** Whether the reference was recorded with TF32, by its provenance; null where that does not state it. */
   readonly referenceTf32: boolean | null;
-  readonly sensitivity: readonly StateSensitivity[];
 }
 
 export const nonFinite = ({ stream }: Evidence): readonly NonFiniteChunk[] =>

@@ -12,9 +12,8 @@ import { openTask, type Task, type TaskKind } from '../../../quality/tasks/task.
 import type { VerifyOutcome } from '../../../quality/verify/outcome.js';
 import type { Measure } from '../../../quality/verify/result.js';
 import { python } from '../compare/tensor-parity.js';
-import { mainOutput, type ParityRequest, type StreamPlan, usualTolerance } from './plan.js';
-import type { Explanation, JudgedTask, StreamTask } from './result.js';
-import { explainSwap } from './runs.js';
+import { mainOutput, type ParityRequest, type StreamPlan } from './plan.js';
+import type { JudgedTask, StreamTask } from './result.js';
 
 /**
  * Opens the task that a request asks for: with `decoder` the outputs are decoded by the kind `tokens`, with `taskOutput` alone they are class scores
@@ -22,15 +21,12 @@ import { explainSwap } from './runs.js';
  * Throws TF_PARITY_MISFIT when one side does not have the output, TF_USAGE when `kinds` has no `tokens`, and what opening the task throws.
  */
 export async function openStreamTask(
-  request: Pick<
-    ParityRequest,
-    'decoder' | 'swap' | 'taskOutput' | 'minAgreement' | 'reference' | 'candidate'
-  >,
+  request: Pick<ParityRequest, 'decoder' | 'taskOutput' | 'minAgreement' | 'reference' | 'candidate'>,
   plan: StreamPlan,
   header: Pick<ReferenceHeader, 'outputs'>,
   { taskKinds = [], ...context }: WorkContext & { readonly taskKinds?: readonly TaskKind[] },
 ): Promise<Task | null> {
-  const { decoder, swap, taskOutput, minAgreement } = request;
+  const { decoder, taskOutput, minAgreement } = request;
   if (decoder === undefined && taskOutput === undefined) return null;
   const output = taskOutput ?? mainOutput(plan);
   const sides = [
@@ -48,33 +44,14 @@ export async function openStreamTask(
     );
   }
   if (decoder === undefined) return openTask([argmax], argmax.id, { output, minAgreement }, context);
-  const settings = { output, lengths: plan.contract.lengths.result, decoder, swap, minAgreement };
+  const settings = { output, lengths: plan.contract.lengths.result, decoder, minAgreement };
   return openTask(taskKinds, 'tokens', settings, context);
 }
 
 /** The result of a task, in the form of the result of a stream, with its verdict. */
-export function judgedTask(
-  task: Task,
-  plan: StreamPlan,
-): { readonly task: JudgedTask; readonly outcome: VerifyOutcome } {
+export function judgedTask(task: Task): { readonly task: JudgedTask; readonly outcome: VerifyOutcome } {
   const { details, outcome, ...identity } = task.result();
-  const { swap, ...decisions } = decisionDetailsSchema.parse(details);
-  const limits = swap === null ? null : plan.limitsOf(swap.logits);
-  const { absolute } = limits === null || typeof limits === 'function' ? usualTolerance : limits;
-  const limited = swap === null ? null : { ...swap, limit: absolute };
-  return { task: { ...decisions, swap: limited, ...identity }, outcome };
-}
-
-/** Which of encoder and decoder the error comes from; nothing where they were not exchanged. */
-export function explainExchange({ swap }: JudgedTask): readonly Explanation[] {
-  if (swap === null) return [];
-  const errors = {
-    referenceReference: Number(swap.referenceReference),
-    referenceCandidate: Number(swap.referenceCandidate),
-    candidateReference: Number(swap.candidateReference),
-    candidateCandidate: Number(swap.candidateCandidate),
-  };
-  return [explainSwap(errors, ['encoder', 'decoder'], swap.limit)];
+  return { task: { ...decisionDetailsSchema.parse(details), ...identity }, outcome };
 }
 
 /** Differences named one by one; the result lists more. */

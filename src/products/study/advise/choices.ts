@@ -18,7 +18,11 @@ interface Place {
   readonly question: Readonly<Record<string, unknown>>;
   /** Where candidates are written, one after the other. */
   readonly path: string;
+  /** After this, by `performance.now()`, TimeEnded is thrown in place of a trial, but for the first: a search that is repeated goes on. */
+  readonly until?: number;
 }
+
+export class TimeEnded extends Error {}
 
 const form = {
   file: 'choices.json',
@@ -32,7 +36,7 @@ export class Choices {
   readonly #units: Units;
   readonly #judge: Fp32Judge;
   readonly #trials: Trials<z.infer<typeof form.trial>>;
-  readonly #path: string;
+  readonly #place: Place;
   readonly #context: AdviseContext;
 
   constructor(conversion: Conversion, units: Units, judge: Fp32Judge, place: Place, context: AdviseContext) {
@@ -40,7 +44,7 @@ export class Choices {
     this.#units = units;
     this.#judge = judge;
     this.#trials = new Trials(place.folder, place.question, form);
-    this.#path = place.path;
+    this.#place = place;
     this.#context = context;
   }
 
@@ -81,11 +85,11 @@ export class Choices {
     const key = sha256(canonicalJson({ names: [...names].sort(), isScored }));
     return this.#once(key, async () => {
       const started = performance.now();
-      const bytes = await this.write(units, this.#path);
+      const bytes = await this.write(units, this.#place.path);
       const converted = performance.now();
-      const { sqnrDb, cosineMean, cosineMin, tensors } = await this.#judge.judge(this.#path);
+      const { sqnrDb, cosineMean, cosineMin, tensors } = await this.#judge.judge(this.#place.path);
       const run = performance.now() - converted;
-      const [metric, score] = isScored ? await this.#score(this.#path) : [null, 0];
+      const [metric, score] = isScored ? await this.#score(this.#place.path) : [null, 0];
       const share = (amount: (unit: Unit) => number, total: number) =>
         total === 0 ? 0 : units.reduce((sum, unit) => sum + amount(unit), 0) / total;
       return {
@@ -115,8 +119,8 @@ export class Choices {
   async timed(units: readonly Unit[]): Promise<EngineTimes> {
     const { timeEngine } = this.#context;
     if (timeEngine === undefined) throw new TrtforgeError('TF_INTERNAL', 'Nothing measures engines.');
-    await this.write(units, this.#path);
-    return timeEngine(this.#path, this.#judge.samples[0]!);
+    await this.write(units, this.#place.path);
+    return timeEngine(this.#place.path, this.#judge.samples[0]!);
   }
 
   /** The nodes of all other units have no codes. */
@@ -126,7 +130,12 @@ export class Choices {
   }
 
   async #once(key: string, make: () => Promise<Omit<Choice, 'id'>>): Promise<Choice> {
-    return withoutKey(await this.#trials.once(key, this.#context.signal, make));
+    const trial = () => {
+      if (this.tried > 0 && performance.now() >= (this.#place.until ?? Number.POSITIVE_INFINITY))
+        throw new TimeEnded();
+      return make();
+    };
+    return withoutKey(await this.#trials.once(key, this.#context.signal, trial));
   }
 
   /** The metric and the milliseconds that it took. */

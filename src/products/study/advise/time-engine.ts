@@ -1,4 +1,4 @@
-import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
+import { chosenGpu, visibleGpus } from '../../../addon/gpus.js';
 import { TrtforgeError } from '../../../errors.js';
 import { workOf } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';

@@ -120,7 +120,7 @@ async function search(
     const observed = { reference, samples: reference.outputs.length };
     const found = await searchLevels(candidates, {
       units: () => suspectsOf(model, precision, options, observed, request, own),
-      tensors: () => [],
+      tensors: null,
     });
     const [first] = trials.all.filter(({ outcome }) => outcome === 'pass');
     // The first that passes has every node in FP32: what is the same model repairs nothing.

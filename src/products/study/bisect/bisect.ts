@@ -1,7 +1,6 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { chosenGpu, visibleGpus } from '../../../addon/chosen-gpu.js';
-import { sha256OfFile } from '../../../base/files/digest.js';
+import { chosenGpu, visibleGpus } from '../../../addon/gpus.js';
 import { assertNotInput, protectingInputs } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
 import { conversionRecipe } from '../../../engines/identity/conversion.js';
@@ -21,13 +20,13 @@ import { packageVersion } from '../../../version.js';
 import { type Change, type Conversion, writeChange } from '../conversion.js';
 import { innerTensors } from '../fusions.js';
 import { convertLine } from '../lines.js';
+import { madeTensors } from '../made-tensors.js';
 import { withNodeNames } from '../model-nodes.js';
 import { Candidates, candidateTrials } from './candidates.js';
 import { checkFacts } from './check-line.js';
 import { type Judge, type Judgement, openJudge } from './judge.js';
 import { type Finding, searchLevels, unsearched } from './levels.js';
-import { float32Products, type Suspected } from './parts.js';
-import { type Failing, type Reduction, reduceFailure } from './reduce.js';
+import { type Failing, type Reduction, reduceFailure, type Suspected } from './reduce.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
 import { suspectsOf } from './suspects.js';
@@ -44,8 +43,8 @@ export async function bisectModel(
   request: BisectRequest,
   context: BisectContext = {},
 ): Promise<BisectResult> {
-  const { reference, candidate, recording } = request;
-  return protectingInputs([reference, candidate, recording], () => bisect(request, context));
+  const { reference, candidate } = request;
+  return protectingInputs([reference, candidate], () => bisect(request, context));
 }
 
 /** A search before anything is built or run. */
@@ -59,8 +58,10 @@ interface DecidedBisect {
   readonly precision: FormatId | null;
   readonly options: ConversionOptions;
   readonly budget: number;
-  /** No candidate is tried after this, by `performance.now()`; default: none is too late. */
+  /** See `Candidates`; default: none is too late. */
   readonly until?: number;
+  /** No tensor becomes an output. */
+  readonly keepsOutputs?: boolean;
 }
 
 /**
@@ -172,7 +173,7 @@ interface SearchedFailure {
 
 /** The search itself; what it tries is kept in `output`, and `began` gets that before the first trial. `work` is a folder for candidates. */
 export async function searchFailure(
-  { request, engines, digest, precision, options, budget, until }: DecidedBisect,
+  { request, engines, digest, precision, options, budget, until, keepsOutputs = false }: DecidedBisect,
   { output, work }: { readonly output: string; readonly work: string },
   context: BisectContext,
   began: (trials: SearchedFailure['trials']) => void = () => {},
@@ -203,7 +204,7 @@ export async function searchFailure(
             precision === null
               ? null
               : () => suspectsOf(named, precision, conversion.options, judge, request, context),
-          tensors: () => innerTensors(typed),
+          tensors: keepsOutputs ? null : () => innerTensors(typed),
         })
       : unsearched(candidate, first.outcome, first.reasons);
   return { judge, first, trials, earlier, conversion, typed, finding };
@@ -328,12 +329,11 @@ function questionOf(
   { precision, options }: Omit<Conversion, 'model'>,
   engines: CandidateEngines | null,
 ): Readonly<Record<string, unknown>> {
-  const { recording, check, seed, samples, atol, rtol, ranges, shapes, data } = request;
+  const { check, seed, samples, atol, rtol, ranges, shapes, data } = request;
   return {
     reference: digest,
     conversion: precision === null ? null : conversionRecipe(precision, options),
     engine: engines?.question() ?? null,
-    recording: recording === undefined ? null : sha256OfFile(recording),
     check: check === undefined ? null : checkFacts(check),
     seed: seed ?? 0,
     samples: samples ?? null,
@@ -343,3 +343,11 @@ function questionOf(
     data: data === undefined ? [] : digestsOf(data),
   };
 }
+
+/** Nodes that multiply FP32 tensors, in the order of the graph: what TF32 shortens. Throws what opening a model throws. */
+const float32Products = (path: string): readonly string[] =>
+  madeTensors(path)
+    .filter(({ op, dtype }) => products.has(op) && dtype === 'float32')
+    .map(({ node }) => node);
+
+const products: ReadonlySet<string> = new Set(['MatMul', 'Gemm', 'Conv', 'ConvTranspose']);

@@ -50,7 +50,7 @@ export interface Searched {
   /** Candidates are written there, one after the other. */
   readonly work: string;
   readonly budget: number;
-  /** No candidate is tried after this, by `performance.now()`. */
+  /** After this, by `performance.now()`, no candidate is tried but the first: a search that is repeated goes on. */
   readonly until?: number;
 }
 
@@ -119,8 +119,8 @@ export class Candidates {
   }
 
   get isSpent(): boolean {
-    const { budget, until = Number.POSITIVE_INFINITY } = this.searched;
-    return this.#spent() >= budget || performance.now() >= until;
+    const { budget, trials, until = Number.POSITIVE_INFINITY } = this.searched;
+    return this.#spent() >= budget || (trials.made > 0 && performance.now() >= until);
   }
 
   /** Trials that cost a build or a run; one that is the same model as another costs a conversion. */

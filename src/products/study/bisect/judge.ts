@@ -34,7 +34,7 @@ export interface Judgement {
 /** The judge of a model or an engine. */
 export interface Judge {
   readonly kind: BisectResult['judge'];
-  /** The reference's run, or the recording; null where a command judges. */
+  /** The reference's run; null where a command judges. */
   readonly reference: ReferenceRun | null;
   readonly seed: number;
   readonly samples: number;
@@ -45,7 +45,7 @@ export interface Judge {
 }
 
 /**
- * Opens the judge of a request's candidates. The reference is checked against itself first: it runs twice, or its FP32 model against the recording.
+ * Opens the judge of a request's candidates. The reference is checked against itself first: it runs twice.
  * Throws TF_BISECT_REFERENCE, TF_USAGE, and what opening and running the reference throw.
  */
 export async function openJudge(
@@ -56,9 +56,8 @@ export async function openJudge(
   if (request.check !== undefined) return checkJudge(request, request.check, context);
   const runs = new SampleRuns(request, context);
   const { seed } = runs;
-  const { recording } = request;
   const by = async (reference: ReferenceRun): Promise<Judge> => ({
-    kind: recording === undefined ? 'model' : 'recording',
+    kind: 'model',
     reference,
     seed,
     samples: reference.outputs.length,
@@ -68,11 +67,8 @@ export async function openJudge(
     },
     judge: await comparing(request, precision, runs, reference, context),
   });
-  const reference =
-    recording === undefined ? await runs.reference(() => {}) : await runs.recordedReference(recording);
-  if (recording === undefined)
-    await assertRepeats(request, precision, runs, reference, reference.outputs.length);
-  else await assertReproduces(request, recording, precision, runs, reference);
+  const reference = await runs.reference(() => {});
+  await assertRepeats(request, precision, runs, reference, reference.outputs.length);
   return by(reference);
 }
 
@@ -120,30 +116,6 @@ export async function comparing(
 }
 
 const noDoubts: ReadonlyMap<string, string> = new Map();
-
-/** The FP32 model gives what was recorded. */
-async function assertReproduces(
-  request: BisectRequest,
-  recording: string,
-  precision: VerifyPrecision,
-  runs: SampleRuns,
-  recorded: ReferenceRun,
-): Promise<void> {
-  const { reference } = request;
-  const outputs = await runs.referenceAgain(recorded, 1);
-  const judgement = judgeRuns(request, precision, recorded, { ...recorded, outputs });
-  const [first] = failedOutputs(judgement);
-  if (first === undefined) return;
-  const [why = ''] = reasonsOf(judgement);
-  throw new TrtforgeError(
-    'TF_BISECT_REFERENCE',
-    `${reference} in FP32 fails against ${recording}: its output ${first.name} differs. ${why}`,
-    {
-      remedy: `Record the outputs of ${reference} again, with the same weights and inputs, or pass wider limits: --atol ${first.name}:1e-2.`,
-      details: { tensor: first.name },
-    },
-  );
-}
 
 function checkJudge(request: BisectRequest, check: string, context: BisectContext): Judge {
   if (!hasPlace(check))

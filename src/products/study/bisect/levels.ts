@@ -21,8 +21,8 @@ export interface Finding
 export interface Suspects {
   /** Nodes that the conversion computes in 16 bits, likeliest first; null where nothing is converted. */
   readonly units: (() => Promise<readonly Suspect[]>) | null;
-  /** Of the model as the conversion writes it. */
-  readonly tensors: () => readonly InnerTensor[];
+  /** Of the model as the conversion writes it; null where the outputs stay as they are. */
+  readonly tensors: (() => readonly InnerTensor[]) | null;
 }
 
 const nothing = { units: [], fusion: null, change: {}, isMinimal: true, isConfirmed: null, reasons: [] };
@@ -66,14 +66,15 @@ export async function searchLevels(candidates: Candidates, suspects: Suspects): 
     return suspects.units === null ? unknown([]) : searchNodes(candidates, suspects.units);
   const tf32 = engines.hasTf32 ? await searchTf32(candidates) : null;
   if (tf32 !== null) return tf32;
-  const fusion = await searchFusions(candidates, suspects.tensors());
+  const fusion = suspects.tensors && (await searchFusions(candidates, suspects.tensors()));
   if (fusion !== null) return fusion;
   return suspects.units === null
-    ? unknown([], candidates.isSpent ? BUDGET_ENDED : undefined)
+    ? unknown([], candidates.isSpent ? BUDGET_ENDED : suspects.tensors === null ? ONLY_TF32 : undefined)
     : searchNodes(candidates, suspects.units);
 }
 
 const BUDGET_ENDED = 'The budget ended before the cause was found.';
+const ONLY_TF32 = 'It does not pass without TF32 either.';
 
 const unknown = (reasons: readonly string[], headline?: string): Finding => ({
   ...nothing,

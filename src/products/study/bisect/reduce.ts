@@ -5,6 +5,8 @@ import { inDtype } from '../../../engines/run/inputs.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { editModel, type OnnxModel, viewModel } from '../../../formats/onnx/model.js';
+import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
+import { closedPart, nodesNamed, partsOf } from '../../../formats/onnx/parts.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { writeNpz } from '../../../formats/tensor/npz.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
@@ -16,9 +18,16 @@ import { whyUnresolved } from './candidates.js';
 import { checkLine } from './check-line.js';
 import { type Cut, type Cutting, cutOut } from './cut.js';
 import type { Judge } from './judge.js';
-import { partOf, partsOf, type Suspected } from './parts.js';
 import type { BisectContext, BisectRequest } from './request.js';
 import type { BisectResult } from './result.js';
+
+/** Names of nodes at fault in a model that fails. */
+export interface Suspected {
+  /** Of which one may fail alone, the likeliest first. */
+  readonly single: readonly string[];
+  /** That may fail with what lies between and around them. */
+  readonly together: readonly string[];
+}
 
 /** The case that is reduced: a model that fails, and the nodes at fault. */
 export interface Failing extends Cutting, Suspected {
@@ -70,7 +79,9 @@ export async function reduceFailure(
   const tried = new Set<string>();
   let judged = 0;
   let doubts: readonly string[] = [];
-  for (const part of partsOf(whole, failing)) {
+  const [single, together] = [nodesNamed(whole, failing.single), nodesNamed(whole, failing.together)];
+  for (const nodes of partsOf(whole, { single, together })) {
+    const part = namesIn(nodes);
     const key = [...part].sort().join('\n');
     if (tried.has(key)) continue;
     tried.add(key);
@@ -89,6 +100,9 @@ export async function reduceFailure(
         : `the check command decides about no part around the cause. ${doubts.join(' ')}`;
   return { reduced: null, why: `No reduced model: ${why}` };
 }
+
+const namesIn = (nodes: ReadonlySet<NodeProto>): ReadonlySet<string> =>
+  new Set([...nodes].map(({ name }) => name));
 
 class Reducer {
   readonly #failing: Failing;
@@ -182,7 +196,14 @@ class Reducer {
     if (outcome === 'pass') return passes;
     if (outcome === 'unresolved') return { doubts: ['On a part of the model:', ...reasons] };
     return editModel(passing, async (good) => {
-      const part = partOf(good.proto.graph!, this.#ownNames(names));
+      const { graph } = good.proto;
+      const own = this.#ownNames(names);
+      const part = namesIn(
+        closedPart(
+          graph!,
+          graph!.node.filter(({ name }) => own.has(name)),
+        ),
+      );
       const control = await this.#cut(good, part, 'passing.onnx');
       const file = control && (await this.#build(control, change));
       if (control === null || file === null)

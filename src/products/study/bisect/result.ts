@@ -44,8 +44,8 @@ export const bisectResultSchema = z.object({
   reference: z.string(),
   candidate: z.string(),
   precision: z.enum(verifyPrecisions),
-  /** The judge: the reference model on random inputs, a recording, a command. */
-  judge: z.enum(['model', 'recording', 'check']),
+  /** The judge: the reference model, or a command. */
+  judge: z.enum(['model', 'check']),
   /** The back end that ran the candidates; null where a command judged. */
   backend: z.string().nullable(),
   seed: z.number(),

@@ -1,16 +1,15 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
-import { allBut } from '../../../base/options/option.js';
+import { allBut, valuesOf } from '../../../base/options/option.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { advanced, choice, inConfig, type OptionValues, option, text } from '../../../cli/option.js';
+import { step } from '../../../cli/dry-run.js';
+import { advanced, choice, inConfig, type OptionValues, text } from '../../../cli/option.js';
 import { buildOptions, configOnly } from '../../../cli/options/build.js';
 import { assertImages, comparisonOptions, comparisonOptionsOf } from '../../../cli/options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
 import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
-import { step } from '../../../cli/plan.js';
 import { messageLines } from '../../../cli/text.js';
-import { integer } from '../../../cli/values.js';
 import { parseBuilderConfig } from '../../../engines/identity/recipe.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
@@ -21,7 +20,7 @@ import { judgingOptions } from '../../../quality/verify/request.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { bisectModel, decideBisect } from '../bisect/bisect.js';
 import { bisectReport } from '../bisect/page.js';
-import type { BisectRequest } from '../bisect/request.js';
+import { type BisectRequest, searchOptions } from '../bisect/request.js';
 import type { BisectResult } from '../bisect/result.js';
 
 /** The options of the candidate's conversion; the types of its inputs and outputs are read from it. */
@@ -43,27 +42,7 @@ const commandOptions = {
     describe: 'the FP32 model that the candidate comes from',
     required: '--against model.onnx',
   }),
-  output: text({
-    flags: '-o, --output <folder>',
-    describe: 'where results go; what an interrupted run tried is found there',
-    writes: true,
-    required: '-o bisect',
-  }),
-  recording: text({
-    flags: '--recording <npz>',
-    describe: 'judge by the recorded inputs and outputs of one run instead of what the FP32 model computes',
-  }),
-  checkCommand: text({
-    flags: '--check-command <command>',
-    describe:
-      'judge by a command instead: {} is the candidate, {model} the ONNX model of an engine; exit code 0 passes, 1 fails',
-    trust: true,
-  }),
-  budget: option({
-    flags: '--budget <count>',
-    describe: 'try at most this many candidates (default: 40)',
-    parse: integer(1, 100_000),
-  }),
+  ...searchOptions,
   precision: choice({
     flags: '--precision <type>',
     describe: 'what the candidate was converted to (default: the 16-bit type in it)',
@@ -100,7 +79,6 @@ export const command = defineCommand({
   examples: [
     'trtforge bisect model.fp16.onnx --against model.onnx -o bisect',
     'trtforge bisect model.engine --against model.onnx -o bisect',
-    'trtforge bisect model.fp16.onnx --against model.onnx --recording clip.npz -o bisect',
     "trtforge bisect model.onnx --against model.onnx --target tensorrt-rtx:sm_89 --batch 1/8/32 --check-command './check.sh {} {model}' -o bisect",
     "trtforge bisect encoder.fp16.onnx --against encoder.onnx --check-command 'trtforge stream verify {} --reference clip.jsonl' -o bisect",
   ],
@@ -121,11 +99,11 @@ export const command = defineCommand({
   plan: async ([candidate = ''], options, context) => {
     const request = requestOf(candidate, options);
     const { engines, precision, budget } = await decideBisect(request, context);
-    const { reference, recording, check, output } = request;
+    const { reference, check, output } = request;
     return {
       steps: [
         ...(engines === null || isEngineFile(candidate) ? [] : [step('build', engines.engine)]),
-        step('verify', candidate, { detail: `against ${check ?? recording ?? reference}` }),
+        step('verify', candidate, { detail: `against ${check ?? reference}` }),
         ...(engines === null ? [] : [step('try', 'the engine built again')]),
         ...(engines?.hasTf32 ? [step('try', 'without TF32')] : []),
         ...(engines === null ? [] : [step('try', 'tensors inside of kernels as outputs')]),
@@ -139,7 +117,7 @@ export const command = defineCommand({
 });
 
 function requestOf(candidate: string, options: OptionValues<typeof commandOptions>): BisectRequest {
-  const { against, output, recording, checkCommand, budget, precision } = options;
+  const { against, precision } = options;
   assertImages(options.imgsz, options.inputs, options.calibration);
   const conversion = conversionFrom({
     ...options,
@@ -150,11 +128,8 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
   return {
     candidate,
     reference: against,
-    output,
-    recording,
-    check: checkCommand,
-    budget,
     precision,
+    ...valuesOf(searchOptions, options),
     build: buildOf(candidate, options),
     ...compared,
     data: compared.data ?? conversion.calibration?.judging,

@@ -8,12 +8,10 @@ import { guessLine } from '../../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
 import { judgingOptions, verifyOptions } from '../../../quality/verify/request.js';
-import type { Measure } from '../../../quality/verify/result.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { compareLayers } from '../layers/compare-layers.js';
 import { layersReport } from '../layers/page.js';
-import type { QuantizedComparison } from '../layers/quantized-result.js';
 import { type LayerComparison, lossOf } from '../layers/result.js';
 
 const commandOptions = {
@@ -31,12 +29,6 @@ const commandOptions = {
     describe: 'also write an HTML page with the error by layer and where in a tensor it is',
     writes: ['an HTML page'],
   }),
-  output: text({
-    flags: '-o, --output <folder>',
-    describe:
-      'ONNX models: metrics.json, precision-scheme.json, io.json and calibration.npy, as auto-quantize-model writes them',
-    writes: true,
-  }),
   shapes: judgingOptions.shapes,
   ...comparisonOptions,
   ...placeOptions,
@@ -53,17 +45,17 @@ export const command = defineCommand({
   examples: [
     'trtforge compare layers model.fp16.onnx --against model.onnx --report layers.html',
     'trtforge compare layers model.engine --against model.onnx --report layers.html',
-    'trtforge compare layers yolo.int8.onnx --against yolo.onnx --inputs quant100.txt --preprocess yolo -o compare',
+    'trtforge compare layers yolo.int8.onnx --against yolo.onnx --inputs quant100.txt --preprocess yolo',
     'trtforge compare layers model.onnx --against model.onnx --provider tensorrt --provider-option trt_fp16_enable=1 --precision fp16',
   ],
   options: commandOptions,
   schema: async () => (await import('../layers/result.js')).layerComparisonSchema,
   run: async ([candidate = ''], options, context): Promise<LayerComparison & { exitCode: ExitCode }> => {
-    const { against, output, report } = options;
+    const { against, report } = options;
     const found = await inPhase(
       'compare layers',
       context.emit,
-      () => compareLayers({ ...verifyRequestOf(candidate, options), output }, context),
+      () => compareLayers(verifyRequestOf(candidate, options), context),
       `${candidate} against ${against}`,
     );
     const result: LayerComparison = { ...found, repeat: context.commandLine };
@@ -115,26 +107,7 @@ function render(result: LayerComparison, output: TextOutput): void {
     output.line(colors[outcome](line.slice(0, outcome.length)) + line.slice(outcome.length));
   }
   output.line();
-  if (result.quantized !== null) renderQuantized(result.quantized, output);
   output.line(colors[result.outcome](result.headline));
   for (const reason of result.reasons) output.line(`- ${reason}`);
   output.line(`${dim('To repeat:')} ${result.repeat}`);
-}
-
-function renderQuantized(
-  { errors, output_name, per_layer, num_samples }: QuantizedComparison,
-  output: TextOutput,
-): void {
-  const { bold, dim } = output.colors;
-  const fixed = (value: Measure, digits: number) => Number(value).toFixed(digits);
-  const decibels = (value: Measure) => `${value === 'Infinity' ? '∞' : fixed(value, 1)} dB`;
-  output.line(
-    `${output_name} over ${plural(num_samples, 'sample')}: ${decibels(errors.mean_sqnr_db)} on average, ${decibels(errors.min_sqnr_db)} at least; cosine ${fixed(errors.mean_cosine_sim, 5)}, ${fixed(errors.min_cosine_sim, 5)} at least`,
-  );
-  output.line(dim(`${plural(per_layer.length, 'node')} of both, the largest error first:`));
-  for (const { name, op_type, precision, metrics } of per_layer.slice(0, LISTED))
-    output.line(
-      `  ${decibels(metrics.mean_sqnr_db).padStart(10)}  ${op_type} ${bold(name)}  ${dim(precision)}`,
-    );
-  output.line();
 }

@@ -23,37 +23,21 @@ import { fusionGroups, innerTensors } from '../fusions.js';
 import { inGroups } from '../groups.js';
 import { type MadeTensor, madeTensors } from '../made-tensors.js';
 import { writeMarked } from '../marked-model.js';
-import { QuantizedErrors } from './quantized-errors.js';
 import { type ComparedTensor, type LayerComparison, lossOf } from './result.js';
-
-interface LayersRequest extends VerifyRequest {
-  /** Of ONNX models: the folder for metrics.json, precision-scheme.json, io.json and calibration.npy. */
-  readonly output?: string | undefined;
-}
 
 /**
  * Compares the values inside two models on the same seeded inputs: every floating-point tensor that both have under one name, in graph order, by the limits
- * that `verify` has for outputs. An engine is built again with its tensors as outputs too, save for those inside of its kernels. Of a quantized model, what auto-quantize-model's scripts measure is in the result too, and in `output` as they write it. Tensors become outputs of temporary copies of the models, in groups, so that memory does not grow with the model.
+ * that `verify` has for outputs. An engine is built again with its tensors as outputs too, save for those inside of its kernels. Tensors become outputs of temporary copies of the models, in groups, so that memory does not grow with the model.
  * Throws TF_USAGE, TF_VERIFY_MISMATCH where nothing is common, and what opening, writing and running throw.
  */
 export const compareLayers = (
-  request: LayersRequest,
+  request: VerifyRequest,
   context: VerifyContext = {},
 ): Promise<LayerComparison> =>
   protectingInputs([request.reference, request.candidate], () => compare(request, context));
 
-async function compare(request: LayersRequest, context: VerifyContext): Promise<LayerComparison> {
+async function compare(request: VerifyRequest, context: VerifyContext): Promise<LayerComparison> {
   checkRules(request);
-  const { output } = request;
-  if (output !== undefined && isEngineFile(request.candidate))
-    throw new TrtforgeError(
-      'TF_USAGE',
-      `--output ${output} has no effect: ${request.candidate} is an engine.`,
-      {
-        remedy: 'Pass a quantized ONNX model, or remove --output.',
-        details: { option: '--output' },
-      },
-    );
   if (isEngineFile(request.reference))
     throw new TrtforgeError(
       'TF_USAGE',
@@ -71,7 +55,6 @@ async function compare(request: LayersRequest, context: VerifyContext): Promise<
     const common = commonTensors(request, model);
     const marked = { reference: join(folder, 'reference.onnx'), candidate: join(folder, 'candidate.onnx') };
     const tensors = common.tensors.filter(({ name }) => engine?.inside.has(name) !== true);
-    const quantized = engine === null ? QuantizedErrors.of(request, tensors, output !== undefined) : null;
     const total = tensors.length;
     let builds = 0;
     let outputsFail = true;
@@ -91,16 +74,12 @@ async function compare(request: LayersRequest, context: VerifyContext): Promise<
       const candidate = await runs.candidate(candidatePath, reference, () => {});
       const judgement = judgeRuns(asked, precision, reference, candidate);
       sides = { reference, candidate };
-      quantized?.add(group, reference, candidate);
       found.add(group, judgement, await unrepeatable(asked, precision, judgement, runs, sides), sides);
       const added = new Set(group.flatMap(({ name, isOutput }) => (isOutput ? [] : [name])));
       outputsFail &&= failedOutputs(judgement).some(({ name }) => !added.has(name));
     }
     if (sides === undefined) throw new TrtforgeError('TF_INTERNAL', 'No group of tensors was run.');
     const { plan, outputs } = sides.reference;
-    const samples = outputs.map((_, at) => plan.tensors(at));
-    const measured = quantized?.result(samples) ?? null;
-    if (output !== undefined && measured !== null) quantized?.write(output, measured, samples);
     return {
       schema: 'trtforge.compare-layers/1',
       version: packageVersion(),
@@ -115,7 +94,6 @@ async function compare(request: LayersRequest, context: VerifyContext): Promise<
       onlyReference: common.onlyReference,
       onlyCandidate: common.onlyCandidate,
       engine: engine && { builds, inside: common.tensors.length - tensors.length, outputsFail },
-      quantized: measured,
       ...found.summary(),
       repeat: null,
     };

@@ -7,7 +7,6 @@ import {
   outcomeSchema,
   verifyPrecisions,
 } from '../../../quality/verify/result.js';
-import { quantizedComparisonSchema } from './quantized-result.js';
 
 const count = z.number().int().nonnegative();
 
@@ -74,8 +73,6 @@ export const layerComparisonSchema = z.object({
       outputsFail: z.boolean(),
     })
     .nullable(),
-  /** Errors of a quantized model as auto-quantize-model measures them; null for others, unless their files were asked for. */
-  quantized: quantizedComparisonSchema.nullable(),
   diverging: count,
   /** The first tensor in graph order that is beyond the limits, and the one with the largest error relative to its size. */
   firstDivergence: z.string().nullable(),

@@ -11,6 +11,7 @@ import type { WorkContext } from '../../../events.js';
 import { pairStates } from '../../../formats/contract/state.js';
 import { knownStates, profilesOf } from '../engine.js';
 import { backendOf, platforms } from '../model-config.js';
+import type { TritonCheckRequest } from '../options.js';
 import { checkCoreRules } from './core-rules.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
@@ -33,14 +34,6 @@ import {
   type Model,
   preferredSizes,
 } from './tensors.js';
-
-export interface TritonCheckRequest {
-  readonly repository: string;
-  /** The GPU of the server: `L4`, `sm_89`. */
-  readonly gpu?: string | NamedGpu | undefined;
-  /** Its TensorRT, as many parts as are known. */
-  readonly tensorrt?: string | undefined;
-}
 
 /**
  * Finds what Triton would meet in a repository, from its files alone. Throws TF_FILE_NOT_FOUND, TF_USAGE, TF_FILE_UNREADABLE.

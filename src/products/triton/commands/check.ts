@@ -1,11 +1,10 @@
+import { allBut } from '../../../base/options/option.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { option } from '../../../cli/option.js';
-import { parseVersion } from '../../../cli/values.js';
-import { parseGpu } from '../../../engines/identity/target.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { checkRepository } from '../check/check.js';
 import type { TritonCheck } from '../check/result.js';
+import { checkOptions } from '../options.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'REPOSITORY', describe: 'a model repository of Triton' }],
@@ -13,25 +12,10 @@ export const command = defineCommand({
     'trtforge triton check models/',
     'trtforge triton check models/ --gpu L4 --tensorrt 10.13.3.9 --json > check.json',
   ],
-  options: {
-    gpu: option({
-      flags: '--gpu <gpu>',
-      describe: 'the GPU of the server: sm_89, 8.9, or a product such as L4',
-      parse: parseGpu,
-    }),
-    tensorrt: option({
-      flags: '--tensorrt <version>',
-      describe: 'the TensorRT of the server, as far as it is known: 10.13, 10.13.3.9',
-      parse: parseVersion,
-    }),
-  },
+  options: allBut(checkOptions, 'repository'),
   schema: async () => (await import('../check/result.js')).tritonCheckSchema,
-  run: async (
-    [repository = ''],
-    { gpu, tensorrt },
-    context,
-  ): Promise<TritonCheck & { exitCode: ExitCode }> => {
-    const result = await checkRepository({ repository, gpu, tensorrt }, context);
+  run: async ([repository = ''], options, context): Promise<TritonCheck & { exitCode: ExitCode }> => {
+    const result = await checkRepository({ repository, ...options }, context);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,

@@ -1,11 +1,8 @@
 import { join } from 'node:path';
+import { allBut } from '../../../base/options/option.js';
 import { defineCommand } from '../../../cli/command.js';
-import { option, text } from '../../../cli/option.js';
-import { integer } from '../../../cli/values.js';
-import { storeOptions as stores } from '../../../engines/store/open-stores.js';
-import { trustOptions } from '../../../engines/store/trust.js';
-import { TrtforgeError } from '../../../errors.js';
 import type { TritonExport } from '../export/export-models.js';
+import { exportOptions } from '../options.js';
 
 export const command = defineCommand({
   arguments: [
@@ -21,58 +18,11 @@ export const command = defineCommand({
     'trtforge triton export encoder.engine -o models --contract encoder.contract.json',
     'trtforge triton export encoder.engine predictor.engine joint.engine -o models --bundle model_meta.json',
   ],
-  options: {
-    output: text({
-      flags: '-o, --output <folder>',
-      describe: 'the model repository; a server may be polling it',
-      required: '-o models',
-      writes: true,
-    }),
-    name: text({
-      flags: '--name <name>',
-      describe: "the model's name, of a bundle the start of each (default: that of the passport)",
-    }),
-    version: option({
-      flags: '--version <number>',
-      describe: 'write this version and serve it alone (default: the next; Triton serves the latest)',
-      parse: integer(1),
-    }),
-    instances: option({
-      flags: '--instances <count>',
-      describe: 'execution contexts on each GPU',
-      parse: integer(1),
-      default: 1,
-    }),
-    delay: option({
-      flags: '--delay <time>',
-      describe: 'how long a request waits for others of its batch: 500us, 2ms (default: not at all)',
-      parse: microseconds,
-    }),
-    contract: text({
-      flags: '--contract <file>',
-      describe: 'the states of a streaming model (default: those of the known answer)',
-    }),
-    bundle: text({
-      flags: '--bundle <meta>',
-      describe: 'a model_meta.json: encoder, predictor and joint network become three models and a client',
-    }),
-    gpu: text({
-      flags: '--gpu <name>',
-      describe: 'of several engines of one capability, the one built on this GPU',
-    }),
-    labels: text({
-      flags: '--labels <file>',
-      describe: 'names of classes (default: id2label of the config.json beside the engine)',
-    }),
-    store: stores.store,
-    ...trustOptions,
-  },
+  options: allBut(exportOptions, 'engines', 'force'),
   schema: async () => (await import('../export/export-models.js')).tritonExportSchema,
   run: async (engines, options, context): Promise<TritonExport> => {
     const { exportModels } = await import('../export/export-models.js');
-    const { requireSignature, trustKeys, store, ...rest } = options;
-    const trust = { requireSignature: requireSignature || undefined, trustKeys };
-    return exportModels({ engines, store, ...rest, ...trust, force: context.force }, context);
+    return exportModels({ ...options, engines, force: context.force }, context);
   },
   render: (result: TritonExport, { line, colors }) => {
     for (const { name, version, maxBatchSize, plans, states } of result.models) {
@@ -88,10 +38,3 @@ export const command = defineCommand({
     );
   },
 });
-
-function microseconds(given: string): number {
-  const [, number, unit] = /^(\d+)(us|ms)$/.exec(given.trim()) ?? [];
-  const value = Number(number) * (unit === 'ms' ? 1000 : 1);
-  if (Number.isSafeInteger(value)) return value;
-  throw new TrtforgeError('TF_USAGE', `"${given}" is not a time.`, { remedy: 'Write 500us or 2ms.' });
-}

@@ -1,20 +1,16 @@
 import { defineCommand } from '../../../cli/command.js';
-import { text } from '../../../cli/option.js';
 import { limited, timeoutOption } from '../../../cli/options/timeout.js';
-import type { TritonTry } from '../try/result-schema.js';
+import { tryOptions } from '../options.js';
+import type { TritonTry } from '../try/result.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'REPO', describe: 'a model repository' }],
   examples: ['trtforge triton try repo', 'trtforge triton try repo --url http://localhost:8000'],
   options: {
-    url: text({
-      flags: '--url <address>',
-      describe: 'of a server that serves the repository, over HTTP (default: one is started here and ended)',
-      trust: true,
-    }),
+    url: tryOptions.url,
     ...timeoutOption,
   },
-  schema: async () => (await import('../try/result-schema.js')).tritonTrySchema,
+  schema: async () => (await import('../try/result.js')).tritonTrySchema,
   run: limited(async ([repository = ''], { url }, context): Promise<TritonTry> => {
     const { tryRepository } = await import('../try/try.js');
     return tryRepository({ repository, url }, context);

@@ -17,7 +17,7 @@ import { type ExportedFile, writeExport } from '../../../engines/exports/exporte
 import type { LocalStore } from '../../../engines/store/local.js';
 import { openLocalStore } from '../../../engines/store/open-stores.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
-import { openTrust, type TrustOptions, verifyTrusted } from '../../../engines/store/trust.js';
+import { openTrust, verifyTrusted } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type WorkContext, workOf } from '../../../events.js';
 import { readContract } from '../../../formats/contract/file.js';
@@ -25,8 +25,9 @@ import { type BundleMeta, logitsOf, readMeta } from '../../../formats/contract/m
 import { pairStates } from '../../../formats/contract/state.js';
 import { readLabels } from '../../../formats/images/labels.js';
 import { knownStates } from '../engine.js';
+import type { TritonExportRequest } from '../options.js';
 import { engineFamily, plainName, tritonExporter } from './exporter.js';
-import { refused, type ServedModel, type ServeRequest, serve } from './served-model.js';
+import { refused, type ServedModel, type Serving, serve } from './served-model.js';
 import { planFile } from './tensor-files.js';
 
 export const tritonExportSchema = z.object({
@@ -52,33 +53,6 @@ export const tritonExportSchema = z.object({
 });
 export interface TritonExport extends z.infer<typeof tritonExportSchema> {}
 
-export interface TritonExportRequest extends Omit<TrustOptions, 'signKey'> {
-  /** Of one model, or of a bundle: files, parts of names in the store, starts of identities. */
-  readonly engines: readonly string[];
-  /** The repository; a server may be polling it. */
-  readonly output: string;
-  /** The engine store's folder (default: `$TENSORRT_CACHE_DIR` or `~/.cache/trtforge/engines`). */
-  readonly store?: string | undefined;
-  /** The model's name, of a bundle the start of each (default: that of the passport). */
-  readonly name?: string | undefined;
-  /** Write this version and serve it alone (default: the next; Triton serves the latest). */
-  readonly version?: number | undefined;
-  /** Execution contexts on each GPU (default: 1). */
-  readonly instances?: number;
-  /** Time that a request waits for others of its batch, microseconds (default: none). */
-  readonly delay?: number | undefined;
-  /** Of several engines of one capability, the one built on this GPU. */
-  readonly gpu?: string | undefined;
-  /** A file of names of classes (default: id2label of the config.json beside the engine). */
-  readonly labels?: string | undefined;
-  /** A contract file: the states of a streaming model (default: those of the known answer). */
-  readonly contract?: string | undefined;
-  /** A model_meta.json: encoder, predictor and joint network become three models and a client. */
-  readonly bundle?: string | undefined;
-  /** Replace a version that is there and a model of others, and make what Triton cannot serve a warning. */
-  readonly force?: boolean;
-}
-
 /**
  * Writes engines as models of a repository. Throws TF_USAGE for what cannot be a model's name, TF_SERVING_REFUSED, and what reading engines, contract, labels and meta file throws.
  *
@@ -93,16 +67,16 @@ export async function exportModels(
 ): Promise<TritonExport> {
   const { environment } = workOf(context);
   const { engines, output: repository, contract: contractFile, bundle } = request;
-  const { instances = 1, delay, gpu, force = false, labels: labelFile = labelsBeside(engines) } = request;
+  const { labels: labelFile = labelsBeside(engines), force = false } = request;
   if (request.name !== undefined) assertModelName(request.name);
   const store = openLocalStore(request.store, environment, openTrust(request, environment));
   const chosen = await enginesNamed(engines, store);
   const contract = contractFile === undefined ? undefined : readContract(contractFile);
   const labels = labelFile === undefined ? [] : readLabels(labelFile);
-  const served = (name: string, own: readonly StoredEngine[], states: ServeRequest['contract']) => {
+  const served = (name: string, own: readonly StoredEngine[], states: Serving['contract']) => {
     const version = request.version ?? nextVersion(repository, name);
     const isPinned = request.version !== undefined;
-    return serve(own, { name, version, isPinned, instances, delay, gpu, force, labels, contract: states });
+    return serve(own, { ...request, name, version, isPinned, labels, contract: states });
   };
   const meta = bundle === undefined ? undefined : readMeta(bundle);
   const title = meta === undefined ? chosen[0]!.passport.model.name : (meta.modelName ?? 'bundle');
@@ -155,7 +129,7 @@ const labelsBeside = (engines: readonly string[]): string | undefined =>
     });
 
 /** By the known answer, else by names: a bundle has a contract for its encoder at most. */
-function statesOfComponent({ passport }: StoredEngine): ServeRequest['contract'] {
+function statesOfComponent({ passport }: StoredEngine): Serving['contract'] {
   const known = knownStates(passport);
   const { inputs, outputs } = passport.plan;
   return { inputs: [], state: known.length > 0 ? known : pairStates(inputs, outputs) };

@@ -37,7 +37,8 @@ export const defaultExporter = tritonExporter((engines) => {
   const families = [...new Set(engines.map(engineFamily))];
   const models = families.map((family) => {
     const own = engines.filter((engine) => engineFamily(engine) === family);
-    return serve(own, { name: plainName(own[0]!.passport.model.name), version: 1, ...defaults });
+    const name = plainName(own[0]!.passport.model.name);
+    return serve(own, { name, version: 1, isPinned: false, labels: [], contract: undefined });
   });
   const names = new Set(models.map(({ name }) => name));
   if (names.size === models.length) return models;
@@ -46,11 +47,6 @@ export const defaultExporter = tritonExporter((engines) => {
     'Export each with its name: trtforge triton export ENGINE -o REPO --name NAME',
   );
 });
-
-const defaults = {
-  ...{ isPinned: false, instances: 1, delay: undefined, labels: [] },
-  ...{ gpu: undefined, contract: undefined, force: false },
-};
 
 /** The identity that engines of one model, recipe and TensorRT have in common, whatever their GPU is. */
 export function engineFamily({ passport }: Pick<StoredEngine, 'passport'>): string {
@@ -89,7 +85,7 @@ function configOf(model: ServedModel, files: TensorFiles): string {
       ...(isShapeTensor(profiles[0]!, input.name) ? { is_shape_tensor: true } : {}),
     })),
     output: model.outputs.map((output) => labelled(model, typed(output))),
-    instance_group: [{ kind: 'KIND_GPU', count: model.instances, profile: servedProfiles }],
+    instance_group: [{ kind: 'KIND_GPU', count: model.instances ?? 1, profile: servedProfiles }],
     // No default_model_filename: a GPU without an entry would load the plan of another.
     cc_model_filenames: byPlan('', ({ engine }) => planFile(engine)),
     ...(states.length > 0

@@ -18,22 +18,18 @@ import {
   profilesOf,
 } from '../engine.js';
 import { type ConfigTensor, dataTypes, fedByOrder } from '../model-config.js';
+import type { TritonExportRequest } from '../options.js';
 
-export interface ServeRequest {
+/** One model of an export: what the options name is read. */
+export interface Serving
+  extends Omit<TritonExportRequest, 'engines' | 'output' | 'name' | 'version' | 'labels' | 'contract'> {
   readonly name: string;
   readonly version: number;
   /** Whether the version was asked for, and is the one served. */
   readonly isPinned: boolean;
-  readonly instances: number;
-  /** undefined: requests do not wait for others. */
-  readonly delay: number | undefined;
   /** Names of classes. */
   readonly labels: readonly string[];
-  /** A GPU's name, or a part of it: which of several engines of one capability. */
-  readonly gpu: string | undefined;
   readonly contract: Pick<Contract, 'inputs' | 'state'> | undefined;
-  /** Whether what Triton cannot serve is a warning, not an error. */
-  readonly force: boolean;
 }
 
 interface State {
@@ -43,7 +39,7 @@ interface State {
 }
 
 /** The decisions about a model before any file of it is made. */
-export interface ServedModel extends ServeRequest {
+export interface ServedModel extends Serving {
   /** By capability, `8.9`; one engine may serve several. */
   readonly plans: readonly { readonly capability: string; readonly engine: StoredEngine }[];
   /** Without states. */
@@ -64,7 +60,7 @@ export const refused = (message: string, remedy?: string): TrtforgeError =>
   new TrtforgeError('TF_SERVING_REFUSED', message, { remedy });
 
 /** Decides how the engines of one model are served, each on its GPUs. Throws TF_SERVING_REFUSED. */
-export function serve(engines: readonly StoredEngine[], request: ServeRequest): ServedModel {
+export function serve(engines: readonly StoredEngine[], request: Serving): ServedModel {
   const warnings: string[] = [];
   const warn = (text: string) => warnings.push(`${request.name}: ${text}`);
   const unless = (message: string, remedy: string) => {
@@ -226,7 +222,7 @@ function rejectTensor(
 }
 
 /** By the contract, else by what the known answer feeds back. */
-function statesOf({ passport }: StoredEngine, contract: ServeRequest['contract']): readonly State[] {
+function statesOf({ passport }: StoredEngine, contract: Serving['contract']): readonly State[] {
   const { plan } = passport;
   return (contract?.state ?? knownStates(passport)).map(({ input: from, output: to, initial }) => {
     const input = plan.inputs.find(({ name }) => name === from);

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { visibleGpus } from '../../../addon/chosen-gpu.js';
+import { visibleGpus } from '../../../addon/gpus.js';
 import { sha256 } from '../../../base/files/digest.js';
 import { cacheFolder, makeFolder } from '../../../base/files/folders.js';
 import { besidePath, moveInto } from '../../../base/files/publish.js';
@@ -14,7 +14,7 @@ import { splitPaths } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Work } from '../../../events.js';
 import { TritonClient } from './client.js';
-import type { TritonTry } from './result-schema.js';
+import type { TritonTry } from './result.js';
 
 /** A server that is asked. */
 export interface TritonServer {

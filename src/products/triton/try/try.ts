@@ -16,16 +16,11 @@ import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
 import { checkRepository } from '../check/check.js';
 import { type ModelFolder, readRepository } from '../check/repository.js';
 import { backendOf, dtypeOf, innerDims, isBatched, type ModelConfig } from '../model-config.js';
+import type { TritonTryRequest } from '../options.js';
 import { TritonClient } from './client.js';
-import type { TriedModel, TritonTry } from './result-schema.js';
+import type { TriedModel, TritonTry } from './result.js';
 import { findTriton, startTriton, type TritonServer } from './server.js';
 import { stageForStub } from './staged.js';
-
-export interface TritonTryRequest {
-  readonly repository: string;
-  /** Of a server that is up; default: one is started here. */
-  readonly url?: string | undefined;
-}
 
 /**
  * Lets Triton's server serve a repository: every model has to load, warm up and answer, states have to stay with their sequence, and engines that run give their known

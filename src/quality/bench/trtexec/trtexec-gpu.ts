@@ -1,5 +1,5 @@
 import { loadAddon } from '../../../addon/addon.js';
-import { chosenGpu, onDevice, visibleGpus } from '../../../addon/chosen-gpu.js';
+import { chosenGpu, onDevice, visibleGpus } from '../../../addon/gpus.js';
 import type { WorkEvent } from '../../../events.js';
 import { namedState } from '../gpu-state.js';
 import type { GpuState } from '../result.js';

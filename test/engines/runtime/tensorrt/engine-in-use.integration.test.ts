@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
-import { releaseUse } from '../../../../src/engines/store/claims/claims.js';
+import { releaseUse } from '../../../../src/engines/store/claims/in-use.js';
 import { LocalStore } from '../../../../src/engines/store/local.js';
 import { fakeEngine, planBytes } from '../../../fakes/tensorrt/engine.js';
 import { fakes } from '../../../fakes/tensorrt/library.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { isAbandoned, readClaim, stateOf, thisProcess } from '../../../../src/engines/store/claims/claim.js';
-import { type Lease, LeaseFolder } from '../../../../src/engines/store/claims/claims.js';
+import { type Lease, LeaseFolder } from '../../../../src/engines/store/claims/lease.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-lease-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

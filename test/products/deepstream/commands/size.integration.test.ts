@@ -1,5 +1,4 @@
 import {
-  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -9,16 +8,16 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { planSchema } from '../../../../src/cli/printed-schemas.js';
-import { streamsResultSchema } from '../../../../src/products/deepstream/schema.js';
+import { streamsResultSchema } from '../../../../src/products/deepstream/result.js';
 import { modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { writePictureModel } from '../../../fakes/deepstream.js';
 import { fakeElf } from '../../../fakes/elf.js';
 import { fakeEngine } from '../../../fakes/tensorrt/engine.js';
-import { fakeTrtexec, recordedLogs } from '../../../fakes/trtexec.js';
+import { fakeTrtexec } from '../../../fakes/trtexec.js';
 import { dryRunIn } from '../../../support/dry-run.js';
 import { writeSampleModel } from '../../../support/sample-engine.js';
 import { trtforge } from '../../../support/trtforge.js';
@@ -55,6 +54,7 @@ describe('trtforge deepstream size rejects before any work', () => {
     ['another height than the model has', ['@', '--height', '640'], 2, 'TF_PROFILE_INVALID', /64, not 640/],
     ['an input that is not there', ['@', '--input', 'data'], 2, 'TF_PROFILE_INVALID', /no input "data"/],
     ['a rate of nothing', ['@', '--fps', '0'], 2, 'TF_USAGE', /"0"/],
+    ['no name', ['@', '--name', ''], 2, 'TF_USAGE', /"" cannot be the folder/],
     ['no rate', ['@', '--fps', ','], 2, 'TF_USAGE', /frame rates/],
     ['a batch of nothing', ['@', '--max-batch', '0'], 2, 'TF_USAGE', /"0"/],
     [
@@ -101,61 +101,6 @@ describe('trtforge deepstream size rejects before any work', () => {
       expect(existsSync(join(root, 'models/net/benchmarks'))).toBe(false);
     },
   );
-});
-
-describe('trtforge deepstream repair needs no GPU', () => {
-  const place = (name: string, where: string) => {
-    const path = join(root, 'models/r50/benchmarks', where);
-    mkdirSync(dirname(path), { recursive: true });
-    copyFileSync(join(recordedLogs, name), path);
-  };
-  beforeAll(() => {
-    place('10.6-build_fp16.log', 'engines/r50_dynamic_build_20261120_213100.log');
-    place('10.6-bench_seed_b1.log', 'b1/trtexec_b1.log');
-    place('10.6-bench_r50_b64.log', 'b64/trtexec_b64.log');
-  });
-
-  test.each<[string, readonly string[], string, RegExp]>([
-    ['no name', ['@', '--name', ''], 'TF_USAGE', /"" cannot be the folder/],
-    ['a folder without engines', ['models/none'], 'TF_USAGE', /no engine/],
-    ['no logs', ['@'], 'TF_FILE_NOT_FOUND', /no whole log/],
-    ['an option of measuring', ['@', '--with', 'trtexec'], 'TF_USAGE', /--with/],
-    ['measuring anew', ['@', '--fresh'], 'TF_USAGE', /--fresh/],
-  ])('rejects %s', async (_what, words, code, message) => {
-    const { exitCode: status, json } = await streams(
-      'repair',
-      ...words.map((word) => (word === '@' ? model : word)),
-      '--json',
-    );
-    expect(status).toBe(2);
-    expect(json()).toMatchObject({ error: { code, message: expect.stringMatching(message) } });
-  });
-
-  test('gives one result by its schema', async () => {
-    const { exitCode, json } = await streams('repair', 'models/r50', '--fps', '30,15', '--json');
-    expect(exitCode).toBe(0);
-    const answer = json();
-    expect(streamsResultSchema.safeParse(answer).error).toBeUndefined();
-    expect(answer).toMatchObject({
-      ok: true,
-      command: 'deepstream repair',
-      peakGpuStreams: 1134,
-      maxBatch: 64,
-    });
-    expect(
-      JSON.parse(readFileSync(join(root, 'models/r50/reports/benchmark_data.json'), 'utf8')),
-    ).toMatchObject({
-      peak_gpu_streams: 1134,
-    });
-  });
-
-  test('prints the scripts’ summary first, then what is ours', async () => {
-    const { out } = await streams('repair', 'models/r50/model/r50.onnx');
-    expect(out).toMatch(/^=== TRT Engine Build Complete ===\nModel: {3}r50\n/);
-    expect(out).toContain('PEAK_GPU_STREAMS 1134, 64 in one batch of b64');
-    expect(out).toContain('stopped: from-logs.');
-    expect(out).toMatch(/warning PEAK_GPU_STREAMS is an upper bound/);
-  });
 });
 
 describe('trtforge deepstream size over a fake GPU, built and measured by trtexec', () => {
@@ -227,7 +172,7 @@ describe('trtforge deepstream size over a fake GPU, built and measured by trtexe
     expect(await built('-o', join(root, 'q.engine'))).not.toContain('--verbose');
   });
 
-  test('the next call reads what lies there, and so do its plan and repair', async () => {
+  test('the next call reads what lies there, and so does its plan', async () => {
     const { does, steps } = await plan();
     expect(does).toEqual(['take', 'take', 'take', 'take', 'take', '(build)', 'write', 'write']);
     expect(steps.at(-3)?.skipped).toMatch(/limit of 8/);
@@ -239,10 +184,6 @@ describe('trtforge deepstream size over a fake GPU, built and measured by trtexe
       ['disk', 'disk'],
       ['disk', 'disk'],
     ]);
-    const repaired = await streams('repair', folder(), '--fps', '300');
-    expect(repaired.exitCode).toBe(0);
-    expect(repaired.out).toContain('  BS=8: 532.026 QPS  |  4256.21 img/s');
-    expect(repaired.out).toContain('PEAK_GPU_STREAMS (GPU-only upper bound): 14 streams @300fps');
   });
 });
 
@@ -346,20 +287,6 @@ describe('each option of deepstream size, over the same fake', () => {
     expect(result).toMatchObject({ root: join(root, 'there'), model: { name: 'mine' }, fps: 300 });
     expect(result.engine).toMatch(/^models\/mine\//);
     expect(readdirSync(join(root, 'own-cache', 'by-identity'))).toHaveLength(1);
-    const repaired = await streams(
-      'repair',
-      model,
-      '--name',
-      'mine',
-      '--root',
-      join(root, 'there'),
-      '--json',
-    );
-    expect(repaired.json()).toMatchObject({
-      exitCode: 0,
-      root: join(root, 'there'),
-      model: { name: 'mine' },
-    });
     const bad = await streams(
       'size',
       model,

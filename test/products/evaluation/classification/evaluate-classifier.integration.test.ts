@@ -2,11 +2,11 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { classificationResultSchema } from '../../../../src/products/evaluation/classification/classification-result.js';
 import {
   type ClassifierRequest,
   evaluateClassifier,
 } from '../../../../src/products/evaluation/classification/evaluate-classifier.js';
+import { classificationResultSchema } from '../../../../src/products/evaluation/classification/result.js';
 import { channelsLastTwin } from '../../../support/channels-last.js';
 import { codeOfWork } from '../../../support/refusal.js';
 import { channelMeans, paint } from '../image-networks.js';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { NamedTensors } from '../../../../src/formats/tensor/tensor.js';
 import { tensorFrom } from '../../../../src/formats/tensor/values.js';
 import type { Candidates } from '../../../../src/products/evaluation/detection/decode.js';
-import { Decoder } from '../../../../src/products/evaluation/detection/decoder.js';
+import { Decoder } from '../../../../src/products/evaluation/detection/decode.js';
 import { type DecodeOptions, recogniseHead } from '../../../../src/products/evaluation/detection/heads.js';
 import { codeOf } from '../../../support/refusal.js';
 

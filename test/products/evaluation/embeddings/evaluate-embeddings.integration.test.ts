@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { ExitCode } from '../../../../src/errors.js';
-import { embeddingsResultSchema } from '../../../../src/products/evaluation/embeddings/embeddings-result.js';
 import {
   type EmbeddingsRequest,
   evaluateEmbeddings,
 } from '../../../../src/products/evaluation/embeddings/evaluate-embeddings.js';
+import { embeddingsResultSchema } from '../../../../src/products/evaluation/embeddings/result.js';
 import { codeOfWork } from '../../../support/refusal.js';
 import { channelMeans, paint, unitMeans } from '../image-networks.js';
 

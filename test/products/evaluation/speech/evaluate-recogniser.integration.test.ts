@@ -8,7 +8,7 @@ import {
   type EvaluateRecogniserRequest,
   evaluateRecogniser,
 } from '../../../../src/products/evaluation/speech/evaluate-recogniser.js';
-import { recogniserResultSchema } from '../../../../src/products/evaluation/speech/recogniser-result.js';
+import { recogniserResultSchema } from '../../../../src/products/evaluation/speech/result.js';
 import { scoreTranscripts } from '../../../../src/products/evaluation/wer/wer.js';
 import type { Recogniser, RecogniserFacts } from '../../../../src/quality/tasks/task.js';
 import { changeMeta, writeBundle } from '../../../support/bundle.js';

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
+import { werResultSchema } from '../../../../src/products/evaluation/wer/result.js';
 import { scoreTranscripts, type WerRequest } from '../../../../src/products/evaluation/wer/wer.js';
-import { werResultSchema } from '../../../../src/products/evaluation/wer/wer-result.js';
 import { codeOf } from '../../../support/refusal.js';
 import { runs } from '../../../support/runs.js';
 

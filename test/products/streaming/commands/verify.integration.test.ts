@@ -5,8 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
 import { writeContract } from '../../../../src/formats/contract/file.js';
-import { type ReferenceChunk, writeReference } from '../../../../src/formats/reference/reference.js';
-import { float32Values } from '../../../../src/formats/tensor/values.js';
+import type { ReferenceChunk } from '../../../../src/formats/reference/reference.js';
 import { type ParityResult, parityResultSchema } from '../../../../src/products/streaming/verify/result.js';
 import { floats } from '../../../engines/runtime/onnxruntime/models.js';
 import { compileFakeOnnxRuntime, fakeProviders } from '../../../fakes/onnxruntime/library.js';
@@ -14,6 +13,7 @@ import { fakeEngine } from '../../../fakes/tensorrt/engine.js';
 import { writeBundle } from '../../../support/bundle.js';
 import { sampleIdentity, samplePassport } from '../../../support/sample-engine.js';
 import { type Answer, trtforge } from '../../../support/trtforge.js';
+import { writeReference } from '../../../support/write-reference.js';
 import { contractOfSession, recordTiny, tinyModel } from '../tiny-stream.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-verify-reference-'));
@@ -185,7 +185,6 @@ describe('a model against a recorded stream', () => {
     [['--seed', '1'], /--seed/],
     [['--samples', '2'], /--samples/],
     [['--task-output', 'logits'], /has no output logits to decide by/],
-    [['--swap', 'meta.json'], /--swap exchanges decoders, and there is only one/],
     [['--decoder', 'none.json'], /none\.json does not exist/],
   ])('rejects %j before any work', async (words, message) => {
     const { status, stderr } = await verify(model, '--reference', at('r.jsonl'), ...words);
@@ -352,22 +351,6 @@ describe('an engine against a recorded stream, over fake libraries', () => {
     );
     expect(status).toBe(0);
     expect(answer()).toMatchObject({ passed: CHUNKS, state: { place: 'reference' } });
-  });
-
-  it('disturbs the state of the last chunk where it is', async () => {
-    const words = ['--reference', at('state.jsonl'), '--sensitivity', '--json'];
-    const { status, stderr, answer } = await verify(at('state.engine'), ...words);
-    expect(status, stderr).toBe(0);
-    const [found] = answer().sensitivity;
-    expect(found).toMatchObject({
-      input: 'state',
-      output: 'y',
-      chunk: CHUNKS - 1,
-      level: 'strongly-sensitive',
-    });
-    // y = 2 * (state + x): zeros take away twice what the state had become.
-    const { inputs } = recording(2).at(-1)!;
-    expect(found!.effects[0]!.maxAbs).toBe(2 * float32Values(inputs.get('state')!)[0]!);
   });
 
   it('finds of two engines of one model whether TF32 is the cause', async () => {

@@ -83,7 +83,6 @@ export function sampleParity(name = 'output'): ParityResult {
     ],
     memory: { planBytes: null, peakHostBytes: 1 << 20, gpuBytes: null },
     profiles: null,
-    sensitivity: [],
     explanations: [{ id: 'other-model', severity: 'warning', sentence: name, remedy: name, evidence: {} }],
     dumps: [],
     series,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { StatePair } from '../../../../src/formats/contract/contract.js';
 import { randomStream } from '../../../../src/formats/tensor/random.js';
-import { float32Values, integerTensor } from '../../../../src/formats/tensor/values.js';
+import { integerTensor } from '../../../../src/formats/tensor/values.js';
 import {
   inspectFailure,
   type TensorDiagnosis,
@@ -9,8 +9,7 @@ import {
 import { driftOf } from '../../../../src/products/streaming/compare/drift.js';
 import { positionAxis } from '../../../../src/products/streaming/compare/region.js';
 import { explain } from '../../../../src/products/streaming/verify/causes.js';
-import { besideRuns, explainSwap, type RunNumbers } from '../../../../src/products/streaming/verify/runs.js';
-import { sensitivityTo } from '../../../../src/products/streaming/verify/sensitivity.js';
+import { besideRuns, type RunNumbers } from '../../../../src/products/streaming/verify/runs.js';
 import { referenceInTf32 } from '../../../../src/products/streaming/verify/signs.js';
 import { floats } from '../../../engines/runtime/onnxruntime/models.js';
 import { evidenceOf, outcomeOf, parityOf } from '../evidence.js';
@@ -332,95 +331,5 @@ describe('two runs', () => {
       built: { ...built, tf32 },
     });
     expect(between(engine(true, on), engine(false, off))?.id).toBe(id);
-  });
-
-  it.each([
-    [
-      { referenceReference: 0, candidateReference: 0.1, referenceCandidate: 1e-6, candidateCandidate: 0.1 },
-      'swap-first',
-    ],
-    [
-      { referenceReference: 0, candidateReference: 1e-6, referenceCandidate: 0.1, candidateCandidate: 0.1 },
-      'swap-second',
-    ],
-    [
-      { referenceReference: 0, candidateReference: 0.1, referenceCandidate: 0.1, candidateCandidate: 0.2 },
-      'swap-both',
-    ],
-    [
-      { referenceReference: 0, candidateReference: 0.1, referenceCandidate: 0.1, candidateCandidate: 1e-6 },
-      'swap-errors-cancel',
-    ],
-    [
-      { referenceReference: 0, candidateReference: 1e-6, referenceCandidate: 1e-6, candidateCandidate: 0.1 },
-      'swap-interaction',
-    ],
-    [
-      { referenceReference: 0, candidateReference: 1e-6, referenceCandidate: 1e-6, candidateCandidate: 1e-6 },
-      'swap-agrees',
-    ],
-    [
-      {
-        referenceReference: 0.1,
-        candidateReference: 1e-6,
-        referenceCandidate: 1e-6,
-        candidateCandidate: 1e-6,
-      },
-      'swap-reference-unstable',
-    ],
-  ])('with components in each other’s place: %j is %s', (found, id) => {
-    expect(explainSwap(found, ['encoder', 'joint'], 1e-3).id).toBe(id);
-  });
-});
-
-describe('sensitivity to an input', () => {
-  const inputs = new Map([
-    ['x', floats('float32', [4], [1, 2, 3, 4])],
-    ['cache', floats('float32', [4], [1, 1, 1, 1])],
-  ]);
-  const model = (weight: number) => async (given: ReadonlyMap<string, ReturnType<typeof floats>>) => {
-    const [x, cache] = [float32Values(given.get('x')!), float32Values(given.get('cache')!)];
-    return new Map([
-      [
-        'y',
-        floats(
-          'float32',
-          [4],
-          [...x].map((value, at) => value + weight * cache[at]!),
-        ),
-      ],
-    ]);
-  };
-
-  it.each([
-    [0, 'not-used'],
-    [1e-4, 'weakly-sensitive'],
-    [1, 'strongly-sensitive'],
-  ])('of weight %d is %s', async (weight, level) => {
-    const found = await sensitivityTo('cache', 'y', inputs, model(weight));
-    expect(found.level).toBe(level);
-    expect(found.effects.map(({ perturbation }) => perturbation)).toEqual([
-      'zeros',
-      'noise 0.1',
-      'noise 0.2',
-      'noise 0.3',
-    ]);
-    expect(found.effects[0]?.maxAbs).toBeCloseTo(weight, 5);
-  });
-
-  it('is the same of a runner that writes every run into the same Buffer', async () => {
-    const written = Buffer.alloc(16);
-    const found = await sensitivityTo('cache', 'y', inputs, async (given) => {
-      const { dtype, shape, bytes } = (await model(1)(given)).get('y')!;
-      written.set(bytes);
-      return new Map([['y', { dtype, shape, bytes: written }]]);
-    });
-    expect(found.level).toBe('strongly-sensitive');
-  });
-
-  it('rejects what cannot be disturbed', async () => {
-    await expect(sensitivityTo('none', 'y', inputs, model(1))).rejects.toMatchObject({
-      code: 'TF_SESSION_INPUT',
-    });
   });
 });

@@ -2,7 +2,6 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { readPassport } from '../../../../src/engines/identity/passport.js';
-import { openSession } from '../../../../src/engines/runtime/open-session.js';
 import { writeNpz } from '../../../../src/formats/tensor/npz.js';
 import type { BisectResult } from '../../../../src/products/study/bisect/result.js';
 import { modelFile } from '../../../engines/runtime/onnxruntime/models.js';
@@ -107,21 +106,6 @@ describe('the conversion that is searched', () => {
     );
     expect(dtypes.filter((text) => text.includes('bfloat16'))).toHaveLength(1);
   });
-});
-
-test('a recording judges', async () => {
-  await using session = await openSession(reference);
-  const x = noise([4, 16], 1, 4);
-  const y = (await session.run(new Map([['x', x]]))).get('y')!;
-  const recording = freshPath('.npz');
-  writeNpz(
-    recording,
-    new Map([
-      ['x', x],
-      ['y', y],
-    ]),
-  );
-  expect(await bisected(candidates.fp16!, '--recording', recording)).toMatchObject({ judge: 'recording' });
 });
 
 describeWith('toolchain', 'engines that are searched', () => {

@@ -83,6 +83,14 @@ describe('the layers of two models', () => {
     expect(Math.max(...cells.map(Number))).toBeLessThan(Number(y?.error?.maxAbs));
   });
 
+  it('have the signal to noise and the cosine of every tensor', async () => {
+    const { tensors } = await compared(await twoSteps(2), await twoSteps(2.02), { shapes: new Map() });
+    expect(tensors.map(({ name, error }) => [name, error?.sqnr, error?.cosine])).toMatchObject([
+      ['y', expect.closeTo(40, 2), expect.closeTo(1, 6)],
+      ['z', expect.any(Number), expect.any(Number)],
+    ]);
+  });
+
   it('take a tolerance of their own', async () => {
     const [reference, candidate] = [await twoSteps(2), await twoSteps(2.5)];
     const request = { shapes: new Map(), rtol: [{ name: 'y', value: 0.3 }] };

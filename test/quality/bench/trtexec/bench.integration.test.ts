@@ -6,7 +6,7 @@ import { sha256 } from '../../../../src/base/files/digest.js';
 import { identityDigest } from '../../../../src/engines/identity/identity.js';
 import type { Passport } from '../../../../src/engines/identity/passport.js';
 import { defaultRecipe } from '../../../../src/engines/identity/recipe.js';
-import { LeaseFolder } from '../../../../src/engines/store/claims/claims.js';
+import { LeaseFolder } from '../../../../src/engines/store/claims/lease.js';
 import type { TrtforgeError } from '../../../../src/errors.js';
 import { type EventListener, ignoreEvents } from '../../../../src/events.js';
 import { writeNpy } from '../../../../src/formats/tensor/npy.js';

@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { jsonIsland, markup, ownSource, visibleText } from '../../report/markup/markup.js';
+import { pageStyle } from '../../report/markup/style.js';
+import { pack } from './page/packed.js';
+import type { Explored, Row } from './result.js';
+import { exploreStyle } from './style.js';
+
+/** What scripts/bundle.mjs makes of `page/main.ts`: one script without imports. */
+const script = new URL('../../../dist/products/explore/page-script.js', import.meta.url);
+
+const sha256 = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+/** What a reader would not see is visible also in the data, of which the page makes its text. */
+const visible = (data: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(data, (_, value: unknown) => (typeof value === 'string' ? visibleText(value) : value)),
+  );
+
+const withoutMore = ({ attributes: _, ...row }: Row): Omit<Row, 'attributes'> => row;
+
+/**
+ * The page: one file that opens offline. Nothing is loaded, and no script or style runs but the page's own, by its digest. Names come from outside: they are data in an inert
+ * element, hidden characters made visible, and reach the page as text nodes alone.
+ */
+export function explorePage(explored: Explored): string {
+  const code = readFileSync(script, 'utf8');
+  const style = `${pageStyle}${exploreStyle}`;
+  const policy = `default-src 'none'; script-src ${sha256(code)}; style-src ${sha256(style)}; img-src data:; base-uri 'none'; form-action 'none'`;
+  const name = explored.sides.map(({ file }) => basename(file)).join(' and ');
+  const { sides, ...rest } = explored;
+  const shown = {
+    ...rest,
+    sides: sides.map(({ rows, tensors, ...side }) => ({ ...side, rows: pack(rows.map(withoutMore)) })),
+  };
+  const more = sides.map(({ rows, tensors }) => ({
+    tensors: pack(tensors),
+    attributes: rows.map(({ attributes }) => attributes),
+  }));
+  return markup`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="trtforge ${explored.version}">
+<meta http-equiv="Content-Security-Policy" content="${policy}">
+<link rel="icon" href="data:,">
+<title>${name} · layers · trtforge</title>
+<style>${ownSource(style)}</style>
+</head>
+<body>
+<div id="app"><noscript>This page draws its table with a script of its own. The data are in it as JSON, in the element with the id "data".</noscript></div>
+<script type="application/json" id="data">${jsonIsland(visible(shown))}</script>
+<script>${ownSource(code)}</script>
+<script type="application/json" id="more">${jsonIsland(visible(more))}</script>
+</body>
+</html>
+`.toString();
+}

@@ -1,0 +1,63 @@
+/** An element with attributes and children; text is always a text node. */
+export function element<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Readonly<Record<string, string>> = {},
+  children: readonly (Node | string)[] = [],
+): HTMLElementTagNameMap[K] {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+  made.append(...children);
+  return made;
+}
+
+export function svg(
+  tag: string,
+  attributes: Readonly<Record<string, string | number>> = {},
+  text = '',
+): SVGElement {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
+  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
+  made.textContent = text;
+  return made;
+}
+
+export function button(label: string, press: () => void, attributes: Readonly<Record<string, string>> = {}) {
+  const made = element('button', { type: 'button', ...attributes }, [label]);
+  made.addEventListener('click', press);
+  return made;
+}
+
+/** The colours of the page's style as they are now, each looked up once. */
+export function palette(): (name: string) => string {
+  const style = getComputedStyle(document.documentElement);
+  const known = new Map<string, string>();
+  return (name) => {
+    const colour = known.get(name) ?? style.getPropertyValue(`--${name}`).trim();
+    known.set(name, colour);
+    return colour;
+  };
+}
+
+const TONES: Readonly<Record<string, string>> = {
+  float32: 'warn',
+  float16: 'accent',
+  bfloat16: 'accent',
+  copy: 'bad',
+  mixed: 'ink',
+};
+
+/** The colour of a precision; integers and 8-bit floats are the low ones. */
+export const toneOf = (precision: string): string =>
+  TONES[precision] ?? (/^(?:u?int[48]|float[48])/.test(precision) ? 'good' : 'quiet');
+
+/** A canvas as large as its element, in its pixels; drawing is in CSS pixels. */
+export function cleared(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+  const { clientWidth, clientHeight } = canvas;
+  const scale = devicePixelRatio;
+  if (canvas.width !== clientWidth * scale) canvas.width = clientWidth * scale;
+  if (canvas.height !== clientHeight * scale) canvas.height = clientHeight * scale;
+  const context = canvas.getContext('2d')!;
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.clearRect(0, 0, clientWidth, clientHeight);
+  return context;
+}

@@ -1,0 +1,270 @@
+import { formatBytes, formatMs } from '../../../base/text/quantity.js';
+import type { Explored } from '../result.js';
+import type { More, PackedSide, PageData, PageSide } from './data.js';
+import { Details } from './details.js';
+import { button, element, toneOf } from './dom.js';
+import { cellText, Grid } from './grid.js';
+import { type Choice, groupListing, type Listing, rowListing, shown } from './lines.js';
+import { type Packed, unpack } from './packed.js';
+
+const dataOf = <T>(id: string): T => JSON.parse(document.getElementById(id)!.textContent!) as T;
+
+const explored = readData();
+const { sides, comparison, operators } = explored;
+const letters = sides.length === 1 ? [''] : ['A', 'B'];
+
+function readData(): PageData {
+  const { sides: packed, ...rest } = dataOf<Omit<Explored, 'sides'> & { readonly sides: PackedSide[] }>(
+    'data',
+  );
+  return { ...rest, sides: packed.map((side) => ({ ...side, rows: unpack(side.rows) })) };
+}
+
+interface View {
+  readonly title: string;
+  /** The table's lines; made when it is first shown. */
+  readonly listing: () => Listing;
+  /** Which side's rows they are; null for groups of both. */
+  readonly side: number | null;
+}
+
+const once = <T>(make: () => T): (() => T) => {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+};
+
+const rowViews = sides.map(
+  (side, index): View => ({
+    title: sides.length === 1 ? 'Layers' : `Layers of ${letters[index]}`,
+    listing: once(() => rowListing(side)),
+    side: index,
+  }),
+);
+const views: readonly View[] = [
+  ...(comparison === null
+    ? []
+    : [{ title: 'Both', listing: once(() => groupListing(explored)), side: null }]),
+  ...rowViews,
+];
+
+let view = views[0]!;
+let shownLines: Listing['lines'] = [];
+let choice: Choice = { sort: null, search: '', withIdle: false, depth: 0, open: new Set() };
+
+const grid = new Grid({
+  sort: (column) => {
+    const { sort } = choice;
+    const isDown = view.listing().columns[column]!.kind !== 'text';
+    // A third press brings back the order of execution.
+    const next =
+      sort?.column !== column
+        ? { column, isDown }
+        : sort.isDown === isDown
+          ? { column, isDown: !isDown }
+          : null;
+    update({ sort: next });
+  },
+  select: ({ members }) => select(members),
+  enter: ({ members }) => {
+    select(members);
+    details.focus();
+  },
+  fold: ({ folded }, isOpen) => {
+    const open = new Set(choice.open);
+    if (isOpen) open.add(folded!.key);
+    else open.delete(folded!.key);
+    update({ open });
+  },
+});
+const more = once(() =>
+  dataOf<{ readonly tensors: Packed; readonly attributes: More['attributes'] }[]>('more').map(
+    ({ tensors, attributes }): More => ({ tensors: unpack(tensors), attributes }),
+  ),
+);
+const details = new Details(explored, more, goTo, () => grid.focus());
+const count = element('span', { class: 'muted', role: 'status' });
+const search = element('input', {
+  type: 'search',
+  placeholder: 'name, type, tactic',
+  'aria-label': 'Search layers',
+  autocomplete: 'off',
+});
+const scopes = element(
+  'select',
+  {},
+  ['no scopes', '1 level', '2 levels', '3 levels', '4 levels'].map((text, depth) =>
+    element('option', { value: String(depth) }, [text]),
+  ),
+);
+const idle = element('input', { type: 'checkbox' });
+const layers = element('div', { class: 'layers' }, [grid.element, details.element]);
+const byOperator = element('div', { class: 'by-operator', hidden: '' }, [operatorTable()]);
+const tabs = [
+  ...views.map((each) => button(each.title, () => show(each))),
+  button('By operator', () => showOperators()),
+];
+
+function select(members: readonly number[]): void {
+  if (view.side === null) details.showGroup(members[0]!);
+  else details.showRows(view.side, members);
+}
+
+function goTo(side: number, row: number): void {
+  const found = rowViews[side]!;
+  search.value = '';
+  scopes.value = '0';
+  const isIdle = found.listing().lines[row]!.isIdle;
+  if (isIdle) idle.checked = true;
+  choice = { ...choice, sort: null, search: '', withIdle: idle.checked, depth: 0 };
+  show(found);
+  grid.go(shownLines.findIndex(({ members }) => members[0] === row));
+}
+
+function press(tab: number): void {
+  for (const [index, each] of tabs.entries()) each.setAttribute('aria-pressed', String(index === tab));
+  const isTable = tab < views.length;
+  layers.hidden = !isTable;
+  byOperator.hidden = isTable;
+  tools.hidden = !isTable;
+}
+
+function show(next: View): void {
+  if (view !== next) choice = { ...choice, sort: null, open: new Set() };
+  view = next;
+  press(views.indexOf(next));
+  update({});
+}
+
+const showOperators = (): void => press(views.length);
+
+function update(change: Partial<Choice>): void {
+  choice = { ...choice, ...change };
+  const listing = view.listing();
+  const { lines, readers } = shown(listing, choice);
+  shownLines = lines;
+  grid.show({ columns: listing.columns, lines, readers, sort: choice.sort }, view.title);
+  count.textContent = `${lines.length} of ${listing.lines.length}`;
+}
+
+idle.addEventListener('change', () => update({ withIdle: idle.checked }));
+search.addEventListener('input', () => update({ search: search.value }));
+scopes.addEventListener('change', () => update({ depth: Number(scopes.value), open: new Set() }));
+document.addEventListener('keydown', (event) => {
+  if (event.key !== '/' || event.target instanceof HTMLInputElement) return;
+  event.preventDefault();
+  search.focus();
+});
+
+const precisions = new Set(
+  sides.flatMap(({ rows }) =>
+    rows.map(({ copies, precision }) => (copies ? 'copy' : (precision ?? 'unknown'))),
+  ),
+);
+const tools = element('div', { class: 'tools' }, [
+  element('label', {}, ['Search ', search]),
+  element('label', {}, ['Fold ', scopes]),
+  ...(sides.some(({ rows }) => rows.some(({ constant, copies }) => constant && !copies))
+    ? [element('label', {}, [idle, ' Weights'])]
+    : []),
+  count,
+  element(
+    'span',
+    { class: 'legend' },
+    [...precisions].map((name) => element('span', { class: `tone ${toneOf(name)}` }, [name])),
+  ),
+  element('span', { class: 'muted keys' }, ['Keys: / search · arrows · Enter details · Escape back']),
+]);
+
+function aboutSide({ file, kind, totals, timing, from, notes }: PageSide, index: number): Node {
+  const measured =
+    timing?.measuredMs == null
+      ? ''
+      : ` (${formatMs(timing.measuredMs)} measured as a whole, without timing layers)`;
+  const facts = [
+    kind === 'onnx' ? `${totals.rows} nodes` : `${totals.rows} layers, ${totals.copies} copies`,
+    ...(timing === null ? [] : [`${formatMs(timing.totalMs)} together${measured}`]),
+    ...(totals.weightBytes > 0 ? [`weights ${formatBytes(totals.weightBytes)}`] : []),
+    ...(totals.flops === null || totals.flops === 0 ? [] : [`${cellText('flops', totals.flops)} FLOPs`]),
+  ];
+  const more = [...(from.length === 0 ? [] : [`With ${from.join(', ')}.`]), ...notes];
+  return element('div', { class: 'side' }, [
+    element('p', {}, [element('strong', {}, [`${letters[index]} ${file}`.trim()]), ` ${facts.join(' · ')}`]),
+    ...(more.length === 0
+      ? []
+      : [
+          element('details', {}, [
+            element('summary', {}, [`Notes (${more.length})`]),
+            element(
+              'ul',
+              {},
+              more.map((note) => element('li', {}, [note])),
+            ),
+          ]),
+        ]),
+  ]);
+}
+
+function comparedText(): string {
+  if (comparison === null) return '';
+  const { same, changed, fused, onlyA, onlyB } = comparison.counts;
+  return `${same} alike · ${changed} changed · ${fused} fused in another way · ${onlyA} in A alone · ${onlyB} in B alone · ${comparison.newReformats} new reformats, ${comparison.goneReformats} gone`;
+}
+
+/** Time by ONNX operator; the last line has the sums, which are those of all layers. */
+function operatorTable(): Node {
+  const isTimed = sides.some(({ timing }) => timing !== null);
+  const isPair = sides.length > 1;
+  const heads = [
+    'Operator',
+    ...letters.flatMap((letter) => [
+      `Layers ${letter}`.trim(),
+      ...(isTimed ? [`Time ${letter}`.trim()] : []),
+    ]),
+    ...(isPair && isTimed ? ['B - A'] : []),
+  ];
+  const sums = sides.map(({ rows, timing }) => ({ layers: rows.length, ms: timing?.totalMs ?? null }));
+  const line = (of: Explored['operators'][number]['sides']) =>
+    [
+      ...of.flatMap(({ layers: number, ms }) => [String(number), ...(isTimed ? [cellText('ms', ms)] : [])]),
+      ...(isPair && isTimed ? [cellText('signed-ms', (of[1]?.ms ?? 0) - (of[0]?.ms ?? 0))] : []),
+    ].map((text) => element('td', { class: 'number' }, [text]));
+  const rows = [...operators, { op: 'All', sides: sums }].map((each) =>
+    element('tr', {}, [element('th', { scope: 'row' }, [each.op]), ...line(each.sides)]),
+  );
+  const head = element(
+    'tr',
+    {},
+    heads.map((text, index) =>
+      element('th', { scope: 'col', class: index === 0 ? 'words' : 'number' }, [text]),
+    ),
+  );
+  return element('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'By operator' }, [
+    element('table', {}, [
+      element('caption', {}, [
+        'Each layer is counted once: for the node of it with the most FLOPs, or the first that multiplies.',
+      ]),
+      element('thead', {}, [head]),
+      element('tbody', {}, rows),
+    ]),
+  ]);
+}
+
+document
+  .getElementById('app')!
+  .replaceChildren(
+    element('header', {}, [
+      element('h1', {}, ['Layers']),
+      ...sides.map(aboutSide),
+      ...(comparison === null ? [] : [element('p', {}, [comparedText()])]),
+    ]),
+    element('main', {}, [
+      element('div', { class: 'tools', role: 'group', 'aria-label': 'Tables' }, tabs),
+      tools,
+      layers,
+      byOperator,
+    ]),
+  );
+show(view);
