@@ -30,7 +30,7 @@ const factsOf = ({ path }: GraphView, node: NodeProto, op: string, { nodes }: Mo
 });
 
 /** Numbers and text as they are; of a tensor its type and shape, of a graph its name, in words. */
-function attributeValue(attribute: AttributeProto): AttributeValue {
+export function attributeValue(attribute: AttributeProto): AttributeValue {
   const { type, refAttrName } = attribute;
   if (refAttrName !== '') return `attribute ${refAttrName} of the function`;
   switch (type) {
