@@ -101,8 +101,8 @@ export class Editing {
     return join(this.#work, `${what}-${this.#files++}`);
   }
 
-  /** A new weight. Large values go into a file. */
-  storeWeight(name: string, { dtype, shape, bytes }: Tensor): string {
+  /** A new weight, of a body where one is passed. Large values go into a file. */
+  storeWeight(name: string, { dtype, shape, bytes }: Tensor, graph = this.graph): string {
     const tensor = create(TensorProtoSchema, { name, dims: shape.map(BigInt), dataType: dtypes[dtype].onnx });
     if (bytes.length <= IN_MEMORY) tensor.rawData = new Uint8Array(bytes);
     else {
@@ -110,7 +110,7 @@ export class Editing {
       writeFileSync(path, bytes);
       this.streams.set(tensor, { dtype, byteLength: bytes.length, chunks: (size) => chunksOf(path, size) });
     }
-    this.graph.initializer.push(tensor);
+    graph.initializer.push(tensor);
     return name;
   }
 

@@ -139,7 +139,9 @@ const steps = {
     setIr,
   ),
   inline: plain('--inline', "replace calls of the model's functions by their nodes", inline),
-  dead: plain('--dead', 'remove nodes, weights and functions that no output needs', dropDead),
+  dead: plain('--dead', 'remove nodes, weights and functions that no output needs', (editing) =>
+    dropDead(editing),
+  ),
 };
 
 /** The options of the steps. */
