@@ -9,6 +9,7 @@ import { coco } from './cases/coco.js';
 import { compare } from './cases/compare.js';
 import { convert } from './cases/convert.js';
 import { demo } from './cases/demo.js';
+import { edit } from './cases/edit.js';
 import { fleet } from './cases/fleet.js';
 import { guard } from './cases/guard.js';
 import { images } from './cases/images.js';
@@ -43,6 +44,7 @@ const cases: readonly BenchCase[] = [
   wer,
   verify,
   quantisation,
+  edit,
   demo,
 ];
 

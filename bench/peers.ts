@@ -13,6 +13,9 @@ const PACKAGES = [
   'faster-coco-eval',
   'jiwer==4.0.0',
   'opencv-python-headless',
+  'onnxsim',
+  'onnxslim',
+  'onnx-graphsurgeon',
 ];
 
 /** A Python with the peers installed. */

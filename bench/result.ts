@@ -9,7 +9,16 @@ export interface Bar {
 /** One line of a benchmark: ours beside the peer's, in the same run on the same machine. */
 export interface Measurement {
   readonly what: string;
-  readonly unit: 's' | 'MB' | 'M pairs/s' | 'M values/s' | 'times plain' | 'MB/s' | 'images/s' | 'µs';
+  readonly unit:
+    | 's'
+    | 'MB'
+    | 'M pairs/s'
+    | 'M values/s'
+    | 'times plain'
+    | 'MB/s'
+    | 'images/s'
+    | 'µs'
+    | 'nodes';
   readonly ours: number;
   readonly peer?: { readonly name: string; readonly figure: number };
   readonly bar?: Bar;

@@ -3,13 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { inLibraryWords } from '../src/base/options/library-words.js';
+import { defaultsOf } from '../src/base/options/option.js';
 import { catalogue, TrtforgeError } from '../src/errors.js';
 import { planStreams, type StreamsRequest } from '../src/products/deepstream/index.js';
+import { defaultLimits } from '../src/products/deepstream/options.js';
 import {
   type CompareBackEndsRequest,
   compareBackEnds,
   scoreTranscripts,
 } from '../src/products/evaluation/index.js';
+import { detectionOptions, imageRunOptions } from '../src/products/evaluation/options.js';
 import { whichEngines } from '../src/products/fleet/index.js';
 import { dynamicModel, staticModel } from './native/tiny-models.js';
 
@@ -66,10 +69,20 @@ const compared = (more: Partial<CompareBackEndsRequest>) =>
     output: join(folder, 'run'),
     data: coco([]),
     imagesDir: folder,
+    precisions: [],
+    open: {},
+    ...defaultsOf({ ...imageRunOptions, ...detectionOptions }),
     ...more,
-  } as never);
+  });
 const sized = (limits: Partial<StreamsRequest['limits']>) =>
-  planStreams({ model: dynamicModel(folder), names: {}, input: {}, limits } as never);
+  planStreams({
+    model: dynamicModel(folder),
+    names: {},
+    input: {},
+    limits: { ...defaultLimits, ...limits },
+    fresh: false,
+    sensitivity: false,
+  });
 
 test.each<[string, () => unknown, readonly string[]]>([
   ['whichEngines', () => whichEngines({ query: 'x', gpu: 'L4' }), ['gpu', 'inventory', 'triton']],
@@ -99,4 +112,11 @@ test('what an error is about is an option, too', async () => {
 
 test('a flag that has no option stays one of the command line', () => {
   expect(inLibraryWords(catalogue.TF_OUTPUT_OF_OTHER_KIND.remedy)).toContain('`--force` of the command line');
+});
+
+test('an entry rejects an option that it does not have', async () => {
+  await expect((async () => planStreams({ model: 'm.onnx', name: {} } as never))()).rejects.toMatchObject({
+    code: 'TF_USAGE',
+    details: { option: 'name' },
+  });
 });

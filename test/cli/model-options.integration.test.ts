@@ -119,17 +119,7 @@ test.each([
 
 test('compare layers prepares its inputs as requested', async () => {
   await run('convert', model, '-o', at('q.onnx'), '--precision', 'int8', ...samples());
-  const line = [
-    'compare',
-    'layers',
-    at('q.onnx'),
-    '--against',
-    model,
-    '--inputs',
-    image,
-    '-o',
-    at('compared'),
-  ];
+  const line = ['compare', 'layers', at('q.onnx'), '--against', model, '--inputs', image];
   const seen = [];
   for (const size of ['16', '32'])
     seen.push(await run(...line, '--preprocess', 'imagenet', '--imgsz', size, '--threads', '1'));

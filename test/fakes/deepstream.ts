@@ -4,15 +4,14 @@ import { sha256 } from '../../src/base/files/digest.js';
 import type { TrtforgeError } from '../../src/errors.js';
 import { buildModel, GraphBuilder } from '../../src/formats/onnx/builder.js';
 import { writeModel } from '../../src/formats/onnx/write.js';
-import {
-  type MeasuredFacts,
-  type StreamsBuilder,
-  type StreamsEngine,
-  type StreamsMeter,
-  type StreamsMode,
-  seedMode,
+import type {
+  MeasuredFacts,
+  StreamsBuilder,
+  StreamsEngine,
+  StreamsMeter,
 } from '../../src/products/deepstream/effects.js';
 import type { StreamsPaths } from '../../src/products/deepstream/names.js';
+import { type StreamsMode, seedMode } from '../../src/products/deepstream/options.js';
 import { streamsLogText } from '../../src/products/deepstream/streams-log.js';
 import type { BenchResult, BenchRun } from '../../src/quality/bench/result.js';
 

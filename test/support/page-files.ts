@@ -264,6 +264,7 @@ export const ownFiles: readonly (readonly [
     },
   ],
   [/x:1x80x1/, (at) => writePassing(at('m.onnx'), { x: ['batch', 80, 'time'] })],
+  [/edit fixed\.onnx/, (at) => writePassing(at('fixed.onnx'), { x: [1, 3, 8] })],
   [/x:4x128/, (at) => writePassing(at('model.onnx'), { x: ['batch', 128] })],
   [
     /image=@/,

@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
-import { type Argument, isPlain } from './check.js';
+import { type Argument, checkArguments, isPlain } from './check.js';
 import type { Group } from './kinds.js';
 import { longName } from './option.js';
 
@@ -15,7 +15,7 @@ const renames = (lines: string): Renames =>
 
 /** Options that are neither declared with their flag nor a flag in camelCase; of several the first that the function takes, none where the command line alone has it. */
 const renamed = renames(
-  'profile profiles, plugin plugins, dim dims, inputs sources data, shapes shapes profiles, against reference, provider-option providerOptions, cache-dir store, trust-key trustKeys, builder-config settings, with tool, onnxruntime onnxRuntime, images imagesDir, audio audioDir, on inventory, max-batch limits.firstMaxBatch, max-batch-limit limits.maxBatchLimit, root names.root, backends backEnds, force, json',
+  'profile profiles, plugin plugins, dim dims, inputs sources data, shapes shapes profiles, against reference, provider-option providerOptions, cache-dir store, trust-key trustKeys, builder-config settings, with tool, onnxruntime onnxRuntime, images imagesDir, audio audioDir, on inventory, max-batch limits.firstMaxBatch, max-batch-limit limits.maxBatchLimit, root names.root, backends backEnds, force, json, local instead',
 );
 
 /** Declared options by their flags; of an option in other options the way to it, `verify.atol`, unless the function itself has the flag. */
@@ -69,17 +69,21 @@ export function libraryError(error: unknown, taken?: readonly Argument[], own?: 
   });
 }
 
-/** A function as an entry of the package has it: its errors name options. `own` are those that other functions call otherwise, each with its flag: `dim input.dims`. */
-export function atDoor<F extends (...args: never[]) => unknown>(call: F, own = ''): F {
+/**
+ * A function as an entry of the package has it: its arguments are checked against the groups of their options, and its errors name options. One that is `async`
+ * rejects where another throws.
+ */
+export function atDoor<F extends (...args: never[]) => unknown>(call: F, ...taken: readonly Argument[]): F {
+  const isAsync = Object.prototype.toString.call(call) === '[object AsyncFunction]';
   const inWords = (error: unknown): never => {
-    throw libraryError(error, [], renames(own));
+    throw libraryError(error, taken);
   };
   const called = (...args: Parameters<F>) => {
     try {
-      const result = call(...args);
+      const result = call(...(checkArguments(args, taken) as Parameters<F>));
       return result instanceof Promise ? result.catch(inWords) : result;
     } catch (error) {
-      return inWords(error);
+      return isAsync ? Promise.reject(error).catch(inWords) : inWords(error);
     }
   };
   return called as F;

@@ -11,6 +11,8 @@ export interface OptionSpec<T> {
   readonly choices?: readonly string[] | undefined;
   /** May be passed several times; `parse` gets each text, the option's value is the list. */
   readonly repeat?: true | undefined;
+  /** The texts that `parse` and `make` read as this value; absent where its elements themselves are. */
+  readonly texts?: ((value: never) => readonly string[]) | undefined;
   /** The value, of what was read or is the default: milliseconds of seconds, a record of a list. */
   readonly make?: ((read: never) => unknown) | undefined;
   readonly default?: T | readonly T[] | undefined;
@@ -133,3 +135,15 @@ export function longName(spec: Pick<OptionSpec<unknown>, 'flags'>): string {
 
 /** An option as messages name it: `--cache-dir`. */
 export const flagOf = (spec: Pick<OptionSpec<unknown>, 'flags'>): string => `--${longName(spec)}`;
+
+/** The words of a command line that state these values: none for defaults. */
+export const wordsOf = (group: DeclaredGroup, values: object): readonly string[] =>
+  Object.entries(group).flatMap(([name, declared]) => {
+    const spec = declared as Partial<OptionSpec<unknown>>;
+    const value: unknown = (values as Readonly<Record<string, unknown>>)[name];
+    const { flags } = spec;
+    if (flags === undefined || [undefined, null, false, spec.default].includes(value as never)) return [];
+    if (value === true) return [flagOf({ flags })];
+    const texts = spec.texts?.(value as never) ?? (value instanceof Set ? [...value] : [value].flat());
+    return texts.flatMap((each) => [flagOf({ flags }), each instanceof RegExp ? each.source : String(each)]);
+  });

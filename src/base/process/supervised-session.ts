@@ -26,14 +26,12 @@ export interface SupervisedSession {
   /** Largest resident memory of the child so far, bytes; null after its end, and where the system does not report it. */
   peakBytes(): number | null;
   /** From now on events go to another caller, whose work the child does, and its peak memory counts anew. False where the child has ended, or its peak cannot be reset. */
-  handTo(next: SessionOptions): boolean;
+  handTo(next: Omit<SuperviseOptions, 'signal'>): boolean;
   /** Lets the child end and waits for it; kills it when it does not within the grace time. */
   close(): Promise<void>;
 }
 
 const GRACE_MS = 5000;
-
-export type SessionOptions = Omit<SuperviseOptions, 'signal'>;
 
 /** A request that is with the child. */
 interface Asked {
@@ -43,7 +41,7 @@ interface Asked {
 }
 
 /** Starts a module that calls `serveSession` from `supervised-child.ts`. `module` is a URL into `dist/`, as for `runSupervised`. */
-export function startSupervised(module: URL, first: SessionOptions): SupervisedSession {
+export function startSupervised(module: URL, first: Omit<SuperviseOptions, 'signal'>): SupervisedSession {
   const child = forkModule(module, first);
   let options = first;
   const lines = lastLines(child, options.emit);

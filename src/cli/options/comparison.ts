@@ -4,10 +4,9 @@ import { providers } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
 import { judgingSampleOptions } from '../../formats/precision/options.js';
-import { textNormalizers } from '../../quality/tasks/task.js';
 import { judgingOptions, type VerifyRequest, verifyOptions } from '../../quality/verify/request.js';
 import { toleranceOptions } from '../../quality/verify/tolerance.js';
-import { choice, type OptionValues, text } from '../option.js';
+import { type OptionValues, text } from '../option.js';
 
 /** The page of a comparison of outputs. */
 export const errorReportOption = text({
@@ -63,27 +62,3 @@ export const comparisonOptionsOf = (
 
 const dataOf = ({ inputs, preprocess, imgsz }: ComparisonOptionValues) =>
   inputs.length === 0 ? undefined : { files: inputs, preprocess, imgsz };
-
-/** The data that models are scored on by the metric of a task. */
-export const imagesFolder = {
-  flags: '--images <folder>',
-  describe: 'the folder of the images, JPEG, PNG or WebP',
-} as const;
-
-export const normalizerOption = choice({
-  flags: '--normalizer <name>',
-  describe: `how texts are made comparable: ${Object.entries(textNormalizers)
-    .map(([id, summary]) => `${id} (${summary})`)
-    .join(' · ')}`,
-  choices: Object.keys(textNormalizers),
-  default: 'none',
-});
-
-/** Options that decide words besides the models and their data. */
-export const speechOptions = {
-  audioDir: text({
-    flags: '--audio-dir <folder>',
-    describe: "where relative wav_path begin (default: the manifest's folder)",
-  }),
-  normalizer: normalizerOption,
-};

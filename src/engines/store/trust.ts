@@ -52,7 +52,7 @@ export const signatureOptions = {
   }),
 };
 
-export interface TrustOptions extends OptionsOf<typeof signatureOptions> {}
+type TrustOptions = OptionsOf<typeof signatureOptions>;
 
 /** Whether an engine has to be signed, and what counts of it covered by its signature. */
 export const isSignatureRequired = (

@@ -23,6 +23,7 @@ import {
   ValueInfoProtoSchema,
 } from './onnx_pb.js';
 import { markerOf, PayloadTable } from './payload.js';
+import { dimensionValue } from './value-facts.js';
 import { locateWeight, type WeightStream } from './weight.js';
 
 /** A dimension: a number, a symbol (`batch`), or null for unknown. */
@@ -226,12 +227,7 @@ const opsetImports = (opsets: Readonly<Record<string, number>>) =>
   );
 
 export function valueInfo(name: string, dtype: Dtype, shape: readonly Dimension[] | null): ValueInfoProto {
-  const dim = (shape ?? []).map((dimension) => {
-    if (dimension === null) return {};
-    return typeof dimension === 'number'
-      ? { value: { case: 'dimValue' as const, value: BigInt(dimension) } }
-      : { value: { case: 'dimParam' as const, value: dimension } };
-  });
+  const dim = (shape ?? []).map((dimension) => ({ value: dimensionValue(dimension) }));
   const tensor = { elemType: dtypes[dtype].onnx, shape: shape === null ? undefined : { dim } };
   return create(ValueInfoProtoSchema, { name, type: { value: { case: 'tensorType', value: tensor } } });
 }

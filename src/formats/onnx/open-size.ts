@@ -1,9 +1,10 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { tensorFrom } from '../tensor/values.js';
 import { storedTensor } from './builder.js';
-import { freeName, GraphUses, valueNames } from './graph.js';
+import { freeName, GraphUses, rearrangers, valueNames } from './graph.js';
 import { type FixedSize, fixedSizes } from './lint/fixed-sizes.js';
 import type { ModelLike } from './model.js';
+import { inOrder } from './node-order.js';
 import { integerAttribute } from './node-types.js';
 import {
   type GraphProto,
@@ -15,10 +16,10 @@ import {
   ValueInfoProtoSchema,
 } from './onnx_pb.js';
 import type { AxisPlace } from './open-dimensions.js';
-import { elementsIn, type Shape } from './shapes/call.js';
-import { inferShapes, type ModelShapes } from './shapes/infer.js';
+import { elementsIn } from './shapes/call.js';
+import { inferShapes, type ModelShapes, shapesByName } from './shapes/infer.js';
 import { divideExactly, equals, isNumber, type MaybeSize, symbolsOf } from './shapes/size.js';
-import { dimensionsOf } from './value-facts.js';
+import { dimensionsOf, dimensionValue } from './value-facts.js';
 import { bytesOf } from './weight.js';
 
 /** The operand that states the size of what comes out, by operator. */
@@ -27,6 +28,8 @@ const sizedBy: Readonly<Partial<Record<string, number>>> = { Expand: 1, Tile: 1,
 const MOST_BYTES = 1 << 24;
 /** Each lets sizes through to the next nodes that keep them. */
 const MOST_ROUNDS = 500;
+/** Choices of axes that are tried. */
+const MOST_CHOICES = 64;
 
 /**
  * The graph of a model with a dimension open, called `name`, that it takes with the size `stored` alone: targets of Reshape divide it out or copy it, and what was stretched to that
@@ -42,6 +45,12 @@ export function openedSize(
   return new Opening(model, places, name, stored).run();
 }
 
+/** What a node computes with; the others of its inputs are axes and places. */
+const dataOf = ({ opType, input }: NodeProto): readonly string[] =>
+  rearrangers.includes(opType) || opType.startsWith('Reduce') ? input.slice(0, 1) : input;
+
+type Shapes = ReturnType<typeof shapesByName>;
+
 class Opening {
   readonly #model: ModelLike;
   readonly #graph: GraphProto;
@@ -50,13 +59,11 @@ class Opening {
   readonly #stored: number;
   readonly #names: Set<string>;
   /** Shapes at the stored size, by the names of values. */
-  readonly #before: ReadonlyMap<string, Shape>;
+  readonly #before: Shapes;
   /** Values that may not be needed any more. */
   readonly #replaced: string[] = [];
   /** The value that has the size of the input. */
   #size: string | undefined;
-  /** Nodes at the front that make sizes. */
-  #made = 0;
 
   constructor(
     { proto, weight, files }: ModelLike,
@@ -80,19 +87,21 @@ class Opening {
     };
     for (const value of this.#graph.input)
       for (const { input, axis } of places)
-        if (value.name === input) dimensionsOf(value)[axis]!.value = { case: 'dimParam', value: name };
+        if (value.name === input) dimensionsOf(value)[axis]!.value = dimensionValue(name);
     for (const dim of this.#graph.output.flatMap(dimensionsOf))
       if (dim.value.case === 'dimValue' && Number(dim.value.value) === stored)
         dim.value = { case: undefined };
     [this.#place, this.#name, this.#stored] = [places[0]!, name, stored];
     this.#names = valueNames(proto);
-    this.#before = shapesOf(this.#graph, inferShapes(this.#model, undefined, new Map([[name, stored]])));
+    const weights = graph.initializer.map(({ name, dims }) => [name, dims.map(Number)] as const);
+    const inferred = inferShapes(this.#model, undefined, new Map([[name, stored]]));
+    this.#before = new Map([...shapesByName(inferred), ...weights]);
   }
 
   run(): GraphProto | string {
     for (let round = 0; round < MOST_ROUNDS; round++) {
       const inferred = inferShapes(this.#model);
-      const now = shapesOf(this.#graph, inferred);
+      const now = shapesByName(inferred);
       if (this.#retargetAll(now)) continue;
       const met = this.#met(inferred);
       if (met === undefined) return this.#withoutReplaced();
@@ -108,29 +117,31 @@ class Opening {
     size !== undefined && !isNumber(size) && symbolsOf(size).includes(this.#name);
 
   /** Gives every Reshape that keeps the stored size another target; whether there was one. */
-  #retargetAll(now: ReadonlyMap<string, Shape>): boolean {
+  #retargetAll(now: Shapes): boolean {
     const nodes = this.#graph.node.map((node) => this.#retargeted(node, now) ?? node);
     const isChanged = nodes.some((node, at) => node !== this.#graph.node[at]);
     this.#graph.node = nodes;
     return isChanged;
   }
 
-  #retargeted(node: NodeProto, now: ReadonlyMap<string, Shape>): NodeProto | undefined {
+  #retargeted(node: NodeProto, now: Shapes): NodeProto | undefined {
     const [data = '', target = ''] = node.input;
     const [from, to, was] = [
       now.get(data),
       now.get(node.output[0] ?? ''),
       this.#before.get(node.output[0] ?? ''),
     ];
-    if (node.opType !== 'Reshape' || target === '' || from === undefined || was === undefined)
-      return undefined;
-    if (!from.some(this.#depends)) return undefined;
-    // A -1 elsewhere than where the size is stored takes up what it has more.
-    if (to?.some(this.#depends) && (was[0] !== this.#stored || to[0] !== this.#stored)) return undefined;
+    if (node.opType !== 'Reshape' || target === '' || was === undefined) return undefined;
+    if (from?.some(this.#depends) !== true) return undefined;
+    // Elements keep their order: as many stand before the samples as in the data.
+    const before = elementsIn(from.slice(0, from.findIndex(this.#depends)));
     const open = (axis: number) => divideExactly(elementsIn(from), elementsIn(was.toSpliced(axis, 1)));
-    const axes = [...was.keys()].filter((axis) => isNumber(was[axis]) && this.#depends(open(axis)));
-    const axis = axes.find((each) => was[each] === this.#stored) ?? axes[0];
-    if (axis === undefined) return undefined;
+    const axes = [...was.keys()].filter(
+      (axis) =>
+        isNumber(was[axis]) && equals(elementsIn(was.slice(0, axis)), before) && this.#depends(open(axis)),
+    );
+    const axis = axes.find((each) => was[each] === this.#stored) ?? axes.find((each) => each === 0);
+    if (axis === undefined || this.#depends(to?.[axis])) return undefined;
     const sizes = was.map((size, at) => {
       if (at === axis) return equals(from[at], open(axis)) ? 0 : -1;
       return isNumber(size) ? size : equals(from[at], size) ? 0 : -1;
@@ -139,66 +150,66 @@ class Opening {
     if (!sizes.includes(-1)) sizes[axis] = -1;
     const changed = clone(NodeProtoSchema, node);
     changed.attribute = changed.attribute.filter(({ name }) => name !== 'allowzero');
-    this.#replace(changed, 1, this.#constant(`${changed.output[0]}_shape`, sizes));
+    this.#replace(changed, 1, this.#constant(sizes));
     return changed;
   }
 
   /** Stretches what agrees with the stored size to the size of the input; whether that was all that kept it. */
-  #stretchAll(met: FixedSize, now: ReadonlyMap<string, Shape>): boolean {
+  #stretchAll(met: FixedSize, now: Shapes): boolean {
     const makers = new GraphUses(this.#graph);
-    const sources = new Set<NodeProto | TensorProto>();
+    const sources = new Map<string, NodeProto | TensorProto>();
     const values = new Set(met.values);
     for (const value of values) {
       const was = this.#before.get(value);
       if (!was?.includes(this.#stored) || now.get(value)?.some(this.#depends)) continue;
-      const [maker, weight] = [
-        makers.producers.get(value),
-        this.#graph.initializer.find(({ name }) => name === value),
-      ];
-      if (weight !== undefined) sources.add(weight);
-      else if (maker !== undefined && sizedBy[maker.opType] !== undefined) sources.add(maker);
-      else for (const name of maker?.input ?? []) values.add(name);
+      const [maker, weight] = [makers.producers.get(value), makers.constants.get(value)];
+      if (weight !== undefined) sources.set(value, weight);
+      else if (maker !== undefined && sizedBy[maker.opType] !== undefined) sources.set(value, maker);
+      else for (const name of maker === undefined ? [] : dataOf(maker)) values.add(name);
     }
     // Of several axes of that size, one is the batch.
-    for (let nth = 0; nth < MOST_AXES && sources.size > 0; nth++) {
-      const { node, initializer } = this.#graph;
-      const made = [this.#made, this.#size] as const;
-      for (const source of sources)
-        if ('opType' in source) this.#stretch(source, nth);
-        else this.#repeat(source, nth);
+    const choices = [...sources].map(([value, source]) => {
+      const was = this.#before.get(value) ?? [];
+      return { value, source, axes: [...was.keys()].filter((axis) => was[axis] === this.#stored) };
+    });
+    const most = choices.reduce((all, { axes }) => all * axes.length, choices.length === 0 ? 0 : 1);
+    for (let choice = 0; choice < Math.min(most, MOST_CHOICES); choice++) {
+      const { node, initializer, input } = this.#graph;
+      const size = this.#size;
+      let rest = choice;
+      for (const { value, source, axes } of choices) {
+        const axis = axes[rest % axes.length]!;
+        rest = Math.floor(rest / axes.length);
+        if ('opType' in source) this.#stretch(source, axis);
+        else this.#repeat(value, source, axis);
+      }
       if (this.#graph.node !== node && this.#met(inferShapes(this.#model))?.where !== met.where) return true;
-      Object.assign(this.#graph, { node, initializer });
-      [this.#made, this.#size] = made;
+      Object.assign(this.#graph, { node, initializer, input });
+      this.#size = size;
     }
     return false;
   }
 
-  /** The nth axis of the stored size. */
-  #axisOf = (shape: Shape, nth: number): number | undefined =>
-    [...shape.keys()].filter((axis) => shape[axis] === this.#stored)[nth];
-
-  #stretch(node: NodeProto, nth: number): void {
+  #stretch(node: NodeProto, axis: number): void {
     const was = this.#before.get(node.output[0] ?? '') ?? [];
     const data = node.opType === 'ConstantOfShape' ? [] : (this.#before.get(node.input[0] ?? '') ?? []);
-    const axis = this.#axisOf(was, nth);
     const own = data.length < was.length ? [...new Array(was.length - data.length).fill(1), ...data] : data;
-    if (axis === undefined || (data.length > 0 && own[axis] !== 1)) return;
+    if (data.length > 0 && own[axis] !== 1) return;
     const target = was.map((size, at) => {
       if (node.opType === 'Tile') return equals(size, own[at]) ? 1 : divideExactly(size, own[at]);
       return isNumber(size) ? size : equals(size, own[at]) ? 1 : undefined;
     });
-    if (!target.every(isNumber)) return;
     const changed = clone(NodeProtoSchema, node);
-    this.#replace(changed, sizedBy[node.opType]!, this.#sizes(target, axis));
+    const operand = sizedBy[node.opType]!;
+    this.#replace(changed, operand, this.#sizes(target, axis, node.input[operand]!));
     this.#graph.node = this.#graph.node.map((each) => (each === node ? changed : each));
   }
 
   /** A constant whose rows along an axis are all the same becomes one of them, which is stretched. */
-  #repeat(weight: TensorProto, nth: number): void {
+  #repeat(value: string, weight: TensorProto, axis: number): void {
     const shape = weight.dims.map(Number);
-    const axis = this.#axisOf(shape, nth);
     const { dtype, byteLength } = this.#model.weight(weight);
-    if (axis === undefined || dtype === 'string' || byteLength > MOST_BYTES) return;
+    if (dtype === 'string' || byteLength > MOST_BYTES) return;
     const bytes = Buffer.from(bytesOf(this.#model.weight(weight)));
     const rows = shape.slice(0, axis + 1).reduce((all, size) => all * size, 1);
     const row = (at: number) => bytes.subarray((at * bytes.length) / rows, ((at + 1) * bytes.length) / rows);
@@ -206,44 +217,47 @@ class Opening {
     const all = [...new Array(rows).keys()];
     if (!Number.isInteger(bytes.length / rows) || all.some((at) => !row(at).equals(row(first(at))))) return;
     const kept = Buffer.concat(all.filter((at) => at === first(at)).map(row));
-    const name = freeName(this.#names, `${weight.name}_row`);
+    const name = freeName(this.#names, `${value}_row`);
+    const { node, initializer, input } = this.#graph;
     const stored = storedTensor(name, { dtype, shape: shape.with(axis, 1), bytes: kept });
-    this.#graph.initializer = this.#graph.initializer.map((each) => (each === weight ? stored : each));
-    this.#make('Expand', [name, this.#sizes(shape, axis)], weight.name);
+    this.#graph.initializer = [...initializer.filter((each) => each !== weight), stored];
+    this.#graph.node = node.filter(({ output }) => !output.includes(value));
+    this.#graph.input = input.filter((each) => each.name !== value);
+    this.#make('Expand', [name, this.#sizes(shape, axis, '')], '', value);
   }
 
-  /** The name of sizes of which one is that of the input. */
-  #sizes(sizes: readonly number[], axis: number): string {
+  /** The name of sizes of which one is that of the input; those that are not known are taken of `operand`. */
+  #sizes(sizes: readonly MaybeSize[], axis: number, operand: string): string {
     if (this.#size === undefined) {
-      const shape = this.#make(
-        'Shape',
-        [this.#place.input],
-        freeName(this.#names, `${this.#place.input}_shape`),
-      );
-      const at = this.#constant(`${this.#name}_axis`, [this.#place.axis]);
-      this.#size = this.#make('Gather', [shape, at], freeName(this.#names, `${this.#name}_size`));
+      const { input, axis: place } = this.#place;
+      const shape = this.#make('Shape', [input], `${input}_shape`);
+      this.#size = this.#make('Gather', [shape, this.#constant([place])], `${this.#name}_size`);
     }
-    const part = (values: readonly number[]) =>
-      values.length === 0 ? [] : [this.#constant('sizes', values)];
-    const parts = [...part(sizes.slice(0, axis)), this.#size, ...part(sizes.slice(axis + 1))];
-    return parts.length === 1 ? this.#size : this.#make('Concat', parts, freeName(this.#names, 'sizes'));
+    const part = (from: number, to: number) => {
+      const values = sizes.slice(from, to);
+      if (values.length === 0) return [];
+      if (values.every(isNumber)) return [this.#constant(values)];
+      return [this.#make('Slice', [operand, ...[from, to, 0].map((at) => this.#constant([at]))], 'sizes')];
+    };
+    const parts = [...part(0, axis), this.#size, ...part(axis + 1, sizes.length)];
+    return parts.length === 1 ? this.#size : this.#make('Concat', parts, 'sizes');
   }
 
-  #make(opType: string, input: readonly string[], output: string): string {
-    const attribute = opType === 'Shape' || opType === 'Expand' ? [] : [integerAttribute('axis', 0)];
-    const node = create(NodeProtoSchema, {
-      opType,
-      name: output,
-      input: [...input],
-      output: [output],
-      attribute,
-    });
-    this.#graph.node = this.#graph.node.toSpliced(this.#made++, 0, node);
+  /** Adds a node and returns the name of its result. */
+  #make(
+    opType: string,
+    input: readonly string[],
+    stem: string,
+    output = freeName(this.#names, stem),
+  ): string {
+    const attribute = /^(?:Gather|Concat)$/.test(opType) ? [integerAttribute('axis', 0)] : [];
+    const named = { opType, name: output, input: [...input], output: [output], attribute };
+    this.#graph.node = [create(NodeProtoSchema, named), ...this.#graph.node];
     return output;
   }
 
-  #constant(stem: string, values: readonly number[]): string {
-    const name = freeName(this.#names, stem);
+  #constant(values: readonly number[]): string {
+    const name = freeName(this.#names, 'sizes');
     const tensor = tensorFrom('int64', [values.length], BigInt64Array.from(values.map(BigInt)));
     this.#graph.initializer = [...this.#graph.initializer, storedTensor(name, tensor)];
     return name;
@@ -266,17 +280,7 @@ class Opening {
       graph.node = graph.node.filter((node) => node !== maker);
       graph.initializer = graph.initializer.filter((tensor) => tensor.name !== name);
     }
+    graph.node = [...inOrder(graph.node).nodes];
     return graph;
   }
-}
-
-/** More axes no value of a model has. */
-const MOST_AXES = 8;
-
-function shapesOf(graph: GraphProto, { inputs, nodes }: ModelShapes): ReadonlyMap<string, Shape> {
-  const made = [...nodes].flatMap(([{ output }, { shapes }]) =>
-    output.map((name, at) => [name, shapes[at]] as const),
-  );
-  const stored = graph.initializer.map(({ name, dims }) => [name, dims.map(Number)] as const);
-  return new Map([...made, ...stored, ...inputs].flatMap(([name, shape]) => (shape ? [[name, shape]] : [])));
 }

@@ -5,7 +5,7 @@ import { GraphUses, nodesReached, usedNames } from './graph.js';
 import type { ModelLike } from './model.js';
 import type { GraphProto, ModelProto, NodeProto } from './onnx_pb.js';
 import { dimensionsText } from './shapes/cost-facts.js';
-import { inferShapes } from './shapes/infer.js';
+import { inferShapes, shapesByName } from './shapes/infer.js';
 import { interfaceOf } from './value-facts.js';
 
 /** A value at the border of a part; its dimensions are sizes, symbols, or null where they are open; null leaves its rank open. */
@@ -19,15 +19,12 @@ export interface BorderValue {
 export function borderValues(model: ModelLike): (name: string) => BorderValue | undefined {
   const { types } = inferDtypes(model.proto).graph;
   const { inputs, outputs } = interfaceOf(model.proto);
-  const inferred = [...inferShapes(model).nodes].flatMap(([{ output }, { shapes }]) =>
-    output.map((name, index) => [name, dimensionsText(shapes[index])] as const),
-  );
-  const declared = [...inputs, ...outputs].map(({ name, shape }) => [name, shape] as const);
-  const shapes = new Map([...inferred, ...declared]);
+  const inferred = shapesByName(inferShapes(model));
+  const declared = new Map([...inputs, ...outputs].map(({ name, shape }) => [name, shape]));
   return (name) => {
     const type = types.get(name);
     if (type === undefined || !(type in dtypes)) return undefined;
-    return { name, dtype: type as Dtype, shape: shapes.get(name) ?? null };
+    return { name, dtype: type as Dtype, shape: declared.get(name) ?? dimensionsText(inferred.get(name)) };
   };
 }
 

@@ -31,6 +31,14 @@ export function factsAsWritten(value: ValueInfoProto): ValueFacts {
 export const dimensionsOf = ({ type }: ValueInfoProto): readonly TensorShapeProto_Dimension[] =>
   type?.value.case === 'tensorType' ? (type.value.value.shape?.dim ?? []) : [];
 
+/** What a dimension states: a size, a name, or nothing where it is open. */
+export const dimensionValue = (size: number | string | null): TensorShapeProto_Dimension['value'] =>
+  size === null
+    ? { case: undefined }
+    : typeof size === 'number'
+      ? { case: 'dimValue', value: BigInt(size) }
+      : { case: 'dimParam', value: size };
+
 /** The inputs that a caller feeds and the outputs, as a model declares them. */
 export const interfaceOf = ({ graph }: ModelProto) => ({
   inputs: feedInputs(graph!).map(valueFacts),

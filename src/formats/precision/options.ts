@@ -19,7 +19,7 @@ import {
   type RestId,
   restIds,
 } from './formats/index.js';
-import { type PluginTypes, parsePluginTypes } from './plugin-types.js';
+import { type PluginTypes, parsePluginTypes, pluginTypesText } from './plugin-types.js';
 
 /**
  * The revision of the conversion's behaviour, part of the identity of every converted engine: engines that an older converter made are not found again.
@@ -132,6 +132,7 @@ export const conversionOptions = {
     parse: parsePluginTypes,
     repeat: true,
     make: (read: readonly ReturnType<typeof parsePluginTypes>[]) => new Map(read),
+    texts: pluginTypesText,
     advanced: true,
   }),
   /** A weight with a larger magnitude keeps its readers FP32; default: the format's largest value. */

@@ -1,50 +1,94 @@
-import type { OptionsOf } from '../../base/options/option.js';
-import type { BuildOptions, PlanBuilder } from '../../engines/builder/build.js';
+import * as is from '../../base/options/kinds.js';
+import { allBut, needed, type OptionsOf, optional } from '../../base/options/option.js';
+import { splitAtCommas } from '../../base/options/readers.js';
+import { parseSize } from '../../base/text/quantity.js';
+import { buildOptions, type PlanBuilder } from '../../engines/builder/build.js';
 import type { WorkContext } from '../../events.js';
-import type { onlyLoadOptions } from '../../tensorrt/trtexec/request.js';
+import { minAgreementOption } from '../../quality/tasks/decisions.js';
+import { judgingOptions } from '../../quality/verify/request.js';
+import { onlyLoadOptions } from '../../tensorrt/trtexec/request.js';
 
-/** The request to build a bundle; all but the meta file and the folder has a default. */
-export interface BundleRequest
-  extends Omit<
-      BuildOptions,
-      'model' | 'profiles' | 'modelName' | 'extension' | 'timingCache' | 'logFolder' | 'output'
-    >,
-    OptionsOf<typeof onlyLoadOptions> {
-  /** Path of `model_meta.json`. */
-  readonly meta: string;
-  /** Where the models are; default: beside the meta file. */
-  readonly onnxDir?: string;
-  /** Where engines, logs and the report go. */
-  readonly outdir: string;
-  /** Names of the components to build; default all. */
-  readonly only?: readonly string[];
-  /** A YAML file of ranges and components. */
-  readonly profilesFile?: string;
-  /** Link every file of the models into one folder first; both builders read models where they are, so it is off by default. */
-  readonly stage?: boolean;
-  /** Keep staged and typed models. */
-  readonly keepTemp?: boolean;
-  /** Most memory, in bytes, that builds of tensorrt-rtx may hold side by side; default half of what is available. */
-  readonly memoryBudget?: number;
-  /** A file, `auto` (default) for `timing.cache` in the folder, null for none. */
-  readonly timingCache?: string | null;
-  /** Run each component once: always (default; without a GPU the model on ONNX Runtime), only where the engine itself can run, or never. */
-  readonly smoke?: 'always' | 'engine' | 'never';
-  /** The check that decodes through all components and compares; false: none. */
-  readonly check?: Partial<ChainCheckRequest> | false;
-}
-
-export interface ChainCheckRequest {
+export const chainCheckOptions = {
   /** Default 0. */
-  readonly seed: number;
+  seed: judgingOptions.seed,
   /** Default 3. */
-  readonly samples: number;
+  samples: judgingOptions.samples,
   /** The share of tokens and of durations that must be the same; default 0.99. */
-  readonly minAgreement?: number | undefined;
-}
+  minAgreement: minAgreementOption,
+};
+
+/** The bundle, and what becomes of it besides its engines. */
+export const partsOptions = {
+  /** A YAML file of ranges and components. */
+  profilesFile: optional(is.text, {
+    flags: '--profiles <file>',
+    describe: 'YAML with the components and the ranges of their open dimensions',
+    group: 'Profiles',
+  }),
+  /** Names of the components to build; default all. */
+  only: optional(is.list<string>(), {
+    flags: '--only <components>',
+    describe: 'build these components only, several by comma',
+    parse: splitAtCommas,
+    repeat: true,
+    make: (lists: readonly (readonly string[])[]): readonly string[] => lists.flat(),
+  }),
+  /** Where the models are; default: beside the meta file. */
+  onnxDir: optional(is.text, {
+    flags: '--onnx-dir <folder>',
+    describe: 'where the models are (default: beside the meta file)',
+    advanced: true,
+  }),
+  /** Link every file of the models into one folder first; both builders read models where they are, so it is off by default. */
+  stage: optional(is.flag, {
+    flags: '--stage',
+    describe: 'link the models and their external files into one clean folder and build from there',
+    advanced: true,
+  }),
+  /** Keep staged and typed models. */
+  keepTemp: optional(is.flag, {
+    flags: '--keep-temp',
+    describe: 'keep the staged and the converted models',
+    advanced: true,
+  }),
+  /** Most memory, in bytes, that builds of tensorrt-rtx may hold side by side; default half of what is available. */
+  memoryBudget: optional(is.whole(1), {
+    flags: '--memory-budget <size>',
+    describe: 'memory that builds of tensorrt-rtx may take side by side (default: half of what is free)',
+    parse: parseSize,
+    advanced: true,
+  }),
+};
+
+/** All but the meta file and the folder has a default. */
+export const bundleOptions = {
+  /** Path of `model_meta.json`. */
+  meta: needed(is.text),
+  /** Where engines, logs and the report go. */
+  outdir: needed(is.text, {
+    flags: '--outdir <folder>',
+    describe: 'where engines, logs and the report go',
+    required: '--outdir engines',
+    writes: true,
+  }),
+  ...partsOptions,
+  ...allBut(buildOptions, 'model', 'profiles', 'modelName', 'extension', 'logFolder', 'output'),
+  /** A file, `auto` (default) for `timing.cache` in the folder, null for none. */
+  timingCache: buildOptions.timingCache,
+  /** Run each component once: always (default; without a GPU the model on ONNX Runtime), only where the engine itself can run, or never. */
+  smoke: optional(is.words('always', 'engine', 'never')),
+  /** The check that decodes through all components and compares; false: none. */
+  check: optional(
+    is.either(is.object<OptionsOf<typeof chainCheckOptions>>(chainCheckOptions), is.only(false)),
+  ),
+  ...onlyLoadOptions,
+};
+
+/** The request to build a bundle. */
+export interface BundleRequest extends OptionsOf<typeof bundleOptions> {}
 
 /** The chained check with its defaults; undefined where none is wanted. */
-export const chainCheckOf = ({ check = {} }: BundleRequest): ChainCheckRequest | undefined =>
+export const chainCheckOf = ({ check = {} }: BundleRequest) =>
   check === false ? undefined : { ...check, seed: check.seed ?? 0, samples: check.samples ?? 3 };
 
 export interface BundleContext extends WorkContext {

@@ -2,9 +2,9 @@ import { openSession } from '../../engines/runtime/open-session.js';
 import type { WorkContext } from '../../events.js';
 import type { BundleMeta } from '../../formats/contract/model-meta.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
-import type { ChainCheckRequest } from './bundle-request.js';
+import type { chainCheckOf } from './bundle-request.js';
 import type { ChainCheck } from './chain-schema.js';
-import { type ChainCandidate, type ChainRequest, checkChain } from './chained-check.js';
+import { type ChainCandidate, type Chained, checkChain } from './chained-check.js';
 import { featuresOf } from './check-bundle.js';
 import type { ComponentRun } from './component-run.js';
 import { type ChainedComponent, chainedComponents } from './judge-chain.js';
@@ -22,7 +22,7 @@ export function chainOf(
     meta,
     components,
   }: { readonly meta: BundleMeta | undefined; readonly components: readonly ComponentRun[] },
-  check: ChainCheckRequest,
+  check: NonNullable<ReturnType<typeof chainCheckOf>>,
   context: WorkContext,
 ): Chain {
   const notDecoded = (why: string): Chain => ({
@@ -59,7 +59,7 @@ export function chainOf(
       name: 'engines',
       open: (name) => openSession(by[name].engine.path, by[name].engine.options, context),
     });
-  const request: ChainRequest = {
+  const request: Chained = {
     facts,
     features: featureShape(encoder.part),
     ...check,
@@ -81,7 +81,7 @@ const smallestOf = ({ part: { component, profile } }: ComponentRun): ReadonlyMap
   );
 
 /** Features as long as the profile lets them be: the more encoder steps, the more decisions. */
-function featureShape({ component, profile }: ComponentRun['part']): ChainRequest['features'] {
+function featureShape({ component, profile }: ComponentRun['part']): Chained['features'] {
   const input = featuresOf(component)!;
   const shape = (input.shape ?? []).map((size, axis) => {
     if (typeof size === 'number') return size;

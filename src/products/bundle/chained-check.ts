@@ -7,21 +7,19 @@ import { tensorFrom } from '../../formats/tensor/values.js';
 import { MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
 import { type Encoded, encode, type TransducerFacts } from '../../quality/tasks/transducer.js';
 import { type Decision, type DecodingModels, decode } from '../../quality/tasks/transducer-decoder.js';
+import type { chainCheckOf } from './bundle-request.js';
 import type { ChainCheck } from './chain-schema.js';
 import { type ChainedComponent, ChainJudge, type ChainPrecision } from './judge-chain.js';
 
 /** Opens the session of a component; the caller closes it. */
 export type OpenComponent = (component: ChainedComponent) => Promise<Session>;
 
-export interface ChainRequest {
+/** Components in a chain, and the check of it. */
+export interface Chained extends NonNullable<ReturnType<typeof chainCheckOf>> {
   readonly facts: TransducerFacts;
   /** Features [batch, …] as the encoder takes them; `frames` is the size along time. */
   readonly features: { readonly shape: readonly number[]; readonly frames: number };
-  readonly seed: number;
-  readonly samples: number;
   readonly precision: ChainPrecision;
-  /** The share of tokens and of durations that must be the same; default 0.99. */
-  readonly minAgreement?: number | undefined;
 }
 
 export interface ChainCandidate {
@@ -34,7 +32,7 @@ export interface ChainCandidate {
  * how little, and which component moves the logits (each is exchanged alone). An encoder is in memory only while it runs, one at a time.
  */
 export async function checkChain(
-  request: ChainRequest,
+  request: Chained,
   reference: OpenComponent,
   candidates: readonly ChainCandidate[],
   { emit }: WorkContext,
@@ -85,7 +83,7 @@ export async function checkChain(
   });
 }
 
-async function encodeAll(request: ChainRequest, open: OpenComponent) {
+async function encodeAll(request: Chained, open: OpenComponent) {
   const { samples, features, facts } = request;
   const session = await open('encoder');
   try {
@@ -113,7 +111,7 @@ async function withDecoder<T>(open: OpenComponent, work: (models: DecodingModels
 }
 
 /** Log-mel features are normalized per bin, so a normal distribution of deviation one is what an encoder sees. */
-function featuresOf({ features: { shape }, seed }: ChainRequest, sample: number): Tensor {
+function featuresOf({ features: { shape }, seed }: Chained, sample: number): Tensor {
   const stream = randomStream(seed, `features/${sample}`);
   const values = Float32Array.from({ length: elementCount(shape) }, () => stream.normal());
   return tensorFrom('float32', shape, values);

@@ -3,7 +3,7 @@
 import { atDoor } from '../../base/options/library-words.js';
 import { unlessCancelled } from '../../forge/forge.js';
 import { bundleParts as parts } from './bundle-parts.js';
-import type { BundleContext, BundleRequest } from './bundle-request.js';
+import { type BundleContext, type BundleRequest, bundleOptions } from './bundle-request.js';
 import { forgeBundle as forgeComponents } from './forge-bundle.js';
 import { openRecogniser as open } from './recogniser.js';
 import type { BundleReport } from './report-schema.js';
@@ -16,7 +16,7 @@ export const forgeBundle = atDoor(
     const report = await forgeComponents(request, context);
     return unlessCancelled(report, report.failure, context.signal);
   },
-  'profiles profilesFile',
+  bundleOptions,
 );
 export const openRecogniser = atDoor(open);
 export type { OpenRecogniser, RecogniserOptions } from '../../quality/tasks/task.js';

@@ -7,8 +7,9 @@ import {
   summaryBlock,
   writeBenchmarkData,
 } from './benchmark-data.js';
-import { answerFor, type EngineStage, type StreamsAnswer, type StreamsLimits } from './decision.js';
+import { answerFor, type EngineStage, type StreamsAnswer } from './decision.js';
 import type { StreamsPaths } from './names.js';
+import type { StreamsLimits } from './options.js';
 import { pipelineLogs } from './pipeline-logs.js';
 import type { StreamsBody, StreamsMeasurement, StreamsResult } from './result.js';
 

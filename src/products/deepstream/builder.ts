@@ -21,14 +21,8 @@ import { type StreamsInputs, shapesAt } from './input.js';
 import type { StreamsPaths } from './names.js';
 import { logTime, plain } from './streams-log.js';
 
-/** The options of a build, except the profile, the place and the timing cache, which the layout decides. */
-export type StreamsBuildOptions = Omit<
-  BuildOptions,
-  'profiles' | 'output' | 'timingCache' | 'modelName' | 'logFolder'
->;
-
 interface EngineBuilderOptions {
-  readonly requested: StreamsBuildOptions;
+  readonly requested: BuildOptions;
   readonly inputs: StreamsInputs;
   readonly paths: StreamsPaths;
   readonly firstMaxBatch: number;

@@ -1,20 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
-
-/**
- * The next step in the search for the largest useful batch: no clock, no disk, no GPU in here.
- * The rule is DeepStream's: PEAK_GPU_STREAMS = floor(images per second
- * frames per second), and while PEAK is above the engine's largest batch, the
- * batch doubles, since nvinfer runs at most that many streams in one batch. Never a jump: each engine is measured before a larger one is built.
- */
-export interface StreamsLimits {
-  /** Frames per second that a stream delivers; several are answered from the same measurements. */
-  readonly fps: readonly number[];
-  readonly firstMaxBatch: number;
-  readonly maxBatchLimit: number;
-  /** Least gain of images per second that a doubling must bring, in percent; negative allows a loss. */
-  readonly minGainPercent: number;
-  readonly timeLimitSeconds: number | null;
-}
+import type { StreamsLimits } from './options.js';
 
 /** Throws TF_USAGE for limits that contradict each other, or that no doubling would ever meet. */
 export function checkLimits({ fps, firstMaxBatch, maxBatchLimit }: StreamsLimits): void {

@@ -1,3 +1,4 @@
+import type { StreamsMode } from './options.js';
 /** The two things that sizing streams does to the world. Each has a native and a trtexec implementation, and one in the tests. */
 
 /** An engine that lies in its place and was checked against its passport. */
@@ -20,17 +21,6 @@ export interface StreamsBuilder {
   /** Builds it into its place, with a log beside it. Errors: those of building. */
   build(maxBatch: number): Promise<StreamsEngine>;
 }
-
-/** The mode of every measurement; every default filled in. Nothing is copied between inferences: DeepStream's frames are on the GPU already. */
-export interface StreamsMode {
-  readonly warmUpMs: number;
-  readonly durationMs: number;
-  readonly graph: boolean;
-  readonly spinWait: boolean;
-}
-
-/** The seed scripts' own: `--noDataTransfers --duration=10 --warmUp=1000`. */
-export const seedMode: StreamsMode = { warmUpMs: 1000, durationMs: 10_000, graph: false, spinWait: false };
 
 /** The facts of a measurement that a log cannot report. Figures are read from the log itself, so that everyone who reads it finds the same. */
 export interface MeasuredFacts {

@@ -2,15 +2,7 @@ import { type SizeRange, sizedProfile } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
 import { imageLayout } from '../../formats/onnx/image-layout.js';
 import type { ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
-
-export interface StreamsInputOptions {
-  /** Which input takes the images; needed only where that is not plain. */
-  readonly input?: string;
-  readonly height?: number;
-  readonly width?: number;
-  /** Sizes of open dimensions besides the batch, by the names that the model gives them. */
-  readonly dims?: Readonly<Record<string, SizeRange>>;
-}
+import type { StreamsRequest } from './options.js';
 
 /** One input with everything but the batch decided. */
 export interface StreamsInput {
@@ -41,7 +33,7 @@ const COLOUR = 3;
  */
 export function streamsInputs(
   { file, inputs: declared }: Pick<ModelFacts, 'file' | 'inputs'>,
-  requested: StreamsInputOptions,
+  requested: StreamsRequest['input'],
 ): StreamsInputs {
   const inputs = sizedInputs(declared, new Map(Object.entries(requested.dims ?? {})));
   const image = imageInput(file, inputs, requested.input);
@@ -121,7 +113,7 @@ function imageInput(file: string, inputs: readonly ValueFacts[], name: string | 
   );
 }
 
-function imageShape(file: string, { name, shape }: ValueFacts, { height, width }: StreamsInputOptions) {
+function imageShape(file: string, { name, shape }: ValueFacts, { height, width }: StreamsRequest['input']) {
   if (shape === null || shape.length === 0) {
     throw new TrtforgeError('TF_PROFILE_INVALID', `Input "${name}" of ${file} declares no dimensions.`);
   }
@@ -156,7 +148,7 @@ function plainShape(
   file: string,
   name: string,
   rest: readonly Dim[],
-  { height, width }: Pick<StreamsInputOptions, 'height' | 'width'>,
+  { height, width }: Pick<StreamsRequest['input'], 'height' | 'width'>,
 ) {
   if (height !== undefined || width !== undefined) {
     throw new TrtforgeError(

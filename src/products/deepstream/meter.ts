@@ -5,8 +5,9 @@ import type { Bencher, BenchTool } from '../../quality/bench/bench-engine.js';
 import { type BenchRequest, defaultRequest } from '../../quality/bench/request.js';
 import type { BenchResult, BenchRun } from '../../quality/bench/result.js';
 import { gpuAt } from '../../quality/bench/trtexec/trtexec-gpu.js';
-import type { MeasuredFacts, StreamsEngine, StreamsMeter, StreamsMode } from './effects.js';
+import type { MeasuredFacts, StreamsEngine, StreamsMeter } from './effects.js';
 import { type StreamsInputs, shapesAt } from './input.js';
+import type { StreamsMode } from './options.js';
 import { streamsLogText } from './streams-log.js';
 
 interface MeterOptions {

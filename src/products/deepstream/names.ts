@@ -1,5 +1,6 @@
 import { basename, join, posix, resolve, sep } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
+import type { StreamsRequest } from './options.js';
 
 /** The sizing in `models/NAME`, for `trtforge report`; its other files there are DeepStream's own. */
 export const SIZING_FILE = 'deepstream-size.json';
@@ -15,11 +16,6 @@ export interface StreamsNames {
   readonly notes: readonly string[];
 }
 
-export interface NameOptions {
-  readonly name?: string;
-  readonly root?: string;
-}
-
 /**
  * MODEL_NAME and MODEL_FILENAME of an ONNX path. The skill derives them with `sed 's|models/\([^/]*\)/.*|\1|'` and `basename PATH .onnx`, which
  * is right only for paths that begin with `models/NAME/`. For others: the folder after the last `models/` that has a `model/` in it, then after the
@@ -28,7 +24,7 @@ export interface NameOptions {
  */
 export function streamsNames(
   onnxPath: string,
-  requested: NameOptions = {},
+  requested: StreamsRequest['names'] = {},
   workingFolder: string = process.cwd(),
 ): StreamsNames {
   if (requested.name !== undefined && !/^(?!\.{1,2}$)[^/\0]+$/.test(requested.name))

@@ -2,18 +2,22 @@ import { existsSync } from 'node:fs';
 import { loadAddon } from '../../addon/addon.js';
 import { chosenGpu } from '../../addon/gpus.js';
 import { type CommandRunner, runCommand } from '../../base/process/command.js';
-import type { BuilderName } from '../../engines/builder/build.js';
+import type { BuilderName, BuildOptions } from '../../engines/builder/build.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
 import { type BenchTool, benchers } from '../../quality/bench/bench-engine.js';
 import { debianPackages } from '../../tensorrt/toolchain/pip.js';
-import { EngineBuilder, type StreamsBuildOptions } from './builder.js';
-import type { StreamsMode } from './effects.js';
+import { EngineBuilder } from './builder.js';
 import { streamsMeter } from './meter.js';
+import type { StreamsMode } from './options.js';
 import type { StreamsEffects, StreamsPlan } from './streams.js';
 
 export interface StreamsSetup {
-  readonly build: Omit<StreamsBuildOptions, 'device'>;
+  /** Without what the layout decides: the profile, the place and the timing cache. */
+  readonly build: Omit<
+    BuildOptions,
+    'device' | 'profiles' | 'output' | 'timingCache' | 'modelName' | 'logFolder'
+  >;
   readonly builder: BuilderName;
   readonly meter: BenchTool;
   readonly mode: StreamsMode;
@@ -46,7 +50,7 @@ export function streamsEffects(
 }
 
 /** Kernels are chosen by timing them, so the GPU that measures is the one that builds. */
-export const requestedBuild = ({ build, builder, device }: StreamsSetup): StreamsBuildOptions => ({
+export const requestedBuild = ({ build, builder, device }: StreamsSetup): BuildOptions => ({
   ...build,
   builder,
   device,

@@ -7,11 +7,11 @@ import {
   nextStep,
   type Step,
   type Stop,
-  type StreamsLimits,
   type StreamsState,
 } from './decision.js';
 import type { StreamsBuilder, StreamsEngine, StreamsMeter } from './effects.js';
 import type { StreamsPaths } from './names.js';
+import type { StreamsLimits } from './options.js';
 import { measureAndRecord, storedMeasurement } from './record.js';
 import type { StreamsEngineResult, StreamsMeasurement } from './result.js';
 

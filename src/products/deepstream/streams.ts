@@ -3,10 +3,11 @@ import { ExitCode, TrtforgeError } from '../../errors.js';
 import { inPhase, type Work } from '../../events.js';
 import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import { answersOf, baselineNote, finishResult, shortOf, stepSeconds, unique } from './assemble.js';
-import { checkLimits, type StreamsLimits } from './decision.js';
+import { checkLimits } from './decision.js';
 import type { StreamsBuilder, StreamsEngine, StreamsMeter } from './effects.js';
-import { type StreamsInputOptions, type StreamsInputs, streamsInputs } from './input.js';
-import { type NameOptions, type StreamsNames, StreamsPaths, streamsNames } from './names.js';
+import { type StreamsInputs, streamsInputs } from './input.js';
+import { type StreamsNames, StreamsPaths, streamsNames } from './names.js';
+import type { StreamsRequest } from './options.js';
 import { measureAndRecord, storedMeasurement } from './record.js';
 import {
   type StreamsBody,
@@ -22,18 +23,6 @@ import {
   sizeStreams,
   stageOf,
 } from './sizing.js';
-
-export interface StreamsRequest {
-  /** Path of an ONNX model. */
-  readonly model: string;
-  readonly names: NameOptions;
-  readonly input: StreamsInputOptions;
-  readonly limits: StreamsLimits;
-  /** Believe nothing that lies on disk. */
-  readonly fresh: boolean;
-  /** Measure the batches beside the number of streams too. */
-  readonly sensitivity: boolean;
-}
 
 /** Everything decided before the first build: the model is read, nothing is written. */
 export interface StreamsPlan {

@@ -5,9 +5,8 @@ import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
 import { operatorSignature, plainDomain } from '../../formats/onnx/operators.js';
 import type { Done, Editing } from './editing.js';
 
-/** Removes nodes that no output needs, with the weights, functions and optional outputs that nothing reads. */
-export function dropDead(editing: Editing): Done {
-  const { graph } = editing;
+/** Removes nodes that no output needs, with the weights, functions and optional outputs that nothing reads; of a body where one is passed, whose inputs stay. */
+export function dropDead(editing: Editing, graph = editing.graph): Done {
   const { proto } = editing.model;
   const uses = new GraphUses(graph);
   const makers = graph.output.flatMap(({ name }) => uses.producers.get(name) ?? []);
@@ -23,7 +22,8 @@ export function dropDead(editing: Editing): Done {
   const read = new Set([...graph.output.map(({ name }) => name), ...graph.node.flatMap(usedNames)]);
   graph.initializer = graph.initializer.filter(({ name }) => read.has(name));
   graph.sparseInitializer = graph.sparseInitializer.filter(({ values }) => read.has(values?.name ?? ''));
-  graph.input = graph.input.filter(({ name }) => editing.inputs.has(name) || read.has(name));
+  if (graph === editing.graph)
+    graph.input = graph.input.filter(({ name }) => editing.inputs.has(name) || read.has(name));
   const opset = opsetsOf(proto.opsetImport).get('') ?? 0;
   const outputs = graph.node.reduce((sum, node) => sum + dropUnread(node, read, opset), 0);
   const made = new Set(graph.node.flatMap(({ output }) => output));

@@ -5,8 +5,6 @@ import { makeFolder } from '../../base/files/folders.js';
 import { moveInto } from '../../base/files/publish.js';
 import { makeScratch } from '../../base/files/scratch.js';
 import { assertMayReplace, assertNotInput, protectingInputs } from '../../base/files/user-files.js';
-import { checkArguments } from '../../base/options/check.js';
-import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { allBut, flagOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
@@ -18,8 +16,8 @@ import { isExternal } from '../../formats/onnx/external-data.js';
 import { visitTensors } from '../../formats/onnx/graph.js';
 import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import { dimensionsText } from '../../formats/onnx/shapes/cost-facts.js';
-import { inferShapes } from '../../formats/onnx/shapes/infer.js';
-import { dimensionsOf, interfaceOf } from '../../formats/onnx/value-facts.js';
+import { inferShapes, shapesByName } from '../../formats/onnx/shapes/infer.js';
+import { dimensionsOf, dimensionValue, interfaceOf } from '../../formats/onnx/value-facts.js';
 import { rejectWrappedEngine } from '../../formats/onnx/wrapped-engine.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { convertOptions } from '../../formats/precision/convert.js';
@@ -66,8 +64,9 @@ export interface EditOptions extends Omit<Declared, 'shapes'> {
  * ```
  */
 export async function editOnnx(options: EditOptions, context: WorkContext = {}): Promise<EditResult> {
-  const [checked] = checkArguments([options, context], [editOptions, contextOptions]) as [Declared];
-  return applySteps({ ...checked, steps: checked.steps.map(stepOf) }, context);
+  // The door has made a Map of an object of shapes.
+  const { steps, ...asked } = options as Declared;
+  return applySteps({ ...asked, steps: steps.map(stepOf) }, context);
 }
 
 export interface EditRequest extends Omit<Declared, 'steps'> {
@@ -170,6 +169,7 @@ const unchanged = ({ outputs }: Editing): EditProof => ({
     equal: 'bits',
     largestError: 0,
   })),
+  opened: [],
   unproven: [],
   reasons: [],
 });
@@ -196,22 +196,19 @@ function completed({ model, graph }: Editing): void {
   const listed = new Set(graph.input.map(({ name }) => name));
   if (model.proto.irVersion < WEIGHTS_APART && graph.initializer.some(({ name }) => !listed.has(name)))
     model.proto.irVersion = WEIGHTS_APART;
-  const { nodes, openSizes: open } = inferShapes(model);
-  const inferred = new Map(
-    [...nodes].flatMap(([{ output }, { shapes }]) =>
-      output.map((name, index) => [name, dimensionsText(shapes[index])] as const),
-    ),
-  );
+  const inferred = inferShapes(model);
+  const shapes = shapesByName(inferred);
   for (const value of graph.output) {
-    const sizes = inferred.get(value.name);
+    const sizes = dimensionsText(shapes.get(value.name));
     const dims = dimensionsOf(value);
     if (sizes?.length !== dims.length) continue;
     for (const [axis, dim] of dims.entries()) {
       const size = sizes[axis];
-      if (typeof size === 'number') {
-        if (dim.value.case !== 'dimValue') dim.value = { case: 'dimValue', value: BigInt(size) };
-      } else if (dim.value.case !== 'dimParam' && size != null && open.has(size))
-        dim.value = { case: 'dimParam', value: size };
+      const isKnown =
+        typeof size === 'number'
+          ? dim.value.case !== 'dimValue'
+          : dim.value.case !== 'dimParam' && inferred.openSizes.has(size ?? '');
+      if (isKnown) dim.value = dimensionValue(size!);
     }
   }
 }

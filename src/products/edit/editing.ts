@@ -101,8 +101,8 @@ export class Editing {
     return join(this.#work, `${what}-${this.#files++}`);
   }
 
-  /** A new weight. Large values go into a file. */
-  storeWeight(name: string, { dtype, shape, bytes }: Tensor): string {
+  /** A new weight, of a body where one is passed. Large values go into a file. */
+  storeWeight(name: string, { dtype, shape, bytes }: Tensor, graph = this.graph): string {
     const tensor = create(TensorProtoSchema, { name, dims: shape.map(BigInt), dataType: dtypes[dtype].onnx });
     if (bytes.length <= IN_MEMORY) tensor.rawData = new Uint8Array(bytes);
     else {
@@ -110,7 +110,7 @@ export class Editing {
       writeFileSync(path, bytes);
       this.streams.set(tensor, { dtype, byteLength: bytes.length, chunks: (size) => chunksOf(path, size) });
     }
-    this.graph.initializer.push(tensor);
+    graph.initializer.push(tensor);
     return name;
   }
 
@@ -123,11 +123,13 @@ export class Editing {
   known(what: string, name: string, known: Iterable<string>): string {
     const names = [...known];
     if (names.includes(name)) return name;
-    const listed = names.length <= MOST_LISTED ? ` It has ${names.join(', ') || 'none'}.` : '';
+    const listed = names.length <= MOST_LISTED ? ` It has ${names.join(', ')}.` : '';
     throw new TrtforgeError('TF_EDIT_UNKNOWN', `${this.model.path} has no ${what} "${name}".`, {
       remedy:
-        `${didYouMean(name, names)}${listed}`.trim() ||
-        'Run `trtforge inspect` on the model, which lists them.',
+        names.length === 0
+          ? `It has no ${what} at all: leave the step out.`
+          : `${didYouMean(name, names)}${listed}`.trim() ||
+            'Run `trtforge inspect` on the model, which lists them.',
       details: { name, known: names.slice(0, MOST_DETAILED) },
     });
   }
@@ -137,7 +139,7 @@ const MOST_LISTED = 20;
 const MOST_DETAILED = 200;
 
 /** Bytes of a new weight that stay in memory. */
-const IN_MEMORY = 1 << 20;
+export const IN_MEMORY = 1 << 20;
 
 function* chunksOf(path: string, chunkBytes = IN_MEMORY): Generator<Uint8Array> {
   const file = openFile(path);

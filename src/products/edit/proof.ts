@@ -6,7 +6,7 @@ import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import { editModel, type OnnxModel, viewModel } from '../../formats/onnx/model.js';
 import { type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import { addOutputs, borderValues } from '../../formats/onnx/subgraph.js';
-import { dimensionsOf, interfaceOf } from '../../formats/onnx/value-facts.js';
+import { dimensionsOf, dimensionValue, interfaceOf } from '../../formats/onnx/value-facts.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
@@ -22,6 +22,7 @@ import type { VerifyRequest } from '../../quality/verify/request.js';
 import type { VerifiedOutput } from '../../quality/verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../quality/verify/sample-runs.js';
 import type { EditContext, Editing, Link } from './editing.js';
+import { regrouped } from './regrouped.js';
 import type { EditProof } from './result.js';
 
 /** What both models run on. */
@@ -32,7 +33,7 @@ export interface ProofRequest
 interface Proven {
   readonly original: string;
   readonly edited: string;
-  readonly editing: Pick<Editing, 'inputs' | 'outputs' | 'sizes' | 'isRounded'>;
+  readonly editing: Pick<Editing, 'model' | 'inputs' | 'outputs' | 'sizes' | 'opened' | 'isRounded'>;
   /** A folder for files that are not kept. */
   readonly work: string;
 }
@@ -54,7 +55,16 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
   const promised: EditProof['promised'] = editing.isRounded ? 'rounding' : 'bits';
   const linked = [...editing.outputs].filter(([, { source }]) => source !== null);
   const unproven = [...editing.outputs.keys()].filter((name) => !linked.some(([each]) => each === name));
-  const none = { promised, found: null, samples: 0, shapes: [], backend: null, outputs: [], unproven };
+  const none = {
+    promised,
+    found: null,
+    samples: 0,
+    shapes: [],
+    backend: null,
+    outputs: [],
+    opened: [],
+    unproven,
+  };
   const inconclusive = (reason: string): EditProof => ({
     ...none,
     outcome: 'inconclusive',
@@ -78,31 +88,60 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     candidate = await candidateRun(edited, reference, editing.inputs, named, request.threads, context);
   } catch (error) {
     if (!isUnable(error, 'TF_SESSION_INPUT')) throw error;
-    const reasons = [`The edited model does not run, as the original does: ${error.message}`];
+    const isOther = error.code === 'TF_SESSION_INPUT' && editing.sizes.some(({ input }) => input !== null);
+    const reasons = [
+      `The edited model does not run, as the original does: ${error.message}`,
+      ...(isOther
+        ? ["Pass what leads to the sizes that were set, of the original's inputs: --shapes, or --inputs."]
+        : []),
+    ];
     return { ...none, outcome: error.code === 'TF_ONNXRUNTIME_FAILED' ? 'fail' : 'inconclusive', reasons };
   }
   const casts = new Map(linked.map(([, { source, cast }]) => [source!, cast]));
-  const expected = reference.outputs.map(
-    (tensors) => new Map([...casts].map(([name, cast]) => [name, inType(tensors.get(name)!, cast)])),
-  );
-  const isEqual = (name: string) =>
-    expected.every((tensors, at) => isSame(tensors.get(name)!, candidate.outputs[at]!.get(name)));
-  const differing = new Set([...casts.keys()].filter((name) => !isEqual(name)));
-  const bindings = reference.bindings.filter(({ name }) => differing.has(name));
   const known = { reaching: reachingOutputs(asked.reference), plant: false };
-  const judge = (noise?: OwnNoise) =>
-    judgeRuns(asked, 'fp32', { ...reference, bindings, outputs: expected }, candidate, { ...known, noise });
-  let judgement: RunsJudgement = { judged: [], broken: [] };
-  let noise: OwnNoise | undefined;
-  if (bindings.length > 0) {
-    noise = await new OwnNoises(asked, 'fp32', runs, reference, known).of(judge());
-    judgement = judge(noise);
-  }
+  const compare = async (expected: ReferenceRun, given: SideRun): Promise<Compared> => {
+    const typed = expected.outputs.map(
+      (tensors) =>
+        new Map([...tensors].map(([name, tensor]) => [name, inType(tensor, casts.get(name))] as const)),
+    );
+    const isEqual = (name: string) =>
+      typed.every((tensors, at) => isSame(tensors.get(name)!, given.outputs[at]!.get(name)));
+    const bindings = expected.bindings.filter(
+      ({ name }) => casts.has(name) && typed[0]?.has(name) && !isEqual(name),
+    );
+    if (bindings.length === 0) return { differing: new Map(), judgement: { judged: [], broken: [] } };
+    const judge = (noise?: OwnNoise) =>
+      judgeRuns(asked, 'fp32', { ...expected, bindings, outputs: typed }, given, { ...known, noise });
+    // The original runs on what it was planned for alone.
+    const noises = expected === reference ? new OwnNoises(asked, 'fp32', runs, reference, known) : undefined;
+    const noise = await noises?.of(judge());
+    const judgement = judge(noise);
+    const differing = bindings.map(({ name }) => {
+      const judged = judgement.judged.find(({ output }) => output.name === name)?.output;
+      // Off by no more than twice what moves the original: at most, and on the average, as an error that is everywhere is no rounding.
+      const unstable = [...(noise?.unstable.get(name)?.keys() ?? [])];
+      const values = (tensors: NamedTensors | undefined) => float32Values(tensors!.get(name)!);
+      const off = (outputs: (at: number) => NamedTensors | undefined) =>
+        errorsOf(unstable.map((at) => [values(typed[at]), values(outputs(at))] as const));
+      const isWithinNoise = () => {
+        const [own, moved] = [off((at) => given.outputs[at]), off((at) => noises!.moved(at))];
+        const peak = Math.max(...typed.map((tensors) => peakOf(values(tensors))));
+        return own.most <= 2 * moved.most && own.sum <= 2 * moved.sum && own.most <= MOST_OF_PEAK * peak;
+      };
+      const isRounded =
+        judged !== undefined &&
+        (judged.outcome === 'pass' || (judged.outcome === 'inconclusive' && unstable.length > 0)) &&
+        (unstable.length === 0 || isWithinNoise());
+      return [name, { judged, isRounded }] as const;
+    });
+    return { differing: new Map(differing), judgement };
+  };
+  const { differing, judgement } = await compare(reference, candidate);
   const doubts = await unrepeatable(asked, 'fp32', judgement, runs, { reference, candidate });
   const outputs = linked.map(([name, link]): EditProof['outputs'][number] => {
     const was = link.source!;
-    const judged = judgement.judged.find(({ output }) => output.name === was)?.output;
-    const equal = !differing.has(was) ? 'bits' : judged && isRounding(judged, noise) ? 'rounding' : null;
+    const { judged, isRounded } = differing.get(was) ?? {};
+    const equal = !differing.has(was) ? 'bits' : isRounded ? 'rounding' : null;
     const isKept = equal === 'bits' || (equal === 'rounding' && promised === 'rounding');
     const isOpen = doubts.has(was) || judged?.outcome === 'inconclusive';
     const outcome = isKept ? 'pass' : isOpen ? 'inconclusive' : 'fail';
@@ -111,7 +150,7 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
   });
   const found = outputs.map(({ equal }) => equal);
   const isProven = (name: string) => outputs.some(({ was, outcome }) => was === name && outcome === 'pass');
-  return {
+  const proof: EditProof = {
     ...none,
     outcome: worst(outputs.map(({ outcome }) => outcome)),
     found: found.includes(null) ? null : found.includes('rounding') ? 'rounding' : 'bits',
@@ -121,8 +160,7 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     outputs,
     reasons: [
       ...doubts.values(),
-      ...judgement.broken.flatMap(({ name, reason }) => (doubts.has(name) ? [] : reason)),
-      ...judgement.judged.flatMap(({ output }) => (isProven(output.name) ? [] : output.reasons)),
+      ...reasonsOf(judgement, (name) => doubts.has(name) || isProven(name)),
       ...outputs.flatMap(({ name, outcome, equal }) =>
         outcome === 'fail' && equal === 'rounding'
           ? [`${name} is equal to rounding only, and these steps promise every bit.`]
@@ -130,7 +168,53 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
       ),
     ],
   };
+  if (editing.opened.length === 0 || proof.outcome !== 'pass') return proof;
+  const { reference: others, unknown } = await regrouped(editing, reference, runs);
+  const opened: EditProof['opened'] = editing.opened.map(({ input, axis, stored }) => ({
+    ...{ input, axis, stored },
+    sizes: [...new Set(others.outputs.map((_, at) => others.plan.tensors(at).get(input)?.shape[axis] ?? 0))],
+  }));
+  const alone = `${opened.map(({ input, axis, stored }) => `${input}:${axis} = ${stored}`).join(', ')} alone`;
+  const judgedAs = (outcome: 'fail' | 'inconclusive', reasons: readonly string[]): EditProof => ({
+    ...proof,
+    ...{ outcome, reasons: [`The original runs with ${alone}.`, ...reasons] },
+  });
+  if (others.outputs.length === 0 || unknown.length > 0)
+    return judgedAs('inconclusive', [
+      unknown.length > 0
+        ? `No one axis of ${unknown.join(', ')} is known to follow the samples.`
+        : 'No two samples have the same shapes, so that none can be put together: pass more (--inputs), or draw more (--samples).',
+    ]);
+  let joined: SideRun;
+  try {
+    joined = await candidateRun(edited, others, editing.inputs, named, request.threads, context);
+  } catch (error) {
+    if (!isUnable(error)) throw error;
+    return judgedAs('fail', [`The edited model does not run with other sizes: ${error.message}`]);
+  }
+  const more = await compare(others, joined);
+  const isWrong = ({ isRounded }: { readonly isRounded: boolean }) => !isRounded;
+  if (![...more.differing.values()].some(isWrong)) return { ...proof, opened };
+  const isFine = (name: string) => more.differing.get(name)?.isRounded === true;
+  return judgedAs('fail', [
+    'With others, the edited model computes something else of the same samples.',
+    ...reasonsOf(more.judgement, isFine),
+  ]);
 }
+
+/** Where the edited model has other outputs than the original, by their names there. */
+interface Compared {
+  readonly differing: ReadonlyMap<
+    string,
+    { readonly judged: VerifiedOutput | undefined; readonly isRounded: boolean }
+  >;
+  readonly judgement: RunsJudgement;
+}
+
+const reasonsOf = ({ broken, judged }: RunsJudgement, isLeftOut: (name: string) => boolean): string[] => [
+  ...broken.flatMap(({ name, reason }) => (isLeftOut(name) ? [] : reason)),
+  ...judged.flatMap(({ output }) => (isLeftOut(output.name) ? [] : output.reasons)),
+];
 
 /**
  * What states the values that the edited model is compared with: the original itself, or a copy with the values at its cuts as outputs, and with the sizes
@@ -172,7 +256,7 @@ async function referenceOf(
       const shape = open.get(value.name);
       for (const [axis, dim] of dimensionsOf(value).entries()) {
         const size = shape?.[axis];
-        if (typeof size === 'number') dim.value = { case: 'dimValue', value: BigInt(size) };
+        if (typeof size === 'number') dim.value = dimensionValue(size);
       }
     }
     if (open.size > 0) model.proto.graph!.valueInfo = [];
@@ -318,20 +402,18 @@ function shapesOf({ plan, outputs }: ReferenceRun): EditProof['shapes'] {
   return [...new Map(all.map((shapes) => [JSON.stringify(shapes), shapes])).values()];
 }
 
-/** Of the largest number of an output: beyond it a decision turned, which no rounding explains. */
-const MOST_OF_PEAK = 0.01;
+/** Of the largest number of an output: a weight that is off by a thousandth is beyond it, where it counts at all; what rounds more is edited without merging. */
+const MOST_OF_PEAK = 1e-4;
 
-/** Whether an output is within the limits, or where the last bit of the inputs moves the original beyond them, off by no more than that moves it. */
-function isRounding(
-  { name, outcome, statistics, sides }: VerifiedOutput,
-  noise: OwnNoise | undefined,
-): boolean {
-  if (outcome !== 'inconclusive') return outcome === 'pass';
-  const moved = Math.max(...(noise?.unstable.get(name)?.values() ?? []));
-  const error = Number(statistics.find((statistic) => statistic.name === 'max')?.amount);
-  const peak = Math.max(Math.abs(Number(sides?.reference.min)), Math.abs(Number(sides?.reference.max)));
-  return error <= 2 * moved && error <= MOST_OF_PEAK * peak;
+/** Of pairs of values: the largest difference, and the sum of all. */
+function errorsOf(pairs: readonly (readonly [Float32Array, Float32Array])[]) {
+  const errors = pairs.map(([expected, given]) => expected.map((value, at) => Math.abs(given[at]! - value)));
+  const sums = errors.map((each) => each.reduce((sum, error) => sum + error, 0));
+  return { most: Math.max(...errors.map(peakOf)), sum: sums.reduce((sum, each) => sum + each, 0) };
 }
+
+const peakOf = (values: Float32Array): number =>
+  values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
 const isUnable = (error: unknown, ...more: readonly ErrorCode[]): error is TrtforgeError =>
   error instanceof TrtforgeError && [...cannotRun, ...more].includes(error.code);

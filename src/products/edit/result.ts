@@ -34,6 +34,11 @@ const proofSchema = z.object({
       largestError: measureSchema.nullable(),
     }),
   ),
+  /**
+   * Axes of inputs that the original takes with one size alone. With `sizes` the same samples were put together otherwise, and each gave what it gives in the original; no run of the original
+   * shows more of them.
+   */
+  opened: z.array(z.object({ input: z.string(), axis: count, stored: count, sizes: z.array(count) })),
   /** Outputs that nothing in the original stands for. */
   unproven: z.array(z.string()),
   reasons: z.array(z.string()),

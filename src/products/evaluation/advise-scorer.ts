@@ -6,7 +6,7 @@ import { allBut, defaultsOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import type { Recogniser, Scorer, ScorerRequest } from '../../quality/tasks/task.js';
-import { type TaskRequest, taskFor } from './compare/task.js';
+import { type TaskSettings, taskFor } from './compare/task.js';
 import { detectionOptions } from './options.js';
 
 /** Defaults of `eval detector`; every file is there, and nothing is timed. */
@@ -18,7 +18,7 @@ const defaults = {
 
 /** `ScorerOf`, with other settings of the task where there are any. */
 export function scorerFor(
-  { bundle, ...request }: ScorerRequest & Partial<TaskRequest>,
+  { bundle, ...request }: ScorerRequest & Partial<TaskSettings>,
   recognisers: readonly Recogniser[],
   context: WorkContext,
 ): Scorer {

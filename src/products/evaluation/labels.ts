@@ -2,26 +2,17 @@ import { isEngineFile } from '../../engines/plan/header.js';
 import { namesOfMetadata, readLabels } from '../../formats/images/labels.js';
 import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import type { Findings } from './findings.js';
-
-/** A network with names of its classes. */
-export interface LabelRequest {
-  /** An engine or an ONNX model. */
-  readonly model: string;
-  /** File with the names of the classes. */
-  readonly labels?: string | undefined;
-  /** The model whose metadata name the classes, too; default `model`. An engine has none. */
-  readonly namedBy?: string | undefined;
-}
+import type { Labelled } from './options.js';
 
 /** Names are equal but for case and white space around them. */
 export const comparable = (name: string): string => name.trim().toLowerCase();
 
-export function metadataOf({ model, namedBy = model }: LabelRequest): Readonly<Record<string, string>> {
+export function metadataOf({ model, namedBy = model }: Labelled): Readonly<Record<string, string>> {
   return isEngineFile(namedBy) ? {} : factsOfModel(namedBy).metadata;
 }
 
 /** The names of the file of labels, where there is one; those that the model itself names otherwise are findings: their results would be those of another class. */
-export function readLabelsBeside(request: LabelRequest, findings: Findings): readonly string[] | undefined {
+export function readLabelsBeside(request: Labelled, findings: Findings): readonly string[] | undefined {
   if (request.labels === undefined) return undefined;
   const labels = readLabels(request.labels);
   const named = namesOfMetadata(metadataOf(request));

@@ -1,12 +1,13 @@
 /** Engines for many GPUs and versions of TensorRT, of one file: planned, built by schedulers, proven; and which engine loads where. */
 
+import { contextOptions } from '../../base/options/context.js';
 import { atDoor } from '../../base/options/library-words.js';
-import { planFleet as plan } from './open-plan.js';
-import { planRehearsal as planProof, rehearse as prove } from './rehearse.js';
+import { fleetOptions, planFleet as plan } from './open-plan.js';
+import { planRehearsal as planProof, rehearse as prove, rehearsalOptions } from './rehearse.js';
 import { fleetStatus as status } from './status.js';
-import { planSubmit as planSending, submitFleet as submit } from './submit/submit.js';
-import { whichEngines as which } from './which/engines.js';
-import { workFleet as work } from './work.js';
+import { planSubmit as planSending, submitFleet as submit, submitOptions } from './submit/submit.js';
+import { whichEngines as which, whichOptions } from './which/engines.js';
+import { workFleet as work, workOptions } from './work.js';
 
 export type { BundleParts } from '../../engines/builder/build.js';
 export type { NamedGpu, TargetRequest } from '../../engines/identity/target.js';
@@ -24,11 +25,11 @@ export type { WhichOptions } from './which/engines.js';
 export type { Which } from './which/which.js';
 export type { WorkOptions } from './work.js';
 
-export const planFleet = atDoor(plan);
-export const planRehearsal = atDoor(planProof);
-export const rehearse = atDoor(prove);
-export const fleetStatus = atDoor(status);
-export const planSubmit = atDoor(planSending, 'local instead');
-export const submitFleet = atDoor(submit, 'local instead');
-export const whichEngines = atDoor(which);
-export const workFleet = atDoor(work);
+export const planFleet = atDoor(plan, fleetOptions, contextOptions);
+export const planRehearsal = atDoor(planProof, rehearsalOptions, contextOptions);
+export const rehearse = atDoor(prove, rehearsalOptions, contextOptions);
+export const fleetStatus = atDoor(status, fleetOptions, contextOptions);
+export const planSubmit = atDoor(planSending, submitOptions, contextOptions);
+export const submitFleet = atDoor(submit, submitOptions, contextOptions);
+export const whichEngines = atDoor(which, whichOptions, contextOptions);
+export const workFleet = atDoor(work, workOptions, contextOptions);

@@ -1,6 +1,7 @@
 import { isAbsolute, join, relative } from 'node:path';
 import { isBelow } from '../../base/files/folders.js';
-import { allBut } from '../../base/options/option.js';
+import * as is from '../../base/options/kinds.js';
+import { allBut, type OptionsOf, optional } from '../../base/options/option.js';
 import { longName, type OptionSpec, type OptionTable } from '../../cli/option.js';
 import { buildOptions, buildRequest } from '../../cli/options/build.js';
 import { comparisonOptions } from '../../cli/options/comparison.js';
@@ -24,21 +25,23 @@ import type { FleetJob } from './plan-schema.js';
 export type ModelOptions = Readonly<Record<string, unknown>>;
 
 /** Who reads what other leaves write, and who searches after a failure. */
-export interface ModelReaders {
+export const readerOptions = {
   /** Reads the components of an entry's bundle: that of `trtforge/bundle`. */
-  readonly bundleParts?: BundleParts | undefined;
+  bundleParts: optional(is.callback<BundleParts>()),
   /** Read files of `profile-from` that state profiles: `contractProfiles` of `trtforge/streaming`. */
-  readonly profileSources?: readonly ProfileSource[] | undefined;
+  profileSources: optional(is.list<ProfileSource>()),
   /** Searches for the cause where an engine is verified and fails; default nothing. */
-  readonly afterFailure?: AfterFailure | undefined;
+  afterFailure: optional(is.callback<AfterFailure>()),
   /** Searches for entries with `heal`; default nothing. */
-  readonly healer?: Healer | undefined;
+  healer: optional(is.callback<Healer>()),
   /** The command line that plans, which a search whose time ended is repeated with; default: its page has none. */
-  readonly commandLine?: string | undefined;
-}
+  commandLine: optional(is.text),
+};
+
+export type ModelReaders = OptionsOf<typeof readerOptions>;
 
 /** The options that decide an engine, and its verification samples. Keys of a model are options of `build`: only this file reads their tables. */
-const fleetOptions = {
+const entryOptions = {
   // The target, the library and the GPU are those of the task.
   ...allBut(buildOptions, 'target', 'toolchain', 'device'),
   unquantizedNodes: conversionOptions.unquantizedNodes,
@@ -46,18 +49,18 @@ const fleetOptions = {
   heal: forgeOptions.heal,
 } satisfies OptionTable;
 
-export const modelKeys = Object.values(fleetOptions).map(longName);
+export const modelKeys = Object.values(entryOptions).map(longName);
 
 /** Throws TF_USAGE and what the readers of values throw, with `where` in front. */
 export const readOptions = (options: ModelOptions, where: string) =>
-  resolveOptions(fleetOptions, {}, { path: where, values: options }, {});
+  resolveOptions(entryOptions, {}, { path: where, values: options }, {});
 
 /** A path of an engines file. */
 export const inFolder = (folder: string, path: string): string =>
   isAbsolute(path) ? path : join(folder, path);
 
 /** Options whose values are paths, or `NAME=@PATH`, by what they are called in help. */
-const PATHS = Object.values(fleetOptions)
+const PATHS = Object.values(entryOptions)
   .filter(({ flags }) => /<(file|folder|library|path)>/.test(flags))
   .map(longName);
 
@@ -66,7 +69,7 @@ export function foreignIn(
   { model, gate, options }: Pick<FleetJob, 'model' | 'gate' | 'options'>,
   folder: string,
 ): string | null {
-  const [trusted] = Object.values(fleetOptions).filter(
+  const [trusted] = Object.values(entryOptions).filter(
     (spec: OptionSpec<unknown>) => spec.trust && Object.hasOwn(options, longName(spec)),
   );
   if (trusted !== undefined) return `sets "${longName(trusted)}", which decides what code runs`;

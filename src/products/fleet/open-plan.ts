@@ -1,21 +1,26 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf } from '../../base/options/option.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../events.js';
 import { readEnginesFile } from './engines-file.js';
 import { FleetStore, LARGEST_PLAN, notHere, unreadableHere } from './fleet-store.js';
-import type { ModelReaders } from './model-options.js';
+import { type ModelReaders, readerOptions } from './model-options.js';
 import { decideFleet, lookedUp, planId } from './plan.js';
 import { type FleetJob, type FleetPlan, fleetPlanSchema, jobSchema } from './plan-schema.js';
 import { unseenStore } from './schedulers/where.js';
 
 /** A fleet, and who reads its models. */
-export interface FleetOptions extends ModelReaders {
+export const fleetOptions = {
   /** An engines file, or the address of a plan (`STORE/fleet/ID.json`). */
-  readonly fleet: string;
-}
+  fleet: needed(is.text),
+  ...readerOptions,
+};
+
+export interface FleetOptions extends OptionsOf<typeof fleetOptions> {}
 
 /** A plan and the store it is about. */
 export interface Fleet {
@@ -39,7 +44,7 @@ export interface Fleet {
  * use(plan.jobs.filter(({ state }) => state === 'missing'));
  * ```
  */
-export function planFleet(
+export async function planFleet(
   options: FleetOptions,
   context?: WorkContext,
 ): Promise<FleetPlan & { readonly address: string }> {
@@ -56,12 +61,11 @@ export function planFleet(
  * `asPlanned`. Throws TF_FLEET_INVALID and what opening the store and planning throw.
  */
 export async function withFleet<T>(
-  { fleet: given, bundleParts, profileSources, afterFailure, healer, commandLine }: FleetOptions,
+  { fleet: given, ...readers }: FleetOptions,
   work: Work,
   how: { readonly keep?: boolean; readonly asPlanned?: boolean },
   use: (fleet: Fleet) => Promise<T>,
 ): Promise<T> {
-  const readers = { bundleParts, profileSources, afterFailure, healer, commandLine };
   const [, place, id] = /^(.+?)\/+fleet\/([0-9a-f]{12}|[0-9a-f]{32})\.json$/.exec(given) ?? [];
   const file = place === undefined ? readEnginesFile(given) : null;
   const store = await FleetStore.open(file?.store ?? place!, work.environment);

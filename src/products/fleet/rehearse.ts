@@ -4,6 +4,8 @@ import { chosenGpu, visibleGpus } from '../../addon/gpus.js';
 import { closing } from '../../base/files/byte-source.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { shellLine } from '../../base/process/shell-quote.js';
 import { obtainEngine } from '../../engines/builder/obtain-engine.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
@@ -21,25 +23,41 @@ import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { packageVersion } from '../../version.js';
 import { type EnginesFile, readEnginesFile } from './engines-file.js';
 import { storeOptions } from './fleet-store.js';
-import { buildsOf, type ModelBuild, type ModelReaders, targetHere } from './model-options.js';
+import { buildsOf, type ModelBuild, type ModelReaders, readerOptions, targetHere } from './model-options.js';
 import { resultsOf } from './prove.js';
 import type { Rehearsal, Rehearsed } from './rehearsal-schema.js';
 
 /** The rules where no policy is named. */
 const PRESET = 'rehearsal';
 
-export interface RehearsalOptions extends ModelReaders {
+export const rehearsalOptions = {
   /** An engines file with targets of the old version. */
-  readonly engines: string;
+  engines: needed(is.text),
   /** Whose engines are replaced, as targets name it: `tensorrt@8.6.1.6`. */
-  readonly from: string | TargetRequest;
+  from: needed(is.either(is.text, is.object<TargetRequest>()), {
+    flags: '--from <version>',
+    describe: 'whose engines are replaced, as targets name it: tensorrt@8.6.1.6',
+    parse: parseToolchain,
+    required: '--from tensorrt@8.6.1.6',
+  }),
   /** The version that replaces them, installed here. */
-  readonly to: string | TargetRequest;
+  to: needed(is.either(is.text, is.object<TargetRequest>()), {
+    flags: '--to <version>',
+    describe: 'what replaces them, installed here: tensorrt@10.6.0.26',
+    parse: parseToolchain,
+    required: '--to tensorrt@10.6.0.26',
+  }),
   /** A policy with waivers (default: the preset `rehearsal`). */
-  readonly policy?: string | undefined;
+  policy: optional(is.text, {
+    flags: '--gate <policy>',
+    describe: 'the policy that decides, with its waivers (default: the preset rehearsal)',
+  }),
   /** The line that repeats it, for its page (default: that of `trtforge fleet rehearse`). */
-  readonly repeat?: string;
-}
+  repeat: optional(is.text),
+  ...readerOptions,
+};
+
+export interface RehearsalOptions extends OptionsOf<typeof rehearsalOptions> {}
 
 const toolchainOf = (given: string | TargetRequest) =>
   typeof given === 'string' ? parseToolchain(given) : given;

@@ -18,7 +18,7 @@ type JobStatus = FleetStatus['jobs'][number];
  * use(status.outcome);
  * ```
  */
-export function fleetStatus(options: FleetOptions, context?: WorkContext): Promise<FleetStatus> {
+export async function fleetStatus(options: FleetOptions, context?: WorkContext): Promise<FleetStatus> {
   const work = workOf(context);
   return withFleet(options, work, {}, async ({ plan, address, store }) => {
     const scheduled = await scheduledJobs(plan, work);

@@ -3,6 +3,9 @@ import { visibleGpus } from '../../addon/gpus.js';
 import { closing } from '../../base/files/byte-source.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/scratch.js';
+import * as is from '../../base/options/kinds.js';
+import { type OptionsOf, optional } from '../../base/options/option.js';
+import { splitAtCommas } from '../../base/options/readers.js';
 import { plural } from '../../base/text/quantity.js';
 import type { AnswerMaker, ResolvedBuild } from '../../engines/builder/build.js';
 import { obtainEngine } from '../../engines/builder/obtain-engine.js';
@@ -17,7 +20,7 @@ import { answerMaker } from '../../quality/known-answer/at-build.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { asBuilt, storeOptions } from './fleet-store.js';
 import { buildsOf, foreignIn, inFolder, type ModelBuild, targetHere } from './model-options.js';
-import { type Fleet, type FleetOptions, withFleet } from './open-plan.js';
+import { type Fleet, fleetOptions, withFleet } from './open-plan.js';
 import { documentOf, hasPassed, keepRecord, policyDigest, recordKey, recordOf } from './plan.js';
 import type { FleetJob, FleetPlan, FleetWork, WorkRecord } from './plan-schema.js';
 import { type BuiltEngine, type Proven, proveEngine } from './prove.js';
@@ -31,14 +34,25 @@ export const worst = (codes: readonly ExitCode[]): ExitCode =>
     (code) => codes.includes(code),
   ) ?? ExitCode.pass;
 
-export interface WorkOptions extends FleetOptions {
+export const workOptions = {
+  ...fleetOptions,
   /** Indices of the plan; default: all of its jobs. What the store has ends at once. */
-  readonly jobs?: readonly number[] | undefined;
+  jobs: optional(is.list<number>(), {
+    flags: '--jobs <list>',
+    describe: 'indices of the plan, 0,3,7 (default: all; what the store has ends at once)',
+    parse: (text) => splitAtCommas(text).map(is.whole(0).parse),
+  }),
   /** Only the job at this place of the list, as an Indexed Job counts. */
-  readonly index?: number | undefined;
+  index: optional(is.whole(0), {
+    flags: '--index <number>',
+    describe: 'work the job at this place of the list alone, as an Indexed Job counts (default: all of them)',
+    env: 'JOB_COMPLETION_INDEX',
+  }),
   /** Where models lie, whatever the planning machine called it (default: the working folder). */
-  readonly folder?: string;
-}
+  folder: optional(is.text),
+};
+
+export interface WorkOptions extends OptionsOf<typeof workOptions> {}
 
 /**
  * Works jobs of a plan on this machine: builds, proves and keeps what the store lacks. Throws TF_USAGE for an index that the plan lacks, TF_CANCELLED, and what opening the
@@ -49,7 +63,7 @@ export interface WorkOptions extends FleetOptions {
  * use(worked.exitCode);
  * ```
  */
-export function workFleet(options: WorkOptions, context?: WorkContext): Promise<FleetWork> {
+export async function workFleet(options: WorkOptions, context?: WorkContext): Promise<FleetWork> {
   const { jobs, index, folder = process.cwd() } = options;
   const work = workOf(context);
   return withFleet(options, work, { asPlanned: true }, async (fleet) => {

@@ -4,7 +4,8 @@ import { atDoor } from '../../base/options/library-words.js';
 import { readContract as contractOf } from '../../formats/contract/file.js';
 import { openReference as open } from '../../formats/reference/jsonl.js';
 import { checkContract as check } from './check/check.js';
-import { recordReference as record } from './record/record.js';
+import { recordReference as record, recordOptions } from './record/record.js';
+import { parityOptions } from './verify/plan.js';
 import { verifyAgainstReference as verify } from './verify/verify.js';
 
 export type { Contract } from '../../formats/contract/contract.js';
@@ -27,5 +28,5 @@ export type { ParityContext } from './verify/run-parity.js';
 export const readContract = atDoor(contractOf);
 export const openReference = atDoor(open);
 export const checkContract = atDoor(check);
-export const recordReference = atDoor(record);
-export const verifyAgainstReference = atDoor(verify);
+export const recordReference = atDoor(record, recordOptions);
+export const verifyAgainstReference = atDoor(verify, parityOptions);

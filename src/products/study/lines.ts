@@ -1,8 +1,12 @@
+import { allBut, wordsOf } from '../../base/options/option.js';
 import { shellLine } from '../../base/process/shell-quote.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import { defaultFormat, type FormatId } from '../../formats/precision/formats/index.js';
-import type { ConversionOptions, JudgingSamples } from '../../formats/precision/options.js';
-import { pluginTypesText } from '../../formats/precision/plugin-types.js';
+import type { FormatId } from '../../formats/precision/formats/index.js';
+import {
+  type ConversionOptions,
+  conversionOptions,
+  type JudgingSamples,
+} from '../../formats/precision/options.js';
 import { quotedName, shapeText } from '../../formats/tensor/shape-text.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import { type Change, type Conversion, changedOptions } from './conversion.js';
@@ -21,10 +25,7 @@ export function convertLine(
   const changed = changedOptions(options, change);
   return shellLine([
     ...['trtforge', 'convert', model, '--precision', precision],
-    ...words('--io-types', options.ioTypes === 'convert' ? 'convert' : null),
-    ...words('--plugin-types', pluginTypesText(options.pluginTypes ?? new Map())),
-    ...conversionWords(changed),
-    ...(changed.unquantizedNodes ?? []).flatMap(({ source }) => words('--high-precision-nodes', source)),
+    ...wordsOf(conversionOptions, changed),
     ...calibration,
     ...preparationWords(options.calibration?.judging),
     ...['-o', output],
@@ -55,7 +56,7 @@ export function bisectLine(
     ...words('--atol', limits(request.atol)),
     ...words('--rtol', limits(request.rtol)),
     // Of an engine its passport states the rest.
-    ...(isEngineFile(candidate) ? [] : conversionWords(options)),
+    ...(isEngineFile(candidate) ? [] : wordsOf(allBut(conversionOptions, 'ioTypes'), options)),
     ...calibration,
     ...['-o', 'bisect'],
   ]);
@@ -74,20 +75,10 @@ export function adviseLine(
     ...words('--calibration', samples.files),
     ...preparationWords(samples),
     ...words('--calibration-method', calibration?.method === 'unknown' ? null : calibration?.method),
-    ...conversionWords(conversion),
+    ...wordsOf(allBut(conversionOptions, 'dataMax', 'unquantizedNodes'), conversion),
     ...['--budget', '30dB', '-o', 'advice'],
   ]);
 }
-
-const conversionWords = (options: ConversionOptions): Words => [
-  ...words('--keep-ops', options.keepOps),
-  ...words('--convert-ops', options.convertOps),
-  ...words('--init-max', options.initMax),
-  ...words('--data-max', options.dataMax),
-  ...words('--max-reduction-depth', options.maxReductionDepth),
-  ...words('--high-precision', options.rest === defaultFormat.id ? null : options.rest),
-  ...(options.keepNodes ?? []).flatMap(({ source }) => words('--keep-nodes', source)),
-];
 
 /** Whether it has parts of `convert` alone. */
 const hasMore = ({ pluginTypes, unquantizedNodes = [] }: ConversionOptions): boolean =>

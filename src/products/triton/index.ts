@@ -1,8 +1,10 @@
 /** Engines as model repositories of NVIDIA Triton Inference Server: written, checked, and tried with its server. */
 
+import { contextOptions } from '../../base/options/context.js';
 import { atDoor } from '../../base/options/library-words.js';
 import { checkRepository as check } from './check/check.js';
 import { exportModels as write } from './export/export-models.js';
+import { checkOptions, exportOptions, tryOptions } from './options.js';
 import { tryRepository as attempt } from './try/try.js';
 
 export type { NamedGpu } from '../../engines/identity/target.js';
@@ -12,6 +14,6 @@ export type { TritonExport } from './export/export-models.js';
 export type { TritonCheckRequest, TritonExportRequest, TritonTryRequest } from './options.js';
 export type { TritonTry } from './try/result.js';
 
-export const checkRepository = atDoor(check);
-export const exportModels = atDoor(write, 'force force');
-export const tryRepository = atDoor(attempt);
+export const checkRepository = atDoor(check, checkOptions, contextOptions);
+export const exportModels = atDoor(write, exportOptions, contextOptions);
+export const tryRepository = atDoor(attempt, tryOptions, contextOptions);

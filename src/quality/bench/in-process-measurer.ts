@@ -16,14 +16,7 @@ import {
 } from '../../engines/runtime/tensorrt/load-engine.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import type {
-  BenchedEngine,
-  LayerRequest,
-  Measured,
-  MeasureRequest,
-  Measurer,
-  RawLayers,
-} from './measurer.js';
+import type { BenchedEngine, Measured, MeasureRequest, Measurer, RawLayers } from './measurer.js';
 import { sourcesOf } from './request.js';
 
 /** When the GPU is looked at while it is measured, as shares of the time it takes: seldom, since asking NVML holds the driver up. */
@@ -78,6 +71,8 @@ function benchedEngine({ plan, toolchain, native, bindings }: LoadedEngine): Ben
       plan.passport === null ? null : { name: plan.passport.name, identity: plan.passport.identity.digest },
   };
 }
+
+type LayerRequest = Parameters<Measurer['layers']>[0];
 
 /** The same numbers that any other way of measuring feeds; values of shape tensors travel with the shapes. */
 function inputData({ engine, inputs, fill, shapes, profile }: Omit<LayerRequest, 'runs'>): NativeHostData[] {

@@ -22,7 +22,7 @@ export interface GpuFound {
   readonly pid: number;
 }
 
-export interface OpenRequest extends OptionsOf<typeof loadOptions> {
+interface OpenRequest extends OptionsOf<typeof loadOptions> {
   readonly engine: string;
   readonly device: number;
 }
@@ -53,7 +53,7 @@ export interface Measured {
   readonly after: NativeGpuState | null;
 }
 
-export type LayerRequest = Omit<MeasureRequest, 'mode'> & { readonly runs: number };
+type LayerRequest = Omit<MeasureRequest, 'mode'> & { readonly runs: number };
 
 export interface RawLayers {
   /** The inspector's JSON. */

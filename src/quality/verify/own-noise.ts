@@ -85,6 +85,9 @@ export class OwnNoises {
     return unstable.size + rounded.size === 0 ? undefined : { unstable, rounded };
   }
 
+  /** The outputs of a sample with moved inputs; undefined for one that did not fail. */
+  moved = (sample: number): NamedTensors | undefined => this.#moved.get(sample);
+
   async #run(samples: readonly number[]): Promise<void> {
     if (samples.length === 0) return;
     const { plan, samples: infos } = this.#reference;

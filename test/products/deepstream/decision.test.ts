@@ -7,9 +7,9 @@ import {
   type PeakMeasurement,
   peakStreams,
   type Step,
-  type StreamsLimits,
   type StreamsState,
 } from '../../../src/products/deepstream/decision.js';
+import type { StreamsLimits } from '../../../src/products/deepstream/options.js';
 
 const limits: StreamsLimits = {
   fps: [30],

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ModelFacts, ValueFacts } from '../../../src/formats/onnx/model-facts.js';
-import { type StreamsInputOptions, shapesAt, streamsInputs } from '../../../src/products/deepstream/input.js';
+import { shapesAt, streamsInputs } from '../../../src/products/deepstream/input.js';
+import type { StreamsRequest } from '../../../src/products/deepstream/options.js';
 import { refusal } from '../../support/refusal.js';
 
 const model = (...inputs: [string, ValueFacts['shape']][]): Pick<ModelFacts, 'file' | 'inputs'> => ({
@@ -8,12 +9,12 @@ const model = (...inputs: [string, ValueFacts['shape']][]): Pick<ModelFacts, 'fi
   inputs: inputs.map(([name, shape]) => ({ name, dtype: 'float32', shape })),
 });
 const one = (size: number) => ({ min: size, opt: size, max: size });
-const dims = (facts: Pick<ModelFacts, 'file' | 'inputs'>, wishes: StreamsInputOptions, batch: number) =>
+const dims = (facts: Pick<ModelFacts, 'file' | 'inputs'>, wishes: StreamsRequest['input'], batch: number) =>
   Object.fromEntries(shapesAt(streamsInputs(facts, wishes), batch).map(({ name, dims }) => [name, dims]));
 
 describe('the image input', () => {
   test.each<
-    [string, Pick<ModelFacts, 'file' | 'inputs'>, StreamsInputOptions, Record<string, readonly number[]>]
+    [string, Pick<ModelFacts, 'file' | 'inputs'>, StreamsRequest['input'], Record<string, readonly number[]>]
   >([
     ['a named batch', model(['images', ['batch', 3, 640, 480]]), {}, { images: [8, 3, 640, 480] }],
     ['an unnamed batch', model(['x', [null, 3, 224, 224]]), {}, { x: [8, 3, 224, 224] }],
@@ -53,7 +54,7 @@ describe('the image input', () => {
     expect(dims(facts, wishes, 8)).toEqual(expected);
   });
 
-  test.each<[string, NonNullable<StreamsInputOptions['dims']>]>([
+  test.each<[string, NonNullable<StreamsRequest['input']['dims']>]>([
     ['a name that no dimension has', { height: one(640) }],
     ['a range', { h: { min: 320, opt: 640, max: 640 } }],
     ['the batch', { N: one(8) }],
@@ -85,7 +86,7 @@ describe('the image input', () => {
 });
 
 describe('what cannot be sized is rejected by name', () => {
-  test.each<[string, Pick<ModelFacts, 'file' | 'inputs'>, StreamsInputOptions, string, RegExp]>([
+  test.each<[string, Pick<ModelFacts, 'file' | 'inputs'>, StreamsRequest['input'], string, RegExp]>([
     ['a fixed batch', model(['x', [1, 3, 8, 8]]), {}, 'TF_PROFILE_INVALID', /"x" .* batch at 1/],
     ['open height', model(['x', ['N', 3, 'h', 8]]), {}, 'TF_PROFILE_MISSING', /"x" .* height open/],
     ['open width', model(['x', ['N', 3, 8, null]]), { height: 8 }, 'TF_PROFILE_MISSING', /width open/],

@@ -13,16 +13,11 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { CommandRunner } from '../../../src/base/process/command.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { workOf } from '../../../src/events.js';
-import { type StreamsMode, seedMode } from '../../../src/products/deepstream/effects.js';
+import { type StreamsMode, type StreamsRequest, seedMode } from '../../../src/products/deepstream/options.js';
 import { recordPath } from '../../../src/products/deepstream/record.js';
 import { streamsResultSchema } from '../../../src/products/deepstream/result.js';
 import { deepstreamLibraries } from '../../../src/products/deepstream/setup.js';
-import {
-  planStreams,
-  type StreamsPlan,
-  type StreamsRequest,
-  streams,
-} from '../../../src/products/deepstream/streams.js';
+import { planStreams, type StreamsPlan, streams } from '../../../src/products/deepstream/streams.js';
 import { PaperGpu, type Rates, writePictureModel } from '../../fakes/deepstream.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';

@@ -94,6 +94,19 @@ describe('the line that inspect prints of a finding', () => {
         graph.output('u', 'float32', null);
       },
     },
+    ...(['float64', 'float32'] as const).map((dtype) => ({
+      code: dtype === 'float64' ? 'io-type-unsupported' : 'float64-narrowed',
+      name: `doubles behind an input of ${dtype}`,
+      draw: (graph: GraphBuilder) => {
+        graph.input('x', dtype, ['batch', 4]);
+        graph.node('Cast', { inputs: ['x'], outputs: ['d'], attributes: { to: attribute.int(11) } });
+        graph.initializer('w', tensorFrom('float64', [4], Float64Array.of(0.1, 1 / 3, 1e300, -2)));
+        graph.node('Add', { inputs: ['d', 'w'], outputs: ['h'] });
+        graph.node('Tanh', { inputs: ['h'], outputs: ['t'] });
+        graph.node('CastLike', { inputs: ['t', 'x'], outputs: ['y'] });
+        graph.output('y', dtype, ['batch', 4]);
+      },
+    })),
     { code: 'ir-too-new', name: 'an IR of the future', draw: product, spec: { irVersion: 14 } },
     {
       code: 'opset-too-new',

@@ -209,6 +209,66 @@ describe('each step', () => {
     expect(operators(codes)[0]).toBe('Cast');
   });
 
+  it('--float32 makes FP32 of doubles, in weights of any size, attributes, bodies and functions', async () => {
+    const twice = new Graph('twice');
+    twice.node('Cast', { inputs: ['a'], outputs: ['d'], attributes: { to: attribute.int(11) } });
+    twice.node('Add', { inputs: ['d', 'd'], outputs: ['b'] });
+    const body = (operator: string) => {
+      const graph = new Graph(operator);
+      graph.node(operator, { inputs: ['m'], outputs: [`${operator}_m`] });
+      graph.output(`${operator}_m`, 'float64', null);
+      return attribute.body(graph);
+    };
+    const wide = (...shape: number[]) => {
+      const { length } = noise(...shape).bytes;
+      const values = Float64Array.from({ length: length / 4 }, (_, at) => Math.sin(at) / 100);
+      return tensorFrom('float64', shape, values);
+    };
+    const doubles = await modelFile(
+      (g) => {
+        g.input('x', 'float32', ['batch', 512]);
+        g.input('is', 'bool', []);
+        g.input('z', 'float64', [512]);
+        g.node('Twice', { inputs: ['x'], outputs: ['t'], domain: 'own' });
+        g.initializer('w', wide(512, 512));
+        g.node('MatMul', { inputs: ['t', 'w'], outputs: ['p'] });
+        g.node('Add', { inputs: ['p', 'z'], outputs: ['m'] });
+        g.node('If', {
+          inputs: ['is'],
+          outputs: ['y'],
+          attributes: { then_branch: body('Neg'), else_branch: body('Tanh') },
+        });
+        g.output('y', 'float64', ['batch', 512]);
+      },
+      {
+        opsets: { own: 1 },
+        functions: [
+          { domain: 'own', name: 'Twice', inputs: ['a'], outputs: ['b'], nodes: twice, opsets: { '': 17 } },
+        ],
+      },
+    );
+    const result = await edit(doubles, '--float32');
+    passed(result);
+    expect(result.proof).toMatchObject({ promised: 'rounding', found: 'rounding' });
+    expect([...result.inputs, ...result.outputs].map(({ dtype }) => dtype)).toEqual([
+      'float32',
+      'bool',
+      'float32',
+      'float32',
+    ]);
+    expect(result.bytes.after! / result.bytes.before).toBeCloseTo(0.5, 1);
+    expect((await edit(result.output!, '--float32')).changed).toBe(false);
+    // The same on numbers that FP32 has not.
+    const beyond = await modelFile((g) => {
+      g.input('x', 'float64', ['batch', 4]);
+      g.initializer('up', tensorFrom('float64', [], Float64Array.of(1e200)));
+      g.node('Mul', { inputs: ['x', 'up'], outputs: ['large'] });
+      g.node('Div', { inputs: ['large', 'up'], outputs: ['y'] });
+      g.output('y', 'float64', ['batch', 4]);
+    });
+    expect(await edit(beyond, '--float32')).toMatchObject({ exitCode: 1, output: null });
+  });
+
   it('--opset and --ir state other versions where operators mean the same', async () => {
     const result = await edit('--opset', '21', '--ir', '12');
     passed(result);
@@ -309,6 +369,36 @@ describe('steps together', () => {
 });
 
 describe('what is wrong is named', () => {
+  it('sizes of a model that has no named open ones, and one behind a cut that no shape of the original is known to give', async () => {
+    const flat = (batch: number | null) =>
+      modelFile((g) => {
+        g.input('x', 'float32', [batch, 5, 4]);
+        g.initializer('to', ids([2], [-1, 4]));
+        g.node('Reshape', { inputs: ['x', 'to'], outputs: ['h'] });
+        g.node('Neg', { inputs: ['h'], outputs: ['y'] });
+        g.output('y', 'float32', [null, 4]);
+      });
+    const remedyOf = async (batch: number | null) => {
+      const line = ['edit', await flat(batch), '-o', fresh(), '--set-dim', 'batch=3', '--json'];
+      return (await trtforge(line)).json<{ error: { code: string; remedy: string } }>().error;
+    };
+    expect(await remedyOf(2)).toMatchObject({
+      code: 'TF_EDIT_UNKNOWN',
+      remedy: expect.stringContaining('x:0=batch'),
+    });
+    expect(await remedyOf(null)).toMatchObject({
+      code: 'TF_EDIT_UNKNOWN',
+      remedy: expect.stringContaining('x:0=1'),
+    });
+    const cut = ['--extract', 'h:y', '--set-dim', 'h:0=15'];
+    const open = await edit(await flat(null), ...cut);
+    expect(open).toMatchObject({
+      exitCode: 4,
+      proof: { reasons: [{}, expect.stringContaining('--shapes')] },
+    });
+    passed(await edit(await flat(null), ...cut, '--shapes', 'x:3x5x4'));
+  });
+
   it.each([
     [['--mark', 'featurs'], 'features'],
     [['--set-dim', 'batsh=1'], 'batch'],

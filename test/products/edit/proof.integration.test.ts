@@ -149,6 +149,83 @@ describe('a step that is wrong leaves no file', () => {
   });
 });
 
+const TURNS = 13;
+
+/** Numbers that a map scatters: a last bit of the inputs moves the outputs by some hundred of theirs. Beside them a product, which nothing scatters. */
+const chaotic = () =>
+  modelFile((g) => {
+    g.input('x', 'float32', ['batch', 64]);
+    g.initializer('one', floats('float32', [], [1]));
+    g.initializer('rate', floats('float32', [], [3.9]));
+    g.initializer('small', floats('float32', [], [0.2]));
+    g.initializer(
+      'w',
+      floats(
+        'float32',
+        [64],
+        Array.from({ length: 64 }, (_, at) => (at % 16 === 0 ? 2 : Math.sin(at) / 8)),
+      ),
+    );
+    g.initializer('zero', floats('float32', [], [0]));
+    let z = g.node('Sigmoid', { inputs: ['x'], outputs: ['z'] });
+    for (let turn = 0; turn < TURNS; turn++) {
+      g.node('Sub', { name: `sub${turn}`, inputs: ['one', z], outputs: [`d${turn}`] });
+      g.node('Mul', { name: `mul${turn}`, inputs: [z, `d${turn}`], outputs: [`p${turn}`] });
+      z = g.node('Mul', { inputs: [`p${turn}`, 'rate'], outputs: [`z${turn}`] });
+    }
+    g.node('Mul', { inputs: ['x', 'w'], outputs: ['m'] });
+    g.node('Mul', { inputs: [z, 'small'], outputs: ['scattered'] });
+    g.node('Add', { inputs: ['scattered', 'm'], outputs: ['s'] });
+    g.node('Add', { name: 'shift', inputs: ['s', 'zero'], outputs: ['y'] });
+    g.output('y', 'float32', ['batch', 64]);
+  });
+
+describe('where a last bit of the inputs moves the original more than the limits', () => {
+  const initializer = (name: string, change: (values: Float32Array) => void) => (editing: Editing) => {
+    const tensor = editing.graph.initializer.find((each) => each.name === name)!;
+    const values = new Float32Array(new Uint8Array(tensor.rawData).buffer);
+    change(values);
+    tensor.rawData = new Uint8Array(values.buffer);
+  };
+
+  it('the same arithmetic in another order passes', async () => {
+    const reordered = planted('rounding', ({ graph }) => {
+      for (const node of graph.node) {
+        const [first, second] = node.input;
+        if (node.opType === 'Mul' && second === 'rate') node.input = ['rate', first!];
+      }
+      // z * (1 - z) is z - z * z.
+      for (let turn = 0; turn < TURNS; turn++) {
+        const [sub, mul] = ['sub', 'mul'].map((stem) => graph.node.find(({ name }) => name === stem + turn)!);
+        const [z] = mul!.input;
+        [sub!.opType, mul!.opType] = ['Mul', 'Sub'];
+        sub!.input = [z!, z!];
+      }
+    });
+    const { proof } = await edited(await chaotic(), [reordered]);
+    expect(proof).toMatchObject({ outcome: 'pass', found: 'rounding' });
+    // It is that rule that decides: FP32's limits alone do not hold.
+    expect(proof.outputs[0]!.largestError).toBeGreaterThan(1e-5);
+  });
+
+  it.each<[string, (editing: Editing) => void]>([
+    [
+      'a shift of all numbers, below what scatters the largest',
+      initializer('zero', (values) => (values[0] = 2e-5)),
+    ],
+    [
+      'a weight by a thousandth',
+      initializer('w', (values) => values.set(values.map((value) => value * 1.001))),
+    ],
+    ['one weight by a tenth', initializer('w', (values) => (values[7]! *= 1.1))],
+  ])('%s does not', async (_, spoil) => {
+    const output = fresh();
+    const { proof } = await edited(await chaotic(), [planted('rounding', spoil)], output);
+    expect(proof.outcome).not.toBe('pass');
+    expect(existsSync(output)).toBe(false);
+  });
+});
+
 describe('folding every kind of network', () => {
   it.each(kinds.map((kind) => [kind.name, kind] as const))('%s: nothing is lost', async (_, kind) => {
     const model = fresh();

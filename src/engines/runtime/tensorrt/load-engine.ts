@@ -11,7 +11,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents, logSeverities, type WorkContext } from '../../../events.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { markWhileOpen } from '../../store/claims/in-use.js';
-import { openTrust, type TrustOptions } from '../../store/trust.js';
+import { openTrust, type trustOptions } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
 import { checkWeightBudget, type loadOptions } from './engine-options.js';
 import { HOST_CODE_REMEDY, type PlanFacts, readPlanOnDisk, toolchainForPlan } from './plan-on-disk.js';
@@ -21,7 +21,7 @@ export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
 
 export interface LoadOptions
   extends OptionsOf<typeof loadOptions>,
-    Omit<TrustOptions, 'signKey'>,
+    OptionsOf<typeof trustOptions>,
     WorkContext {
   readonly device?: number;
   /** Default true. */

@@ -26,6 +26,8 @@ export interface ParserCheck {
   readonly find: (checked: Checked) => string | undefined;
   /** The remedy. */
   readonly cure: string;
+  /** Whether the step that settles the sizes of the inputs cures it. */
+  readonly isOfSizes?: boolean;
 }
 
 /** Axes of a tensor in TensorRT. */

@@ -29,6 +29,7 @@ const findingKinds = {
   'dim-without-symbol': 'warning',
   'dim-zero': 'warning',
   'dim-negative': 'warning',
+  'float64-narrowed': 'info',
   'size-fixed': 'warning',
   'size-limited': 'info',
   'int64-clamped': 'warning',

@@ -3,7 +3,7 @@ import type { ModelLike } from '../model.js';
 import { attributeOf } from '../node-types.js';
 import type { NodeProto } from '../onnx_pb.js';
 import { elementsIn, type Shape } from '../shapes/call.js';
-import type { ModelShapes } from '../shapes/infer.js';
+import { type ModelShapes, shapesByName } from '../shapes/infer.js';
 import { elementwise } from '../shapes/shape-rules.js';
 import {
   add,
@@ -25,6 +25,8 @@ interface Meeting {
   readonly fixed: MaybeSize;
   readonly what: string;
   readonly isLimit?: boolean;
+  /** Whether TensorRT's parser rejects it, which another finding reports. */
+  readonly isRejected?: boolean;
 }
 
 /** The sizes of one open dimension that run, from the least to the most. */
@@ -34,6 +36,7 @@ export interface FixedSize {
   readonly values: readonly string[];
   readonly message: string;
   readonly isLimit: boolean;
+  readonly isRejected: boolean;
   readonly symbol: string;
   readonly least: number;
   readonly most: number;
@@ -41,6 +44,8 @@ export interface FixedSize {
 
 /** The same numbers in another form. */
 const SAME_NUMBERS = /^(?:Cast|Identity|Unsqueeze|Squeeze|Reshape|Expand|Flatten)$/;
+/** Operators with states: inputs 5 and 6. */
+const RECURRENT = /^(?:LSTM|GRU|RNN)$/;
 const LARGEST_DIMENSION = 2 ** 31;
 /** Between positions and the table, also in a graph with a cycle. */
 const MOST_STEPS = 32;
@@ -49,17 +54,14 @@ const MOST_STEPS = 32;
  * Where sizes that the inputs leave open have to be what the exporter stored: operands that are not stretched, states, declared outputs, tables of positions. One for
  * each dimension and number, the first in the graph. Bodies are left out: what does not run needs no size.
  */
-export function fixedSizes(model: ModelLike, { inputs, nodes, openSizes }: ModelShapes): FixedSize[] {
+export function fixedSizes(model: ModelLike, inferred: ModelShapes): FixedSize[] {
   const [view] = visitGraphs(model.proto);
   const graph = view?.graph;
   if (graph === undefined) return [];
   const producers = new Map(graph.node.flatMap((node) => node.output.map((name) => [name, node] as const)));
   const stored = new Map(graph.initializer.map(({ name, dims }) => [name, dims.map(Number)] as const));
-  const shapeOf = (name = ''): Shape | undefined => {
-    const producer = producers.get(name);
-    if (producer === undefined) return stored.get(name) ?? inputs.get(name);
-    return nodes.get(producer)?.shapes[producer.output.indexOf(name)];
-  };
+  const shapes = shapesByName(inferred);
+  const shapeOf = (name = ''): Shape | undefined => stored.get(name) ?? shapes.get(name);
   const constant = (name = '') => smallIntegers(constantTensor(view!, name));
   /** One more than the highest of indices that count up; undefined for others. */
   const counted = (name = '', steps = MOST_STEPS): MaybeSize => {
@@ -74,7 +76,7 @@ export function fixedSizes(model: ModelLike, { inputs, nodes, openSizes }: Model
       (isOnnxDomain(node.domain) ? meetingsAt(node, shapeOf, counted) : []).map((met) => ({
         ...met,
         where: nodeLabel(node),
-        values: node.input,
+        values: RECURRENT.test(node.opType) ? [0, 5, 6].flatMap((at) => node.input[at] ?? []) : node.input,
       })),
     ),
     ...graph.output.flatMap((output) =>
@@ -89,7 +91,7 @@ export function fixedSizes(model: ModelLike, { inputs, nodes, openSizes }: Model
   ];
   const found = new Map<string, FixedSize>();
   for (const { where, values, ...met } of meetings) {
-    const fixed = solved(met, openSizes);
+    const fixed = solved(met, inferred.openSizes);
     const key = JSON.stringify([fixed?.symbol, fixed?.least, fixed?.most]);
     if (fixed !== undefined && !found.has(key)) found.set(key, { ...fixed, where, values });
   }
@@ -127,7 +129,7 @@ function meetingsAt(
   if (opType === 'Expand') return axes([first, result], 2);
   if (opType === 'Reshape' && first !== undefined && result?.every(isNumber)) {
     const fixed = elementsIn(result);
-    return [{ size: elementsIn(first), fixed, what: `its target has ${fixed} elements` }];
+    return [{ size: elementsIn(first), fixed, what: `its target has ${fixed} elements`, isRejected: true }];
   }
   if (opType === 'Concat') return axes(shapes.map((shape) => shape?.toSpliced(int('axis'), 1)));
   if (opType === 'MatMul' && (first?.length ?? 0) > 1 && (second?.length ?? 0) > 1)
@@ -135,7 +137,7 @@ function meetingsAt(
       ...axes([first?.slice(0, -2), second?.slice(0, -2)], 2),
       ...same([first?.at(-1), second?.at(-2)]),
     ];
-  if (/^(?:LSTM|GRU|RNN)$/.test(opType)) {
+  if (RECURRENT.test(opType)) {
     const batch = int('layout') === 0 ? 1 : 0;
     return [5, 6].flatMap((state) => same([first?.[batch], shapes[state]?.[batch]]));
   }
@@ -146,7 +148,7 @@ function meetingsAt(
 
 /** The sizes of the one open dimension that a meeting depends on, with which it grows; undefined where there is none, or no size is wrong. */
 function solved(
-  { size, fixed, what, isLimit = false }: Meeting,
+  { size, fixed, what, isLimit = false, isRejected = false }: Meeting,
   open: ReadonlySet<string>,
 ): Omit<FixedSize, 'where' | 'values'> | undefined {
   if (size === undefined || isNumber(size) || !isNumber(fixed)) return undefined;
@@ -157,7 +159,14 @@ function solved(
   if (most >= LARGEST_DIMENSION || least > most) return undefined;
   const works = isLimit ? `up to ${most}` : least === most ? `${most} only` : `from ${least} to ${most} only`;
   const of = sizeText(size) === name ? '' : `, with ${sizeText(size)}`;
-  return { message: `It runs with ${name} ${works}: ${what}${of}.`, isLimit, symbol: name, least, most };
+  return {
+    message: `It runs with ${name} ${works}: ${what}${of}.`,
+    isLimit,
+    isRejected,
+    symbol: name,
+    least,
+    most,
+  };
 }
 
 /** The first number of a dimension at which a size is above `bound`. */
@@ -177,8 +186,9 @@ export function lintFixedSizes(
   remedy: string | undefined,
   findings: Findings,
 ): void {
-  for (const { where, message, isLimit, least, most } of fixed)
-    if (isLimit) findings.add('size-limited', where, message);
+  for (const { where, message, isLimit, isRejected, least, most } of fixed)
+    if (isRejected) continue;
+    else if (isLimit) findings.add('size-limited', where, message);
     else
       findings.add(
         'size-fixed',

@@ -1,14 +1,14 @@
+import { plural } from '../../../base/text/quantity.js';
 import { type Dtype, dtypes } from '../../tensor/dtype.js';
 import { inferDtypes } from '../dtype-inference.js';
 import { editRemedy, settlingSteps } from '../edit-remedy.js';
 import { type GraphView, type TensorPlace, visitGraphs } from '../graph.js';
 import type { OnnxModel } from '../model.js';
 import type { Finding, ValueFacts } from '../model-facts.js';
-import type { ModelProto } from '../onnx_pb.js';
 import { isPlaceholder } from '../open-dimensions.js';
 import { isPairPart, QuantizedGraph } from '../quantized-operations.js';
 import type { ModelShapes } from '../shapes/infer.js';
-import { factsAsWritten, feedInputs } from '../value-facts.js';
+import { factsAsWritten, feedInputs, interfaceOf } from '../value-facts.js';
 import { MOST_AXES } from './checked-node.js';
 import { Findings, wrongResults } from './findings.js';
 import { fixedSizes, lintFixedSizes } from './fixed-sizes.js';
@@ -37,15 +37,25 @@ export function lintModel(
   for (const { where, message } of violations) findings.add('type-mismatch', where, `${where}: ${message}.`);
   const quantized = new QuantizedGraph(views, graph);
   lintQuantization(model, quantized, findings);
-  lintParserChecks(quantized, inferred, findings);
+  const doubles = [...graph.types.values()].filter((type) => type === 'float64').length;
+  const { inputs, outputs } = interfaceOf(model.proto);
+  // Of an input or an output another finding says so, with the same line.
+  if (doubles > 0 && ![...inputs, ...outputs].some(({ dtype }) => dtype === 'float64'))
+    findings.add(
+      'float64-narrowed',
+      'graph',
+      `${plural(doubles, 'value')} of float64: TensorRT computes them in FP32, and numbers beyond its range become its largest.`,
+      editRemedy(model.path, ['--float32']),
+    );
   const fixed = fixedSizes(model, inferred);
   const single = fixed.flatMap(({ symbol, least, most }) =>
     least === most ? [[symbol, most] as const] : [],
   );
   const settling = settlingSteps(model, new Map(single));
   const remedy = settling.length === 0 ? undefined : editRemedy(model.path, settling);
+  lintParserChecks(quantized, inferred, remedy, findings);
   lintFixedSizes(fixed, remedy, findings);
-  lintInterface(model.proto, remedy, findings);
+  lintInterface(model, remedy, findings);
   return findings.list();
 }
 
@@ -59,12 +69,19 @@ export function wrongQuantization(model: OnnxModel): Finding[] {
 }
 
 /** Findings about graph inputs and outputs: dimensions without a name, zeros, types that TensorRT lacks. */
-function lintInterface(proto: ModelProto, remedy: string | undefined, findings: Findings): void {
+function lintInterface({ path, proto }: OnnxModel, remedy: string | undefined, findings: Findings): void {
   const graph = proto.graph!;
+  const lintValue = (facts: ValueFacts, where: string) =>
+    lintBinding(
+      facts,
+      where,
+      facts.dtype === 'float64' ? editRemedy(path, ['--float32']) : undefined,
+      findings,
+    );
   for (const value of feedInputs(graph)) {
     const facts = factsAsWritten(value);
     const where = `graph input "${facts.name}"`;
-    lintValue(facts, where, findings);
+    lintValue(facts, where);
     const open = (facts.shape ?? []).flatMap((dim, axis) =>
       dim === null || (typeof dim === 'string' && isPlaceholder(dim)) ? [axis] : [],
     );
@@ -84,11 +101,10 @@ function lintInterface(proto: ModelProto, remedy: string | undefined, findings: 
       );
     }
   }
-  for (const value of graph.output)
-    lintValue(factsAsWritten(value), `graph output "${value.name}"`, findings);
+  for (const value of graph.output) lintValue(factsAsWritten(value), `graph output "${value.name}"`);
 }
 
-function lintValue(facts: ValueFacts, where: string, findings: Findings): void {
+function lintBinding(facts: ValueFacts, where: string, remedy: string | undefined, findings: Findings): void {
   for (const [axis, dim] of (facts.shape ?? []).entries()) {
     if (dim === 0) {
       findings.add(
@@ -115,6 +131,7 @@ function lintValue(facts: ValueFacts, where: string, findings: Findings): void {
       'io-type-unsupported',
       where,
       `"${facts.name}" is ${facts.dtype}, which TensorRT has no bindings of. Cast it where it is made, to INT32 or a floating-point type.`,
+      remedy,
     );
   }
 }

@@ -359,6 +359,7 @@ const parserChecks: readonly ParserCheck[] = [
         : `its shape [${target.join(', ')}] is fixed, and its input has ${sizeText(before)} elements: the size of ${open.join(', ')} at the export was baked in`;
     },
     cure: 'Export again with that axis dynamic (-1 in the shape), or build for the size of the export alone.',
+    isOfSizes: true,
   },
 ];
 
@@ -375,7 +376,12 @@ const branchShapes = (node: NodeProto, { nodes }: ModelShapes) =>
   });
 
 /** Findings about nodes that a version of TensorRT imports in general and rejects as they are. */
-export function lintParserChecks(types: QuantizedGraph, inferred: ModelShapes, findings: Findings): void {
+export function lintParserChecks(
+  types: QuantizedGraph,
+  inferred: ModelShapes,
+  settling: string | undefined,
+  findings: Findings,
+): void {
   const byOperator = new Map<string, ParserCheck[]>();
   for (const check of parserChecks)
     for (const operator of check.operators.split(' '))
@@ -383,12 +389,14 @@ export function lintParserChecks(types: QuantizedGraph, inferred: ModelShapes, f
   for (const view of types.views) {
     const results = new Set(view.kind === 'graph' ? view.graph?.output.map(({ name }) => name) : []);
     for (const node of view.nodes) {
-      const add = (message: string) =>
-        findings.add('op-rejected', `${view.path}/${nodeLabel(node)}`, message);
+      const add = (message: string, remedy?: string) =>
+        findings.add('op-rejected', `${view.path}/${nodeLabel(node)}`, message, remedy);
       const checked = checkedNode(node, view, types, inferred);
-      for (const { by, find, cure } of isOnnxDomain(node.domain) ? (byOperator.get(node.opType) ?? []) : []) {
+      for (const { by, find, cure, isOfSizes } of isOnnxDomain(node.domain)
+        ? (byOperator.get(node.opType) ?? [])
+        : []) {
         const what = find(checked);
-        if (what !== undefined) add(`Rejected by ${by}: ${what}. ${cure}`);
+        if (what !== undefined) add(`Rejected by ${by}: ${what}. ${cure}`, isOfSizes ? settling : undefined);
       }
       const type = foreignType(checked, results);
       if (type !== undefined) add(`Rejected by ${ALL}: ${type}`);

@@ -79,6 +79,15 @@ export function inferShapes(
   return new Inference(model, sizes).run(given, elements);
 }
 
+/** The inferred shapes of values by their names, those of inputs included; weights are not among them. */
+export const shapesByName = ({ inputs, nodes }: ModelShapes): ReadonlyMap<string, Shape | undefined> =>
+  new Map([
+    ...[...nodes].flatMap(([{ output }, { shapes }]) =>
+      output.map((name, at) => [name, shapes[at]] as const),
+    ),
+    ...inputs,
+  ]);
+
 interface Scope {
   readonly values: Map<string, ShapedValue>;
   readonly parent: Scope | undefined;

@@ -1,9 +1,8 @@
+import { valuesOf } from '../../../base/options/option.js';
 import { type CommandContext, defineCommand } from '../../../cli/command.js';
 import { flag, type OptionValues } from '../../../cli/option.js';
-import { comparisonOptions } from '../../../cli/options/comparison.js';
 import { limited } from '../../../cli/options/timeout.js';
-import { minAgreementOption } from '../../../quality/tasks/decisions.js';
-import type { BundleRequest } from '../bundle-request.js';
+import { type BundleRequest, chainCheckOptions } from '../bundle-request.js';
 import { forgeBundle } from '../forge-bundle.js';
 import { planBundle } from '../plan-bundle.js';
 import type { BundleReport } from '../report-schema.js';
@@ -14,9 +13,7 @@ import { renderBundle } from './text.js';
 
 const options = {
   ...bundleOptions,
-  seed: comparisonOptions.seed,
-  samples: comparisonOptions.samples,
-  minAgreement: minAgreementOption,
+  ...chainCheckOptions,
   noCheck: flag({ flags: '--no-check', describe: 'build and run the engines, and skip the chained check' }),
 };
 
@@ -39,10 +36,9 @@ function requestOf(
   values: OptionValues<typeof options>,
   { verbose = false }: CommandContext,
 ): BundleRequest {
-  const { seed, samples, minAgreement, noCheck } = values;
   return {
     ...bundleRequest(meta, values),
     verbose,
-    check: noCheck ? false : { seed, samples, minAgreement },
+    check: values.noCheck ? false : valuesOf(chainCheckOptions, values),
   };
 }

@@ -1,9 +1,9 @@
-import { parseVersion } from '../../../behaviour/versions.js';
+import { allBut } from '../../../base/options/option.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { option, text } from '../../../cli/option.js';
 import { ExitCode } from '../../../errors.js';
 import { checkDeepstream } from '../config/check.js';
 import type { DeepstreamCheck } from '../config/check-result.js';
+import { checkOptions } from '../options.js';
 
 export const command = defineCommand({
   arguments: [
@@ -14,21 +14,7 @@ export const command = defineCommand({
     'trtforge deepstream check config_infer_primary_yolo.txt --gpu L4 --tensorrt 10.14 --json',
     'trtforge deepstream check config_infer_primary_yolo.txt --image street.jpg',
   ],
-  options: {
-    gpu: text({
-      flags: '--gpu <gpu>',
-      describe: 'the GPU of the pipeline, sm_89 or L4 (default: it is not compared)',
-    }),
-    tensorrt: option({
-      flags: '--tensorrt <version>',
-      describe: 'the TensorRT of the pipeline, 10.14 (default: it is not compared)',
-      parse: parseVersion,
-    }),
-    image: text({
-      flags: '--image <file>',
-      describe: 'run the model on this image, prepared as configured and in other ways, and compare scores',
-    }),
-  },
+  options: allBut(checkOptions, 'config'),
   schema: async () => (await import('../config/check-result.js')).deepstreamCheckSchema,
   run: async ([config = ''], options, context): Promise<DeepstreamCheck & { exitCode: ExitCode }> => {
     const result = await checkDeepstream({ config, ...options }, context);

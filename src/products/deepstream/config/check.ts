@@ -9,6 +9,7 @@ import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
+import type { CheckRequest } from '../options.js';
 import type { DeepstreamCheck } from './check-result.js';
 import { Findings } from './findings.js';
 import { faultsOfInput } from './first-input.js';
@@ -20,15 +21,6 @@ import { differsFromPassport } from './preparation.js';
 import { checkServer, isServerText } from './server-check.js';
 import { NvinferSettings } from './settings.js';
 import { configuredPreparation, tryPreprocessing } from './trial.js';
-
-export interface CheckRequest {
-  readonly config: string;
-  /** `10.14` or a whole version. */
-  readonly tensorrt?: string;
-  /** `sm_89`, or a name as `L4`. */
-  readonly gpu?: string;
-  readonly image?: string;
-}
 
 /** Keys of a group of deepstream-app that replace those of the configuration it names; paths are relative to its own file. */
 const overriding = [

@@ -13,6 +13,7 @@ import { imageLayout } from '../../../formats/onnx/image-layout.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
 import { printProtobufText } from '../../../formats/serving/protobuf-text.js';
 import { streamsNames } from '../names.js';
+import type { ConfigRequest } from '../options.js';
 import { hasTypes } from './check.js';
 import { faultsOfInput } from './first-input.js';
 import { classesOfClassifier, type Layout, layoutOf, logitsOf, otherTask } from './layout.js';
@@ -26,20 +27,6 @@ import {
   type Preparation,
   preparationKeys,
 } from './preparation.js';
-
-export interface ConfigRequest extends Partial<Omit<Preparation, 'color'>> {
-  /** An engine or a model. */
-  readonly file: string;
-  readonly folder: string;
-  /** The model of the engine, from which nvinfer builds when the engine does not fit. */
-  readonly onnx?: string;
-  readonly name?: string;
-  readonly labels?: string;
-  readonly batch?: number;
-  readonly color?: 'rgb' | 'bgr';
-  /** Height, width, where the model leaves them open. */
-  readonly size?: readonly [number, number];
-}
 
 /** The result of `deepstream config`. */
 export const deepstreamConfigSchema = z.strictObject({

@@ -68,6 +68,10 @@ function render(result: EditResult, output: TextOutput): void {
       `  ${name}${name === was ? '' : dim(` (${was})`)}  ${equal === null ? red('differs') : what[equal]}${error}`,
     );
   }
+  for (const { input, axis, stored, sizes } of proof.opened)
+    output.line(
+      `  ${input}:${axis}  ${dim(`the original takes ${stored} alone; with ${sizes.join(' and ')} in the edited model each sample gives the same, of which no run of the original is proof`)}`,
+    );
   for (const name of proof.unproven)
     output.line(`  ${name}  ${yellow('not proven')}: the original has no such value`);
   for (const reason of proof.reasons) output.line(`- ${reason}`);

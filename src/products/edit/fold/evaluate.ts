@@ -24,14 +24,9 @@ const BATCH_BYTES = 256 << 20;
 /** Codes of quantized weights stay codes, and the engine dequantizes them. */
 const kept: ReadonlySet<string> = new Set(['DequantizeLinear']);
 
-/** A node that constants decide, with its values. */
+/** A node that constants decide. */
 interface Constant {
   readonly node: NodeProto;
-  readonly values: readonly {
-    readonly name: string;
-    readonly dtype: Dtype;
-    readonly shape: readonly number[];
-  }[];
   /** Of what it reads and makes. */
   readonly bytes: number;
 }
@@ -50,7 +45,7 @@ export async function evaluate(round: Round, stuck: Set<string>, context: EditCo
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
       const middle = some.length >> 1;
-      if (some.length === 1) for (const { name } of some[0]!.values) stuck.add(name);
+      if (some.length === 1) for (const name of some[0]!.node.output) stuck.add(name);
       else for (const half of [some.slice(0, middle), some.slice(middle)]) await compute(half);
     }
   };
@@ -68,7 +63,7 @@ export async function evaluate(round: Round, stuck: Set<string>, context: EditCo
 
 /** The nodes that constants decide and that others read. */
 function constantsOf(round: Round, stuck: ReadonlySet<string>): readonly Constant[] {
-  const { graph } = round.editing;
+  const { graph } = round;
   const sparse = new Set(graph.sparseInitializer.map(({ values }) => values?.name ?? ''));
   const found = new Map<NodeProto, Constant>();
   const makers = new Set<string>();
@@ -85,13 +80,7 @@ function constantsOf(round: Round, stuck: ReadonlySet<string>): readonly Constan
     const [read, made] = [sizeOf(reads), sizeOf(names)];
     const isKnown = names.every((name) => bytesOf(round, name) !== undefined);
     if (!isKnown || made > read + MOST_GROWTH) continue;
-    const values = names.map((name) => ({
-      name,
-      dtype: round.types.get(name) as Dtype,
-      shape: round.shape(name) as readonly number[],
-    }));
-    const constant = { node, values, bytes: read + made };
-    found.set(node, constant);
+    found.set(node, { node, bytes: read + made });
     for (const name of names) makers.add(name);
   }
   return [...found.values()].filter(({ node }) => round.after(node).some((reader) => !found.has(reader)));
@@ -116,22 +105,21 @@ function canCompute({ opType, domain, attribute }: NodeProto): boolean {
 
 /** Runs the nodes as a model of their own. */
 async function valuesOf(
-  { editing, before }: Round,
+  round: Round,
   constants: readonly Constant[],
   { emit, signal, backEnds }: EditContext,
 ): Promise<NamedTensors> {
-  const { model, graph, streams } = editing;
+  const { editing, graph, weights } = round;
+  const { model, streams } = editing;
   const path = editing.file('constants');
-  const wanted = nodesReached(
-    constants.map((constant) => constant.node),
-    before,
-  );
+  const made = constants.map(({ node }) => node);
+  const wanted = nodesReached(made, round.before);
   const node = graph.node.filter((each) => wanted.has(each));
   const read = new Set(node.flatMap(usedNames));
-  const initializer = graph.initializer.filter(({ name }) => read.has(name));
-  const output = constants.flatMap(({ values }) =>
-    values.map(({ name, dtype, shape }) => valueInfo(name, dtype, shape)),
-  );
+  const initializer = weights.filter(({ name }) => read.has(name));
+  const output = made
+    .flatMap((each) => each.output.filter((name) => name !== ''))
+    .map((name) => valueInfo(name, round.types.get(name) as Dtype, round.shape(name) as number[]));
   const proto = {
     ...model.proto,
     graph: create(GraphProtoSchema, { name: 'constants', node, initializer, output }),
@@ -146,9 +134,8 @@ async function valuesOf(
 }
 
 /** Puts computed values in the place of the nodes that made them. */
-function store({ editing }: Round, constants: readonly Constant[], values: NamedTensors): void {
-  const { graph } = editing;
+function store({ editing, graph }: Round, constants: readonly Constant[], values: NamedTensors): void {
   const gone = new Set(constants.map(({ node }) => node));
   graph.node = graph.node.filter((node) => !gone.has(node));
-  for (const [name, tensor] of values) editing.storeWeight(name, tensor);
+  for (const [name, tensor] of values) editing.storeWeight(name, tensor, graph);
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { plural } from '../../../base/text/quantity.js';
-import { definedNames, isOnnxDomain } from '../../../formats/onnx/graph.js';
+import { definedNames, isOnnxDomain, visitMainGraphs } from '../../../formats/onnx/graph.js';
 import { attributeOf } from '../../../formats/onnx/node-types.js';
 import {
   AttributeProtoSchema,
@@ -26,30 +26,36 @@ const MOST_ROUNDS = 200;
  * of several that are the same. Throws TF_CANCELLED, and what writing models throws.
  */
 export async function fold(editing: Editing, context: EditContext): Promise<Done> {
-  const { graph } = editing;
-  const before = graph.node.length;
+  const { proto } = editing.model;
+  const nodes = () => [...visitMainGraphs(proto)].reduce((sum, view) => sum + view.nodes.length, 0);
+  const before = nodes();
   const stuck = new Set<string>();
+  const steps: readonly ((round: Round) => boolean | Promise<boolean>)[] = [
+    storeConstants,
+    storeSizes,
+    (round) => evaluate(round, stuck, context),
+    rewrite,
+    mergeSame,
+  ];
   let isChanged = dropDead(editing) !== null;
-  for (let count = 0; count < MOST_ROUNDS; count++) {
-    const round = new Round(editing);
-    const steps = [
-      () => storeConstants(round),
-      () => storeSizes(round),
-      () => evaluate(round, stuck, context),
-      () => rewrite(round),
-      () => mergeSame(round),
-    ];
-    let isDone = true;
-    for (const step of steps) if (isDone) isDone = !(await step());
-    dropDead(editing);
-    if (isDone) break;
-    isChanged = true;
+  let isDone = false;
+  for (let count = 0; !isDone && count < MOST_ROUNDS; count++) {
+    isDone = true;
+    for (const round of Round.all(editing)) {
+      for (const step of steps) {
+        if (!(await step(round))) continue;
+        isDone = false;
+        break;
+      }
+      dropDead(editing, round.graph);
+    }
+    isChanged ||= !isDone;
   }
-  return isChanged ? `${plural(before, 'node')} → ${graph.node.length}` : null;
+  return isChanged ? `${plural(before, 'node')} → ${nodes()}` : null;
 }
 
 /** What Constant nodes hold becomes weights. */
-function storeConstants({ editing: { graph }, outputs }: Round): boolean {
+function storeConstants({ graph, outputs }: Round): boolean {
   const before = graph.node.length;
   graph.node = graph.node.filter((node) => {
     const [name = ''] = node.output;
@@ -65,8 +71,7 @@ function storeConstants({ editing: { graph }, outputs }: Round): boolean {
 
 /** Whole numbers that shapes decide become weights. */
 function storeSizes(round: Round): boolean {
-  const { editing, outputs } = round;
-  const { graph } = editing;
+  const { editing, graph, outputs } = round;
   const before = graph.node.length;
   graph.node = graph.node.filter((node) => {
     const values = node.output.flatMap((name) => {
@@ -82,7 +87,7 @@ function storeSizes(round: Round): boolean {
       return [[name, { ...tensor, dtype: type }] as const];
     });
     if (values.length === 0 || values.length < node.output.length) return true;
-    for (const [name, tensor] of values) editing.storeWeight(name, tensor);
+    for (const [name, tensor] of values) editing.storeWeight(name, tensor, graph);
     return false;
   });
   return graph.node.length < before;
@@ -92,8 +97,7 @@ const isSafe = (size: unknown): size is number => Number.isSafeInteger(size);
 
 /** Applies the rules of the operators to every node once. */
 function rewrite(round: Round): boolean {
-  const { editing } = round;
-  const { graph } = editing;
+  const { editing, graph } = round;
   const aliases: [string, string][] = [];
   let isChanged = false;
   graph.node = graph.node.flatMap((node) => {
@@ -122,7 +126,7 @@ function canAlias(
 }
 
 /** Lets values stand for others everywhere. */
-function alias({ editing: { graph }, outputs }: Round, pairs: readonly (readonly [string, string])[]): void {
+function alias({ graph, outputs }: Round, pairs: readonly (readonly [string, string])[]): void {
   const names = new Map<string, string>();
   const resolve = (name: string): string => {
     const next = names.get(name);
@@ -165,7 +169,7 @@ function branch(node: NodeProto, round: Round): Rewrite {
   redirect(body, names);
   for (const inner of body.node) inner.output = inner.output.map((name) => names.get(name) ?? name);
   for (const tensor of body.initializer) tensor.name = names.get(tensor.name)!;
-  round.editing.graph.initializer.push(...body.initializer);
+  round.graph.initializer.push(...body.initializer);
   const results = body.output.map(({ name }, index) =>
     create(NodeProtoSchema, {
       opType: 'Identity',
@@ -179,7 +183,7 @@ function branch(node: NodeProto, round: Round): Rewrite {
 
 /** One of several nodes, or weights, that are the same stands for all. */
 function mergeSame(round: Round): boolean {
-  const { graph } = round.editing;
+  const { graph } = round;
   const aliases: [string, string][] = [];
   const known = new Map<string, NodeProto>();
   graph.node = graph.node.filter((node) => {
@@ -213,8 +217,8 @@ function mergeSame(round: Round): boolean {
 const digests = new WeakMap<TensorProto, string>();
 
 /** Names of weights with those that have the same values. */
-function sameWeights({ editing, outputs }: Round): readonly [string, string][] {
-  const { initializer } = editing.graph;
+function sameWeights({ editing, graph, outputs }: Round): readonly [string, string][] {
+  const { initializer } = graph;
   const kind = ({ dataType, dims }: TensorProto) => `${dataType} ${dims}`;
   const counts = new Map<string, number>();
   for (const tensor of initializer) counts.set(kind(tensor), (counts.get(kind(tensor)) ?? 0) + 1);

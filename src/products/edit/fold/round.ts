@@ -1,15 +1,23 @@
 import { create } from '@bufbuild/protobuf';
-import { inferDtypes, opsetsOf } from '../../../formats/onnx/dtype-inference.js';
-import { GraphUses } from '../../../formats/onnx/graph.js';
+import { type GraphTypes, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
+import {
+  definedNames,
+  GraphUses,
+  isOnnxDomain,
+  rearrangers,
+  visitMainGraphs,
+} from '../../../formats/onnx/graph.js';
 import { attributeOf } from '../../../formats/onnx/node-types.js';
 import {
   AttributeProto_AttributeType,
   AttributeProtoSchema,
+  type GraphProto,
   type NodeProto,
   NodeProtoSchema,
+  type TensorProto,
 } from '../../../formats/onnx/onnx_pb.js';
 import type { Shape } from '../../../formats/onnx/shapes/call.js';
-import { inferShapes } from '../../../formats/onnx/shapes/infer.js';
+import { inferShapes, type ModelShapes } from '../../../formats/onnx/shapes/infer.js';
 import { equals, isNumber, type MaybeSize } from '../../../formats/onnx/shapes/size.js';
 import { storedValue } from '../../../formats/onnx/shapes/stored-value.js';
 import type { ValueType } from '../../../formats/onnx/value-facts.js';
@@ -18,26 +26,42 @@ import type { Tensor } from '../../../formats/tensor/tensor.js';
 import { integerTensor } from '../../../formats/tensor/values.js';
 import type { Editing } from '../editing.js';
 
-/** What is known of a graph before one round of folding. Rules read it; they change no node that it has. */
+/** What is known of a graph, or of a body, before one round of folding. Rules read it; they change no node that it has. */
 export class Round extends GraphUses {
   readonly editing: Editing;
-  readonly opset: number;
+  readonly graph: GraphProto;
   readonly types: ReadonlyMap<string, ValueType>;
   readonly outputs: ReadonlySet<string>;
+  /** Weights that nodes see: those of the graph, and for a body those around it. */
+  readonly weights: readonly TensorProto[];
+  readonly #outer: Round | undefined;
+  readonly #bodies: GraphTypes['bodies'];
+  readonly #own: ReadonlySet<string>;
   readonly #shapes = new Map<string, Shape | undefined>();
   readonly #elements = new Map<string, readonly MaybeSize[] | undefined>();
   readonly #taken: Set<string>;
 
-  constructor(editing: Editing) {
-    super(editing.graph);
-    const { graph, model } = editing;
+  private constructor(
+    editing: Editing,
+    graph: GraphProto,
+    outer: Round | undefined,
+    { nodes, inputs }: ModelShapes,
+  ) {
+    super(graph);
     this.editing = editing;
-    this.#taken = new Set(editing.names());
-    this.opset = opsetsOf(model.proto.opsetImport).get('') ?? 0;
-    this.types = inferDtypes(model.proto).graph.types;
+    this.graph = graph;
+    this.#outer = outer;
+    this.#taken = outer === undefined ? new Set(editing.names()) : outer.#taken;
+    this.#own = definedNames({ graph, nodes: graph.node, function: undefined });
+    const around = outer?.weights.filter(({ name }) => !this.#own.has(name)) ?? [];
+    this.weights = [...around, ...graph.initializer];
+    for (const tensor of around) this.constants.set(tensor.name, tensor);
+    const { types, bodies } =
+      (outer === undefined ? inferDtypes(editing.model.proto).graph : outer.#bodies.get(graph)) ?? untyped;
+    this.#bodies = bodies;
+    this.types = outer === undefined ? types : new Map([...outer.types, ...types]);
     this.outputs = new Set(graph.output.map(({ name }) => name));
-    const { nodes, inputs } = inferShapes(model);
-    for (const [name, shape] of inputs) this.#shapes.set(name, shape);
+    if (outer === undefined) for (const [name, shape] of inputs) this.#shapes.set(name, shape);
     for (const node of graph.node)
       for (const [index, name] of node.output.entries()) {
         this.#shapes.set(name, nodes.get(node)?.shapes[index]);
@@ -45,9 +69,19 @@ export class Round extends GraphUses {
       }
   }
 
+  /** One of each graph, those of bodies before that of the graph around them. */
+  static all(editing: Editing): readonly Round[] {
+    const shapes = inferShapes(editing.model);
+    const rounds = new Map<GraphProto | undefined, Round>();
+    for (const { graph, parent } of visitMainGraphs(editing.model.proto))
+      rounds.set(graph, new Round(editing, graph!, rounds.get(parent?.graph), shapes));
+    return [...rounds.values()].reverse();
+  }
+
   shape(name: string | undefined): Shape | undefined {
     const stored = this.constants.get(name ?? '');
-    return stored === undefined ? this.#shapes.get(name ?? '') : stored.dims.map(Number);
+    if (stored !== undefined) return stored.dims.map(Number);
+    return this.#own.has(name ?? '') ? this.#shapes.get(name!) : this.#outer?.shape(name);
   }
 
   /** The elements of a small value, as far as sizes decide them. */
@@ -60,14 +94,26 @@ export class Round extends GraphUses {
 
   /** The same of a constant, all of them numbers. */
   numbers(name: string | undefined): readonly number[] | undefined {
-    const elements = this.constants.has(name ?? '') ? this.elements(name) : undefined;
+    return this.#numbersOf(this.constants.get(name ?? ''));
+  }
+
+  #numbersOf(stored: TensorProto | undefined): readonly number[] | undefined {
+    const elements = stored && storedValue(this.editing.model, stored).elements;
     return elements?.every(isNumber) === true ? elements : undefined;
   }
 
-  /** The one number that a constant is everywhere. */
+  /** The one number that a value is everywhere, whatever its size. */
   only(name: string | undefined): number | undefined {
-    const [first, ...others] = this.numbers(name) ?? [];
-    return others.every((other) => other === first) ? first : undefined;
+    const same = (values: readonly (number | undefined)[] = []) =>
+      values.every((value) => value === values[0]) ? values[0] : undefined;
+    if (this.constants.has(name ?? '')) return same(this.numbers(name));
+    const maker = this.producers.get(name ?? '');
+    if (maker === undefined || !isOnnxDomain(maker.domain)) return undefined;
+    if (maker.opType === 'Concat') return same([...new Set(maker.input)].map((each) => this.only(each)));
+    if (rearrangers.includes(maker.opType)) return this.only(maker.input[0]);
+    if (maker.opType !== 'ConstantOfShape') return undefined;
+    const value = attributeOf(maker, 'value')?.t;
+    return value === undefined ? 0 : same(this.#numbersOf(value));
   }
 
   isSameShape(a: string | undefined, b: string | undefined): boolean {
@@ -96,7 +142,7 @@ export class Round extends GraphUses {
 
   /** A new weight; `integers` makes one of whole numbers. */
   store(stem: string, tensor: Tensor): string {
-    return this.editing.storeWeight(this.name(stem), tensor);
+    return this.editing.storeWeight(this.name(stem), tensor, this.graph);
   }
 
   integers(stem: string, values: readonly number[]): string {
@@ -131,6 +177,8 @@ export class Round extends GraphUses {
     return { node: create(NodeProtoSchema, { opType, name, input, output: [name] }), name };
   }
 }
+
+const untyped: GraphTypes = { types: new Map(), bodies: new Map() };
 
 export const intsOf = (node: NodeProto, name: string): readonly number[] | undefined =>
   attributeOf(node, name)?.ints.map(Number);

@@ -1,3 +1,4 @@
+import { isOnnxDomain } from '../../../formats/onnx/graph.js';
 import { attributeOf, textAttribute } from '../../../formats/onnx/node-types.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
 import { equals, isNumber } from '../../../formats/onnx/shapes/size.js';
@@ -16,6 +17,26 @@ const isPassed = (name: string | undefined): name is string => name !== undefine
 /** An operator that leaves its first input as it is where that has the shape of the output already. */
 const whereShapeStays: Rule = (node, round) =>
   round.isSameShape(node.input[0], node.output[0]) ? input(node) : undefined;
+
+/** A reduction of axes that have one element each. */
+const reduction: Rule = (node, round) =>
+  round.isSameShape(node.input[0], node.output[0]) ? { ...input(node), rounds: true } : undefined;
+
+/** Where the first states are, and peepholes of an LSTM: those of zeros are the default. */
+const FIRST_STATE = 5;
+
+const recurrent: Rule = (node, round) => {
+  const isZero = (name: string) => {
+    const stored = round.constants.get(name);
+    if (stored === undefined || stored.dims.length === 0) return round.only(name) === 0;
+    return [...round.editing.weight(stored).chunks()].every((chunk) => chunk.every((byte) => byte === 0));
+  };
+  const inputs = node.input.map((name, at) =>
+    at >= FIRST_STATE && isPassed(name) && isZero(name) ? '' : name,
+  );
+  while (inputs.at(-1) === '') inputs.pop();
+  return inputs.join() === node.input.join() ? undefined : { nodes: [round.made(node, { input: inputs })] };
+};
 
 /** Adding 0, multiplying by 1 and the like, where broadcasting does nothing. */
 const neutral =
@@ -73,9 +94,11 @@ const reshapers = ['Reshape', 'Squeeze', 'Unsqueeze', 'Flatten'];
 const reshape: Rule = (node, round) => {
   const same = whereShapeStays(node, round);
   if (same !== undefined) return same;
+  const maker = round.producers.get(node.input[0] ?? '');
+  const isReshaped = maker !== undefined && isOnnxDomain(maker.domain) && reshapers.includes(maker.opType);
+  if (isReshaped && round.isSameShape(maker.input[0], node.output[0])) return input(maker);
   const before = round.onlyMaker(node.input[0], ...reshapers);
   const [source = ''] = (before ?? node).input;
-  if (before !== undefined && round.isSameShape(source, node.output[0])) return { alias: source };
   if (intOf(node, 'allowzero', 0) !== 0) return undefined;
   if (node.opType === 'Reshape' && before !== undefined) {
     const sizes = round.numbers(node.input[1]);
@@ -101,9 +124,33 @@ const reshape: Rule = (node, round) => {
   return { nodes: [{ ...made, opType: 'Reshape', attribute: [] }] };
 };
 
+/** What a Slice takes, by its axes; undefined where constants do not decide it. */
+function slices({ input: [, starts, ends, axes, steps] }: NodeProto, rank: number, round: Round) {
+  const [from, to] = [round.numbers(starts), round.numbers(ends)];
+  const along = isPassed(axes) ? round.numbers(axes) : from?.map((_, at) => at);
+  const by = isPassed(steps) ? round.numbers(steps) : from?.map(() => 1);
+  if (from === undefined || to === undefined || along === undefined || by === undefined) return undefined;
+  return from.map((start, at) => [(along[at]! + rank) % rank, start, to[at]!, by[at]!] as const);
+}
+
+/** A slice of everything, and one of a slice along other axes. */
 const slice: Rule = (node, round) => {
+  const rank = round.shape(node.input[0])?.length ?? Number.NaN;
+  const own = slices(node, rank, round);
   const steps = isPassed(node.input[4]) ? round.numbers(node.input[4]) : [1];
-  return steps?.every((step) => step === 1) ? whereShapeStays(node, round) : undefined;
+  const same = steps?.every((step) => step === 1) ? whereShapeStays(node, round) : undefined;
+  const before = round.onlyMaker(node.input[0], 'Slice');
+  const first = before && slices(before, rank, round);
+  if (same !== undefined || before === undefined || first === undefined || own === undefined) return same;
+  const both = [...first, ...own];
+  if (Number.isNaN(rank) || new Set(both.map(([axis]) => axis)).size < both.length) return undefined;
+  const list = (what: string, at: 0 | 1 | 2 | 3) => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const values = both.map((part) => Math.max(-most, Math.min(most, part[at])));
+    return round.integers(`${node.output[0]}_${what}`, values);
+  };
+  const inputs = [list('starts', 1), list('ends', 2), list('axes', 0), list('steps', 3)];
+  return { nodes: [round.made(node, { input: [before.input[0]!, ...inputs] })] };
 };
 
 const pad: Rule = (node, round) => {
@@ -125,9 +172,11 @@ const concat: Rule = (node, round) => {
   };
   const inner = node.input.map((name) => {
     const maker = round.onlyMaker(name, 'Concat');
+    if (round.shape(name)?.[axis(node)] === 0) return [];
     return maker !== undefined && axis(maker) === axis(node) ? maker.input : [name];
   });
   if (inner.every((names, at) => names.length === 1 && names[0] === node.input[at])) return undefined;
+  if (inner.flat().length === 0) return undefined;
   return { nodes: [round.made(node, { input: inner.flat() })] };
 };
 
@@ -200,17 +249,14 @@ const intoConvolution: Rule = (node, round) => {
   const shape = round.shape(constant);
   const rank = dims.length;
   // One number for each channel: [C, 1, 1], or a single one.
-  const axis = rank - 1 - (rank - 2);
   const isPerChannel =
     round.constants.has(constant) &&
     shape !== undefined &&
     shape.length <= rank &&
-    shape.every((size, index) => size === 1 || (index === shape.length - (rank - axis) && size === channels));
+    shape.every((size, index) => size === 1 || (index === shape.length - rank + 1 && size === channels));
   if (!isPerChannel) return undefined;
-  const count = shape.reduce<number>((product, size) => product * Number(size), 1);
   const list = made('Reshape', constant, round.integers(`${output}_list`, [-1]));
-  const factor =
-    count === channels ? list : made('Expand', list, round.integers(`${output}_count`, [channels]));
+  const factor = made('Expand', list, round.integers(`${output}_count`, [channels]));
   if (node.opType === 'Mul' || node.opType === 'Div')
     return replaced(
       scaled(node.opType === 'Mul' ? factor : made('Reciprocal', factor)),
@@ -265,6 +311,20 @@ const padded: Rule = (node, round) => {
   return { nodes: [round.made(node, { input: inputs, ints: { pads: sum } })], rounds: true };
 };
 
+/** A convolution of what one number scales has the number in its weights. */
+const scaled: Rule = (node, round) => {
+  const before = round.onlyMaker(node.input[0], 'Mul');
+  const weight = node.input[1] ?? '';
+  if (before === undefined || !round.constants.has(weight)) return undefined;
+  const at = before.input.findIndex((name) => round.constants.has(name) && round.only(name) !== undefined);
+  const [factor = '', x = ''] = at === 0 ? before.input : before.input.toReversed();
+  const isOne = at >= 0 && round.shape(factor)?.length === 0;
+  if (!isOne || !round.isSameShape(x, before.output[0])) return undefined;
+  const { node: product, name } = round.node('Mul', `${node.output[0]}_weight`, [weight, factor]);
+  const made = round.made(node, { input: [x, name, ...node.input.slice(2)] });
+  return { nodes: [product, made], rounds: true };
+};
+
 const firstOf =
   (...rules: readonly Rule[]): Rule =>
   (node, round) => {
@@ -301,5 +361,13 @@ export const rules: Readonly<Record<string, Rule>> = {
   Div: firstOf(neutral(1, 1), intoConvolution),
   Pow: neutral(1, 1),
   BatchNormalization: intoConvolution,
-  Conv: padded,
+  Conv: firstOf(padded, scaled),
+  ReduceMax: whereShapeStays,
+  ReduceMin: whereShapeStays,
+  ReduceMean: reduction,
+  ReduceSum: reduction,
+  ReduceProd: reduction,
+  RNN: recurrent,
+  GRU: recurrent,
+  LSTM: recurrent,
 };

@@ -5,7 +5,7 @@ import type { TensorShapeProto_Dimension, ValueInfoProto } from '../../../format
 import { type AxisPlace, isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
 import { openedSize } from '../../../formats/onnx/open-size.js';
 import { inferShapes } from '../../../formats/onnx/shapes/infer.js';
-import { dimensionsOf, feedInputs } from '../../../formats/onnx/value-facts.js';
+import { dimensionsOf, dimensionValue, feedInputs } from '../../../formats/onnx/value-facts.js';
 import { type Done, type Editing, impossible } from '../editing.js';
 import type { AskedName } from './interface.js';
 
@@ -75,10 +75,7 @@ export function setSize(editing: Editing, { dimension, becomes }: AskedSize): Do
         .filter((dim) => symbolOf(dim) === symbol)
     : [];
   for (const dim of new Set([...changed, ...places.map(({ dim }) => dim)]))
-    dim.value =
-      typeof becomes === 'number'
-        ? { case: 'dimValue', value: BigInt(becomes) }
-        : { case: 'dimParam', value: becomes };
+    dim.value = dimensionValue(becomes);
   if (typeof becomes === 'number') note(editing, places, symbol, becomes);
   forgetShapes(editing);
   return `${isShared ? symbol : listed(places)} = ${becomes}`;
@@ -145,6 +142,20 @@ function placesOf(
 ): readonly [OpenAxis, ...OpenAxis[]] {
   if (typeof dimension === 'string') {
     const symbols = axes.flatMap(({ dim }) => symbolOf(dim) ?? []);
+    const [any] = axes;
+    if (symbols.length === 0 && any !== undefined) {
+      const open = axes.find(({ dim }) => storedOf(dim) === undefined);
+      throw new TrtforgeError(
+        'TF_EDIT_UNKNOWN',
+        `${editing.model.path} has no open dimension "${dimension}".`,
+        {
+          remedy:
+            open === undefined
+              ? `All sizes of its inputs are fixed. Open an axis first: --set-dim ${listed([any])}=${dimension}`
+              : `Its open axes have no names. Pass the place of one: --set-dim ${listed([open])}=1`,
+        },
+      );
+    }
     editing.known('open dimension', dimension, new Set(symbols));
     return axes.filter(({ dim }) => symbolOf(dim) === dimension) as [OpenAxis, ...OpenAxis[]];
   }

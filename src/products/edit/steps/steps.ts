@@ -9,6 +9,7 @@ import type { AxisPlace } from '../../../formats/onnx/open-dimensions.js';
 import { dropDead } from '../dead.js';
 import type { Done, EditContext, Editing } from '../editing.js';
 import { fold } from '../fold/fold.js';
+import { narrowDoubles } from './doubles.js';
 import {
   type AskedCut,
   type AskedName,
@@ -122,6 +123,7 @@ const steps = {
     parseType,
     changeTypes,
   ),
+  float32: plain('--float32', 'make FP32 of what is float64, as TensorRT computes it', narrowDoubles),
   opset: valued(
     '--opset <number>',
     "another opset of ONNX's operators (13 to 25), where it is lossless",
@@ -137,7 +139,9 @@ const steps = {
     setIr,
   ),
   inline: plain('--inline', "replace calls of the model's functions by their nodes", inline),
-  dead: plain('--dead', 'remove nodes, weights and functions that no output needs', dropDead),
+  dead: plain('--dead', 'remove nodes, weights and functions that no output needs', (editing) =>
+    dropDead(editing),
+  ),
 };
 
 /** The options of the steps. */

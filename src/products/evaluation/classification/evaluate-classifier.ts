@@ -2,25 +2,38 @@ import { join } from 'node:path';
 import { sha256 } from '../../../base/files/digest.js';
 import { LARGEST_DOCUMENT, listFolder, readText } from '../../../base/files/files.js';
 import { assertWithin } from '../../../base/options/check.js';
+import * as is from '../../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
-import { type LabelRequest, readLabelsBeside } from '../labels.js';
-import { detectionOptions, imageRunOptions } from '../options.js';
+import { readLabelsBeside } from '../labels.js';
+import { allowMissing, imageRequestOptions, labelledOptions } from '../options.js';
 import { withCandidate } from '../run/candidate.js';
-import { type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
+import { preprocessingFor, runImages } from '../run/images.js';
 import type { ClassificationResult } from './result.js';
 
-export interface ClassifierRequest extends ImageRequest, LabelRequest {
+export const classifierOptions = {
   /** TSV of file name and label, without a header: a class by its number, or by its name where `labels` has the names. */
-  readonly truth: string;
+  truth: needed(is.text, {
+    flags: '--truth <file>',
+    describe: 'TSV of file name and label: the number of a class, or its name with --labels',
+    required: '--truth FILE',
+  }),
+  ...labelledOptions,
+  ...imageRequestOptions,
   /** So many images of the truth may have no file, or one that cannot be read; they are left out. */
-  readonly allowMissing?: number | undefined;
+  allowMissing: {
+    ...allowMissing,
+    describe: 'this many images may have no file, or one that cannot be read; they are left out',
+  },
   /** So many images, the first by their names; default: all. */
-  readonly maxImages?: number | undefined;
-}
+  maxImages: optional(is.whole(1)),
+};
+
+export interface ClassifierRequest extends OptionsOf<typeof classifierOptions> {}
 
 const TASK = { id: 'classify', revision: 2 } as const;
 const MOST_CONFUSIONS = 50;
@@ -53,7 +66,7 @@ export async function evaluateClassifier(
   request: ClassifierRequest,
   work: WorkContext = {},
 ): Promise<ClassificationResult> {
-  assertWithin({ ...imageRunOptions, ...detectionOptions }, request);
+  assertWithin(classifierOptions, request);
   const { names, images: found, findings } = decideClassifier(request);
   const images: Labelled[] = [];
   const best: Int32Array[] = [];

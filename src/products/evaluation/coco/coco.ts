@@ -1,5 +1,7 @@
 import { LARGEST_DOCUMENT, readText } from '../../../base/files/files.js';
 import { assertWithin } from '../../../base/options/check.js';
+import * as is from '../../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
 import { taskIdentity } from '../../../quality/tasks/task.js';
@@ -12,23 +14,40 @@ import { overlapOf } from './match.js';
 import type { Box, Size } from './record.js';
 import type { CocoResult } from './result.js';
 
-export interface CocoRequest {
+export const cocoOptions = {
   /** A file of COCO instances. */
-  readonly instances: string;
+  instances: needed(is.text, {
+    flags: '--instances <file>',
+    describe: 'the annotations: a file of COCO instances',
+    required: '--instances FILE',
+  }),
   /** A COCO results file. */
-  readonly detections: string;
+  detections: needed(is.text, {
+    flags: '--detections <file>',
+    describe: 'what to score: a COCO results file, a list of image_id, category_id, bbox, score',
+    required: '--detections FILE',
+  }),
   /** A file with the ids of the images to score, one a line; default all of the instances. */
-  readonly imageIds?: string | undefined;
+  imageIds: optional(is.text, {
+    flags: '--image-ids <file>',
+    describe: 'score only these images: one id a line, # begins a comment',
+  }),
   /** Up to this many images that the ids or the detections name and the instances lack are left out; default none. */
-  readonly allowMissing?: number | undefined;
-}
+  allowMissing: {
+    ...allowed,
+    describe:
+      'leave out up to this many images that the detections or --image-ids name and the instances lack',
+  },
+};
+
+export interface CocoRequest extends OptionsOf<typeof cocoOptions> {}
 
 /** Scores a results file. Errors: TF_EVAL_DATA, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_CANCELLED. */
 export async function evaluateCoco(
   { instances, detections, imageIds, allowMissing }: CocoRequest,
   { emit, signal }: WorkContext = {},
 ): Promise<CocoResult> {
-  assertWithin({ allowMissing: allowed }, { allowMissing });
+  assertWithin(cocoOptions, { allowMissing });
   const findings = new Findings(allowMissing);
   const ids = imageIds === undefined ? undefined : readImageIds(imageIds);
   const truth = await inPhase('read instances', emit, () =>

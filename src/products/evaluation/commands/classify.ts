@@ -1,13 +1,12 @@
 import { formatCount, formatMs, formatShare } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
-import { text } from '../../../cli/option.js';
-import { evaluateClassifier } from '../classification/evaluate-classifier.js';
+import { classifierOptions, evaluateClassifier } from '../classification/evaluate-classifier.js';
 import type { ClassificationResult } from '../classification/result.js';
-import { allowMissing } from '../options.js';
 import { preparations } from '../run/candidate.js';
 import { renderFindings } from './coco.js';
 import { imageOptions, imageRunOf, preprocessOption } from './image-options.js';
 
+const { truth, labels, allowMissing } = classifierOptions;
 const preprocess = preprocessOption(preparations.classifier);
 
 export const command = defineCommand({
@@ -18,19 +17,7 @@ export const command = defineCommand({
   ],
   options: {
     ...imageOptions,
-    truth: text({
-      flags: '--truth <file>',
-      describe: 'TSV of file name and label: the number of a class, or its name with --labels',
-      required: '--truth FILE',
-    }),
-    labels: text({
-      flags: '--labels <file>',
-      describe: 'names of the classes: one a line, or YAML with "names"',
-    }),
-    allowMissing: {
-      ...allowMissing,
-      describe: 'this many images may have no file, or one that cannot be read; they are left out',
-    },
+    ...{ truth, labels, allowMissing },
     preprocess,
   },
   schema: async () => (await import('../classification/result.js')).classificationResultSchema,

@@ -1,37 +1,15 @@
 import { formatCount, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { text } from '../../../cli/option.js';
-import { evaluateCoco } from '../coco/coco.js';
+import { cocoOptions, evaluateCoco } from '../coco/coco.js';
 import type { CategoryScore, CocoResult } from '../coco/result.js';
 import type { Finding } from '../findings.js';
-import { allowMissing } from '../options.js';
 
 export const command = defineCommand({
   examples: [
     'trtforge eval coco --instances instances_val2017.json --detections detections.json',
     'trtforge eval coco --instances instances_val2017.json --detections detections.json --image-ids first-100.txt --json',
   ],
-  options: {
-    instances: text({
-      flags: '--instances <file>',
-      describe: 'the annotations: a file of COCO instances',
-      required: '--instances FILE',
-    }),
-    detections: text({
-      flags: '--detections <file>',
-      describe: 'what to score: a COCO results file, a list of image_id, category_id, bbox, score',
-      required: '--detections FILE',
-    }),
-    imageIds: text({
-      flags: '--image-ids <file>',
-      describe: 'score only these images: one id a line, # begins a comment',
-    }),
-    allowMissing: {
-      ...allowMissing,
-      describe:
-        'leave out up to this many images that the detections or --image-ids name and the instances lack',
-    },
-  },
+  options: cocoOptions,
   schema: async () => (await import('../coco/result.js')).cocoResultSchema,
   run: async (_, request, context): Promise<CocoResult> => evaluateCoco(request, context),
   render: renderCoco,

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { formatMs } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
-import { text } from '../../../cli/option.js';
 import { renderNext } from '../../../cli/text.js';
+import { detectorOptions } from '../detection/detector.js';
 import { evaluateDetector } from '../detection/evaluate-detector.js';
 import type { DetectorResult } from '../detection/result.js';
 import { detectionOptions } from '../options.js';
@@ -20,16 +20,8 @@ export const command = defineCommand({
   ],
   options: {
     ...imageOptions,
-    instances: text({
-      flags: '--instances <file>',
-      describe: 'the annotations: a file of COCO instances',
-      required: '--instances FILE',
-    }),
-    output: text({
-      flags: '-o, --output <folder>',
-      describe: 'metrics.json and detections.json, a COCO results file',
-      writes: true,
-    }),
+    instances: detectorOptions.instances,
+    output: detectorOptions.output,
     preprocess,
     ...detectionOptions,
   },

@@ -1,7 +1,6 @@
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
-import { text } from '../../../cli/option.js';
-import { evaluateEmbeddings } from '../embeddings/evaluate-embeddings.js';
+import { embeddingsOptions, evaluateEmbeddings } from '../embeddings/evaluate-embeddings.js';
 import type { EmbeddingsResult } from '../embeddings/result.js';
 import { embeddingOptions } from '../options.js';
 import { preparations } from '../run/candidate.js';
@@ -14,20 +13,13 @@ export const command = defineCommand({
   examples: ['trtforge eval embeddings arcface.engine --against arcface.onnx --images faces/'],
   options: {
     ...imageOptions,
-    against: text({
-      flags: '--against <model>',
-      describe: 'the reference: usually the FP32 model with the same weights',
-      required: '--against MODEL',
-    }),
+    reference: embeddingsOptions.reference,
     preprocess,
     ...embeddingOptions,
   },
   schema: async () => (await import('../embeddings/result.js')).embeddingsResultSchema,
   run: ([candidate = ''], options, context): Promise<EmbeddingsResult> =>
-    evaluateEmbeddings(
-      { ...options, candidate, reference: options.against, ...imageRunOf(candidate, options, preprocess) },
-      context,
-    ),
+    evaluateEmbeddings({ ...options, candidate, ...imageRunOf(candidate, options, preprocess) }, context),
   render: (result: EmbeddingsResult, output) => {
     const { bold, dim, green, red, yellow } = output.colors;
     const { cosine_similarity: cosine, l2_distance: distance, timing, validation } = result;

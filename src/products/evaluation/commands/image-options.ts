@@ -1,13 +1,13 @@
-import { choice, type OptionValues, text } from '../../../cli/option.js';
-import { imagesFolder, placeOptions } from '../../../cli/options/comparison.js';
+import { choice, type OptionValues } from '../../../cli/option.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
-import { imageRunOptions } from '../options.js';
+import { imageRequestOptions, imageRunOptions } from '../options.js';
 import { preparationOf } from '../run/candidate.js';
 
 /** The options of every verb that runs one network over images. */
 export const imageOptions = {
-  images: text({ ...imagesFolder, required: '--images FOLDER' }),
+  imagesDir: imageRequestOptions.imagesDir,
   ...imageRunOptions,
   ...placeOptions,
   ...loadOptions,
@@ -36,11 +36,8 @@ export function imageRunOf(
 ) {
   const preprocess = preparationOf(options.preprocess, [file], choices);
   return {
-    imagesDir: options.images,
     preprocess,
     imgsz: options.imgsz ?? preprocessings[preprocess]!.width,
-    warmupRuns: options.warmupRuns,
-    skipLatency: options.skipLatency,
     open: options,
   };
 }

@@ -1,38 +1,22 @@
 import { join } from 'node:path';
 import { formatMs } from '../../../base/text/quantity.js';
 import { broughtBy, defineCommand } from '../../../cli/command.js';
-import { type OptionValues, text } from '../../../cli/option.js';
-import { placeOptions, speechOptions } from '../../../cli/options/comparison.js';
+import { placeOptions } from '../../../cli/options/comparison.js';
 import { renderNext } from '../../../cli/text.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
-import { type EvaluateRecogniserRequest, evaluateRecogniser } from '../speech/evaluate-recogniser.js';
+import { recogniserOptions, speechOptions } from '../../../quality/tasks/task.js';
+import { evaluateRecogniser, recogniserRequestOptions } from '../speech/evaluate-recogniser.js';
 import type { RecogniserResult } from '../speech/result.js';
 import { renderWer } from './wer.js';
 
 const commandOptions = {
-  manifest: text({
-    flags: '--manifest <file>',
-    describe: 'TSV with utt_id, wav_path and ref_text',
-    required: '--manifest FILE',
-  }),
+  manifest: recogniserRequestOptions.manifest,
   ...speechOptions,
-  engines: text({
-    flags: '--engines <folder>',
-    describe: 'run the engines in it, NAME.engine, in place of the models',
-  }),
-  output: text({
-    flags: '-o, --output <folder>',
-    describe: 'transcripts.tsv, scores.tsv and metrics.json',
-    writes: true,
-  }),
+  engines: recogniserOptions.engines,
+  output: recogniserRequestOptions.output,
   ...placeOptions,
   ...enginesOptions,
 };
-
-const requestOf = (
-  meta: string,
-  options: OptionValues<typeof commandOptions>,
-): EvaluateRecogniserRequest => ({ ...options, meta, open: options });
 
 export const command = defineCommand({
   arguments: [
@@ -45,7 +29,11 @@ export const command = defineCommand({
   options: commandOptions,
   schema: async () => (await import('../speech/result.js')).recogniserResultSchema,
   run: async ([meta = ''], options, context): Promise<RecogniserResult> =>
-    evaluateRecogniser(requestOf(meta, options), await broughtBy(context.products, 'recognisers'), context),
+    evaluateRecogniser(
+      { ...options, meta, open: options },
+      await broughtBy(context.products, 'recognisers'),
+      context,
+    ),
   render: (result: RecogniserResult, output) => {
     const { bold, dim } = output.colors;
     const { run } = result;

@@ -1,9 +1,6 @@
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { text } from '../../../cli/option.js';
-import { normalizerOption } from '../../../cli/options/comparison.js';
-import { allowMissing } from '../options.js';
 import type { WerResult } from '../wer/result.js';
-import { scoreTranscripts } from '../wer/wer.js';
+import { scoreTranscripts, werOptions } from '../wer/wer.js';
 
 /** WER is read to a hundredth of a percent. */
 const percent = (share: number): string => `${(100 * share).toFixed(2)} %`;
@@ -13,32 +10,9 @@ export const command = defineCommand({
     'trtforge eval wer --ref ref.txt --hyp hyp.txt --normalizer whisper-en',
     'trtforge eval wer --ref manifest.tsv --hyp transcripts.tsv --normalizer seed -o scores.tsv',
   ],
-  options: {
-    reference: text({
-      flags: '--ref <file>',
-      describe: 'what was spoken: an utterance a line, or a manifest (TSV with utt_id and ref_text)',
-      required: '--ref FILE',
-    }),
-    hypothesis: text({
-      flags: '--hyp <file>',
-      describe: 'what was recognised: an utterance a line, or utt_id, tab, text for a manifest',
-      required: '--hyp FILE',
-    }),
-    normalizer: normalizerOption,
-    allowMissing: {
-      ...allowMissing,
-      flags: '--allow-missing <count>',
-      describe: 'how many utterances of a manifest may have no hypothesis; their words count as deleted',
-    },
-    output: text({
-      flags: '-o, --output <file>',
-      describe: 'the score of every utterance, as TSV',
-      writes: true,
-    }),
-  },
+  options: werOptions,
   schema: async () => (await import('../wer/result.js')).werResultSchema,
-  run: async (_inputs, { output, ...request }): Promise<WerResult> =>
-    scoreTranscripts({ ...request, scores: output }),
+  run: async (_inputs, request): Promise<WerResult> => scoreTranscripts(request),
   render: (result: WerResult, output) => renderWer(result, output),
 });
 

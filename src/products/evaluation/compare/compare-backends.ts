@@ -4,34 +4,83 @@ import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { assertWithin } from '../../../base/options/check.js';
+import * as is from '../../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
+import { splitAtCommas } from '../../../base/options/readers.js';
 import { machineFacts } from '../../../engines/identity/machine.js';
 import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
+import { storeOptions as stores } from '../../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
-import type { Recogniser } from '../../../quality/tasks/task.js';
+import { type FormatId, formatNamed } from '../../../formats/precision/formats/index.js';
+import { type Recogniser, scorerOptions, speechOptions } from '../../../quality/tasks/task.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
 import { otherPreparation, passportOf } from '../run/candidate.js';
 import { type Variant, variantFolder } from '../run/variant.js';
-import { backEndName, backEndNamed, openOptionsFor } from './back-end-names.js';
-import { type ComparedModel, comparedModels, type ModelChoice } from './compared-models.js';
+import { backEndName, backEndNamed, backEndNames, openOptionsFor } from './back-end-names.js';
+import { type ComparedModel, comparedModels, precisionsWithoutSamples } from './compared-models.js';
 import { compareVariants, damagedError, errorOf } from './comparison.js';
 import { comparisonReport } from './page.js';
 import type { Comparison } from './result.js';
 import { readRunRoot, recordNotRun, recordRun } from './run-root.js';
-import { type CompareOpenOptions, type ConvertedFiles, runnableFile } from './runnable-file.js';
-import { type ComparedTask, type TaskRequest, taskFor } from './task.js';
+import {
+  type ComparedOpening,
+  type ConvertedFiles,
+  comparedOpenOptions,
+  runnableFile,
+} from './runnable-file.js';
+import { type ComparedTask, taskFor } from './task.js';
 
-export interface CompareBackEndsRequest extends Omit<TaskRequest, keyof ModelChoice>, ModelChoice {
+export const compareOptions = {
+  model: needed(is.text),
+  /** `FILE` or `NAME=FILE`. */
+  candidates: needed(is.list<string>(), {
+    flags: '--candidate <file>',
+    describe: 'FILE or NAME=FILE: a typed or Q/DQ model, or an engine, beside MODEL',
+    repeat: true,
+  }),
+  precisions: needed(is.list<FormatId>(), {
+    flags: '--precision <types>',
+    describe: `also MODEL converted to ${precisionsWithoutSamples.join(', ')}, separated by commas`,
+    parse: parsePrecisions,
+    repeat: true,
+    make: (lists: readonly (readonly FormatId[])[]): readonly FormatId[] => lists.flat(),
+  }),
   /** `ort-cpu`, `ort-cuda`, `trt`, … */
-  readonly backEnds: readonly string[];
+  backEnds: needed(is.list<string>(), {
+    flags: '--backends <names>',
+    describe: `what runs each model, separated by commas: ${backEndNames().join(', ')}; trt builds the engines`,
+    parse: splitAtCommas,
+    required: '--backends ort-cpu',
+  }),
+  /** COCO instances, a TSV of images and labels, or a manifest of utterances. */
+  data: needed(is.text, {
+    flags: '--data <file>',
+    describe:
+      'what all are scored on: COCO instances (JSON), a TSV of image and label, or a manifest of utterances',
+    required: '--data FILE',
+  }),
+  imagesDir: scorerOptions.imagesDir,
+  /** Default: as the passport of an engine states, else `yolo` for detectors, `imagenet` for classifiers. */
+  preprocess: optional(is.text),
+  ...imageRunOptions,
+  ...detectionOptions,
+  ...speechOptions,
   /** The run root; default `tmp/compare-<model>/<date and time>`. */
-  readonly output?: string | undefined;
+  output: optional(is.text, {
+    flags: '-o, --output <folder>',
+    describe:
+      'the run root; figures of the same identity that are there are kept (default: tmp/compare-MODEL/DATE_TIME)',
+    writes: true,
+  }),
   /** The options for opening models and engines; a back end is passed those that it honours. */
-  readonly open: CompareOpenOptions;
+  open: needed(is.object<ComparedOpening>(comparedOpenOptions)),
   /** Where built engines are kept. */
-  readonly store?: string | undefined;
-}
+  store: { ...stores.store, kind: is.text },
+};
+
+export interface CompareBackEndsRequest extends OptionsOf<typeof compareOptions> {}
 
 export interface CompareContext extends WorkContext {
   /** The openers of bundles of speech models. */
@@ -49,7 +98,7 @@ export async function compareBackEnds(
   request: CompareBackEndsRequest,
   context: CompareContext = {},
 ): Promise<Comparison> {
-  assertWithin({ ...imageRunOptions, ...detectionOptions }, request);
+  assertWithin(compareOptions, request);
   const { model, data, candidates } = request;
   return protectingInputs([model, data, ...candidates], () => compare(request, context));
 }
@@ -58,7 +107,9 @@ export async function compareBackEnds(
 async function decideComparison(request: CompareBackEndsRequest, context: CompareContext) {
   const chosen = [...new Set(request.backEnds)].map(backEndNamed);
   const task = taskFor(request, context.recognisers ?? []);
-  const models = await inPhase('read models', context.emit, () => comparedModels(request, context));
+  const models = await inPhase('read models', context.emit, () =>
+    comparedModels(request.model, request.candidates, request.precisions, context),
+  );
   const dataDigest = await inPhase('read data', context.emit, () => task.digest(context));
   const { planned, warnings } = plan(task, dataDigest, models, chosen, request.open);
   const root = request.output ?? newRunRoot(request.model, new Date());
@@ -113,6 +164,16 @@ export function writeComparison(
   publishFile(join(root, 'summary.md'), renderReport(report, 'markdown').content);
   publishFile(join(root, 'report.html'), renderReport(report, 'html').content);
   return result;
+}
+
+function parsePrecisions(list: string): readonly FormatId[] {
+  return splitAtCommas(list).map((name) => {
+    const format = formatNamed(name);
+    if (format !== undefined) return format.id;
+    throw new TrtforgeError('TF_USAGE', `"${name}" is not a precision.`, {
+      remedy: `Pass some of: ${precisionsWithoutSamples.join(', ')}.`,
+    });
+  });
 }
 
 function assertSameData(root: string, folder: string, variant: Variant, data: string): void {

@@ -31,18 +31,13 @@ export const precisionsWithoutSamples: readonly FormatId[] = formatIds.filter(
   (id) => quantizedFormatNamed(id)?.activations !== true,
 );
 
-export interface ModelChoice {
-  readonly model: string;
-  /** `FILE` or `NAME=FILE`. */
-  readonly candidates: readonly string[];
-  readonly precisions: readonly FormatId[];
-}
-
 /**
  * MODEL, what it is converted to, and the candidates, each with a label of its own. Throws TF_USAGE for two of one label and a precision that needs samples, and what reading the files throws.
  */
 export async function comparedModels(
-  { model, candidates, precisions }: ModelChoice,
+  model: string,
+  candidates: readonly string[],
+  precisions: readonly FormatId[],
   context: WorkContext,
 ): Promise<readonly ComparedModel[]> {
   const unsampled = precisions.find((id) => !precisionsWithoutSamples.includes(id));

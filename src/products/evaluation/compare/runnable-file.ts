@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { chosenGpu, visibleGpus } from '../../../addon/gpus.js';
 import { publishFile } from '../../../base/files/publish.js';
-import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
+import * as is from '../../../base/options/kinds.js';
+import { allBut, type OptionsOf, valuesOf } from '../../../base/options/option.js';
+import { buildOptions } from '../../../engines/builder/build.js';
+import { type BackEnd, openOptions } from '../../../engines/runtime/back-end.js';
 import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
 import { imageLayout } from '../../../formats/onnx/image-layout.js';
@@ -11,10 +14,13 @@ import type { FormatId } from '../../../formats/precision/formats/index.js';
 import { buildOrLoad } from '../../../quality/known-answer/at-build.js';
 import { bundleFiles, type ComparedModel } from './compared-models.js';
 
-/** A toolchain that also builds is known by its name or folder. */
-export type CompareOpenOptions = Omit<OpenOptions, 'provider' | 'toolchain'> & {
-  readonly toolchain?: string;
+/** Options for opening models and engines; a toolchain that also builds is known by its name or folder. */
+export const comparedOpenOptions = {
+  ...allBut(openOptions, 'provider'),
+  toolchain: { ...openOptions.toolchain, kind: is.text },
 };
+
+export type ComparedOpening = OptionsOf<typeof comparedOpenOptions>;
 
 /** Files of models that were converted in this run: every back end takes the same. */
 export type ConvertedFiles = Map<ComparedModel, Promise<string>>;
@@ -24,7 +30,7 @@ interface RunnablePlace {
   readonly root: string;
   /** Width and height of images where the model leaves them open. */
   readonly imgsz: number;
-  readonly open: CompareOpenOptions;
+  readonly open: ComparedOpening;
   /** Where built engines are kept. */
   readonly store?: string | undefined;
   readonly converted: ConvertedFiles;
@@ -43,10 +49,9 @@ export async function runnableFile(
   const { file, kind, precision } = model;
   if (takes === 'engine' && kind === 'model') {
     chosenGpu(visibleGpus(), open.device ?? 0, 'Running an engine needs an NVIDIA GPU');
-    const { toolchain, plugins, device } = open;
     const profiles = profilesFor(file, imgsz);
     const request = { model: file, precision: precision ?? ('as-is' as const), profiles, store };
-    return (await buildOrLoad({ ...request, plugins, device, toolchain }, context)).engine;
+    return (await buildOrLoad({ ...request, ...valuesOf(buildOptions, open) }, context)).engine;
   }
   if (precision === null) return file;
   const known = converted.get(model) ?? convertedFile(file, precision, root, context);

@@ -17,11 +17,8 @@ import {
   decideClassifier,
   evaluateClassifier,
 } from '../classification/evaluate-classifier.js';
-import {
-  decideDetector,
-  type EvaluateDetectorRequest,
-  evaluateDetector,
-} from '../detection/evaluate-detector.js';
+import type { EvaluateDetectorRequest } from '../detection/detector.js';
+import { decideDetector, evaluateDetector } from '../detection/evaluate-detector.js';
 import type { Findings } from '../findings.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
 import { preparationOf, preparations } from '../run/candidate.js';
@@ -36,17 +33,14 @@ import { namedFile } from './compared-models.js';
 import { type Figures, figuresOfResult } from './figures.js';
 
 /** Data and settings that every variant is evaluated with. */
-export interface TaskRequest
-  extends Omit<
-      EvaluateDetectorRequest,
-      'model' | 'instances' | 'imagesDir' | 'preprocess' | 'imgsz' | 'output' | 'variant' | 'open'
-    >,
-    Omit<ScorerRequest, 'bundle'> {
-  /** The model to compare: for speech the meta file that belongs to folders of engines. */
-  readonly model: string;
-  /** The files that `model` is compared with: `FILE` or `NAME=FILE`. */
-  readonly candidates?: readonly string[];
-}
+export type TaskSettings = Omit<
+  EvaluateDetectorRequest,
+  'model' | 'instances' | 'imagesDir' | 'preprocess' | 'imgsz' | 'output' | 'variant' | 'open'
+> &
+  Omit<ScorerRequest, 'bundle'> & {
+    /** The files that `model` is compared with: `FILE` or `NAME=FILE`. For speech `model` is the meta file that belongs to folders of engines. */
+    readonly candidates?: readonly string[];
+  };
 
 interface VariantFolder {
   readonly variant: Variant;
@@ -69,7 +63,7 @@ export interface ComparedTask {
 }
 
 /** The task is what the data is for: JSON has boxes, a header with `utt_id` utterances, any other TSV labels. Throws TF_USAGE where images are missing. */
-export function taskFor(request: TaskRequest, recognisers: readonly Recogniser[]): ComparedTask {
+export function taskFor(request: TaskSettings, recognisers: readonly Recogniser[]): ComparedTask {
   const head = headOf(request.data);
   if (/^\s*\{/.test(head)) return detection(request);
   return /^\ufeff?[^\n]*\butt_id\b/.test(head) ? speech(request, recognisers) : classification(request);
@@ -87,7 +81,7 @@ function headOf(path: string): string {
   }
 }
 
-function imagesOf({ data, imagesDir }: TaskRequest): string {
+function imagesOf({ data, imagesDir }: TaskSettings): string {
   if (imagesDir !== undefined) return imagesDir;
   throw new TrtforgeError('TF_USAGE', `${data} is about images, and no folder of images is named.`, {
     remedy: 'Pass it: --images FOLDER.',
@@ -95,7 +89,7 @@ function imagesOf({ data, imagesDir }: TaskRequest): string {
   });
 }
 
-function detection(request: TaskRequest): ComparedTask {
+function detection(request: TaskSettings): ComparedTask {
   const { data, imageIds, labels } = request;
   const imagesDir = imagesOf(request);
   const settings = settingsOf(request, preparations.detector);
@@ -125,7 +119,7 @@ function detection(request: TaskRequest): ComparedTask {
   };
 }
 
-function classification(request: TaskRequest): ComparedTask {
+function classification(request: TaskSettings): ComparedTask {
   const { data, labels, imageIds } = request;
   const imagesDir = imagesOf(request);
   if (imageIds !== undefined)
@@ -166,7 +160,7 @@ function classification(request: TaskRequest): ComparedTask {
   };
 }
 
-function speech(request: TaskRequest, recognisers: readonly Recogniser[]): ComparedTask {
+function speech(request: TaskSettings, recognisers: readonly Recogniser[]): ComparedTask {
   const { model, data: manifest, audioDir, normalizer } = request;
   const requestFor = (file: string, open: OpenOptions): EvaluateRecogniserRequest => {
     // A folder has engines of the bundle that is compared.
@@ -188,9 +182,9 @@ function speech(request: TaskRequest, recognisers: readonly Recogniser[]): Compa
   };
 }
 
-type Settings = TaskRequest & { readonly preprocess: string; readonly imgsz: number };
+type Settings = TaskSettings & { readonly preprocess: string; readonly imgsz: number };
 
-function settingsOf(request: TaskRequest, choices: readonly string[]): Settings {
+function settingsOf(request: TaskSettings, choices: readonly string[]): Settings {
   const files = [request.model, ...(request.candidates ?? []).map((text) => namedFile(text).file)];
   const preprocess = preparationOf(request.preprocess, files, choices);
   return { ...request, preprocess, imgsz: request.imgsz ?? preprocessings[preprocess]!.width };

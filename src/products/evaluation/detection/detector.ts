@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { listFolder } from '../../../base/files/files.js';
+import * as is from '../../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { labelsOfMetadata } from '../../../formats/images/labels.js';
@@ -8,32 +10,41 @@ import type { Detections } from '../coco/detections.js';
 import type { DetectionTruth } from '../coco/instances.js';
 import type { Size } from '../coco/record.js';
 import type { Findings } from '../findings.js';
-import { comparable, type LabelRequest, metadataOf, readLabelsBeside } from '../labels.js';
+import { comparable, metadataOf, readLabelsBeside } from '../labels.js';
+import { detectionOptions, imageRequestOptions, labelledOptions } from '../options.js';
 import { withCandidate } from '../run/candidate.js';
-import {
-  type ImageFile,
-  type ImageRequest,
-  type ImageSample,
-  preprocessingFor,
-  runImages,
-} from '../run/images.js';
+import { type ImageFile, type ImageSample, preprocessingFor, runImages } from '../run/images.js';
+import type { Variant } from '../run/variant.js';
 import type { Candidates } from './decode.js';
 import { Decoder } from './decode.js';
 import type { DetectorRun } from './result.js';
 
 /** Names and defaults of what makes detections of outputs are those of auto-quantize-model's evaluators. Default of `labels`: the metadata of the model. */
-export interface DetectorRequest extends ImageRequest, LabelRequest {
-  readonly conf: number;
-  readonly iou: number;
-  readonly maxDet: number;
-  readonly preNmsTopk: number;
-  readonly agnosticNms: boolean;
-  readonly multiLabel: boolean;
-}
+export const detectorOptions = {
+  /** A file of COCO instances. */
+  instances: needed(is.text, {
+    flags: '--instances <file>',
+    describe: 'the annotations: a file of COCO instances',
+    required: '--instances FILE',
+  }),
+  /** Folder for metrics.json and detections.json. */
+  output: optional(is.text, {
+    flags: '-o, --output <folder>',
+    describe: 'metrics.json and detections.json, a COCO results file',
+    writes: true,
+  }),
+  ...labelledOptions,
+  ...imageRequestOptions,
+  ...detectionOptions,
+  /** Which variant of a comparison it is, for metrics.json. */
+  variant: optional(is.object<Variant>()),
+};
+
+export interface EvaluateDetectorRequest extends OptionsOf<typeof detectorOptions> {}
 
 /** A detector with the images to run and the category of each label, before anything is opened. */
 export interface Detecting {
-  readonly request: DetectorRequest;
+  readonly request: EvaluateDetectorRequest;
   readonly labels: { readonly names: readonly string[]; readonly from: string };
   /** By label, an index of the truth's categories. */
   readonly categories: readonly number[];
@@ -47,7 +58,11 @@ export interface Detecting {
 }
 
 /** Throws TF_EVAL_DATA for images that are missing beyond what the findings allow, and for labels that the truth does not have. */
-export function detectingOf(request: DetectorRequest, truth: DetectionTruth, findings: Findings): Detecting {
+export function detectingOf(
+  request: EvaluateDetectorRequest,
+  truth: DetectionTruth,
+  findings: Findings,
+): Detecting {
   const labels = labelsFor(request, findings);
   const categories = categoriesOf(labels, truth, findings);
   const images = imagesOf(request.imagesDir, truth, findings);
@@ -121,7 +136,11 @@ const noDetections = (): { readonly [K in keyof Detections]: number[] } => ({
 });
 
 /** Indices of the candidates that are detections. */
-const keptOf = (candidates: Candidates, needsNms: boolean, request: DetectorRequest): readonly number[] =>
+const keptOf = (
+  candidates: Candidates,
+  needsNms: boolean,
+  request: EvaluateDetectorRequest,
+): readonly number[] =>
   needsNms
     ? suppress(candidates, {
         overlap: request.iou,
@@ -158,7 +177,7 @@ function addSizeFinding(
 /** A label that the truth has no category for. */
 const NOT_SCORED = -1;
 
-function labelsFor(request: DetectorRequest, findings: Findings): Detecting['labels'] {
+function labelsFor(request: EvaluateDetectorRequest, findings: Findings): Detecting['labels'] {
   const read = readLabelsBeside(request, findings);
   if (read !== undefined) return { names: read, from: request.labels! };
   const names = labelsOfMetadata(metadataOf(request));

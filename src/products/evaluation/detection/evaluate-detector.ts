@@ -6,25 +6,15 @@ import { readImageIds, scoredResult } from '../coco/coco.js';
 import type { Detections } from '../coco/detections.js';
 import { type DetectionTruth, readInstances } from '../coco/instances.js';
 import { Findings } from '../findings.js';
-import { detectionOptions, imageRunOptions } from '../options.js';
-import type { Variant } from '../run/variant.js';
-import { type Detecting, type DetectorRequest, detect, detectingOf } from './detector.js';
+import {
+  type Detecting,
+  detect,
+  detectingOf,
+  detectorOptions,
+  type EvaluateDetectorRequest,
+} from './detector.js';
 import { type DetectorMetrics, metricsOf } from './metrics-file.js';
 import type { DetectorResult } from './result.js';
-
-export interface EvaluateDetectorRequest extends DetectorRequest {
-  /** A file of COCO instances. */
-  readonly instances: string;
-  readonly imageIds?: string | undefined;
-  /** So many images of the lowest ids. */
-  readonly maxImages?: number | undefined;
-  /** Up to this many images may be missing or unreadable; default none. */
-  readonly allowMissing?: number | undefined;
-  /** Folder for metrics.json and detections.json. */
-  readonly output?: string | undefined;
-  /** Which variant of a comparison it is, for metrics.json. */
-  readonly variant?: Variant | undefined;
-}
 
 /** An evaluation with its data read and checked. */
 interface DecidedDetector {
@@ -52,7 +42,7 @@ export async function evaluateDetector(
   request: EvaluateDetectorRequest,
   work: WorkContext = {},
 ): Promise<DetectorResult> {
-  assertWithin({ ...imageRunOptions, ...detectionOptions }, request);
+  assertWithin(detectorOptions, request);
   const { instances, imagesDir, output } = request;
   const { truth, findings, detecting } = await decideDetector(request, work);
   const { detections, ids, run } = await inPhase('run samples', work.emit, () => detect(detecting, work));

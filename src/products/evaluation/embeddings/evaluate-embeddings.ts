@@ -2,6 +2,8 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { listFolder } from '../../../base/files/files.js';
 import { assertWithin } from '../../../base/options/check.js';
+import * as is from '../../../base/options/kinds.js';
+import { needed, type OptionsOf } from '../../../base/options/option.js';
 import { meanOf } from '../../../base/statistics.js';
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
@@ -9,20 +11,23 @@ import { inPhase, type WorkContext } from '../../../events.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
-import { embeddingOptions, imageRunOptions } from '../options.js';
+import { embeddingOptions, imageRequestOptions } from '../options.js';
 import { withCandidate } from '../run/candidate.js';
-import { type ImageFile, type ImageRequest, preprocessingFor, runImages } from '../run/images.js';
+import { type ImageFile, preprocessingFor, runImages } from '../run/images.js';
 import type { EmbeddingsResult } from './result.js';
 
-export interface EmbeddingsRequest extends ImageRequest {
-  readonly candidate: string;
-  readonly reference: string;
-  /** Limits; the first and the last are one for vectors of length 1, both are kept because users state either. */
-  readonly minMeanCosine: number;
-  readonly minCosine: number;
-  readonly maxMeanL2: number;
-  readonly maxImages?: number | undefined;
-}
+export const embeddingsOptions = {
+  candidate: needed(is.text),
+  reference: needed(is.text, {
+    flags: '--against <model>',
+    describe: 'the reference: usually the FP32 model with the same weights',
+    required: '--against MODEL',
+  }),
+  ...imageRequestOptions,
+  ...embeddingOptions,
+};
+
+export interface EmbeddingsRequest extends OptionsOf<typeof embeddingsOptions> {}
 
 const TASK = { id: 'embeddings', revision: 2 } as const;
 /** Below it two networks do not agree at all: rounding never does that. */
@@ -38,7 +43,7 @@ export async function evaluateEmbeddings(
   request: EmbeddingsRequest,
   work: WorkContext = {},
 ): Promise<EmbeddingsResult> {
-  assertWithin({ ...imageRunOptions, ...embeddingOptions }, request);
+  assertWithin(embeddingsOptions, request);
   const images = embeddedImages(request);
   const embed = (file: string, role: string, open: OpenOptions) =>
     inPhase(`run ${role}`, work.emit, () =>

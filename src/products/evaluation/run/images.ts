@@ -1,30 +1,19 @@
 import { z } from 'zod';
 import { sha256 } from '../../../base/files/digest.js';
 import { preparedImages, preprocessingOf } from '../../../engines/run/image-inputs.js';
-import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
+import type { OpenedSession } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import type { Placement, Preprocessing } from '../../../formats/images/preprocess.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { Sample } from '../../../quality/tasks/task.js';
 import type { Findings } from '../findings.js';
+import type { ImageRequest } from '../options.js';
 import { evaluate, latencySchema, memorySchema } from './evaluate.js';
 
 export interface ImageFile {
   readonly id: number | string;
   readonly path: string;
-}
-
-/** The request of every evaluation over images. */
-export interface ImageRequest {
-  readonly imagesDir: string;
-  /** The preparation of images, by its name. */
-  readonly preprocess: string;
-  /** Width and height of the input where the model leaves them open. */
-  readonly imgsz: number;
-  readonly warmupRuns: number;
-  readonly skipLatency: number;
-  readonly open: OpenOptions;
 }
 
 /** Takes an image whose file cannot be read. `false`: the result is lost, so the others are only read, and not run. */

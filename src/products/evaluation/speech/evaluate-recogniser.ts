@@ -2,6 +2,8 @@ import { dirname, isAbsolute, join } from 'node:path';
 import { openFile } from '../../../base/files/byte-source.js';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
+import * as is from '../../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
@@ -10,11 +12,13 @@ import { firstFrames, type LogMelOptions, logMel, nemoFrontEnd } from '../../../
 import { readAudio } from '../../../formats/audio/read-audio.js';
 import { resample } from '../../../formats/audio/resample.js';
 import { tensorFrom } from '../../../formats/tensor/values.js';
-import type {
-  OpenRecogniser,
-  Recogniser,
-  RecogniserFacts,
-  RecogniserOptions,
+import {
+  type OpenRecogniser,
+  type Recogniser,
+  type RecogniserFacts,
+  type RecogniserOptions,
+  recogniserOptions,
+  speechOptions,
 } from '../../../quality/tasks/task.js';
 import { latencyOf } from '../run/evaluate.js';
 import type { Variant } from '../run/variant.js';
@@ -22,20 +26,28 @@ import { readManifest, type Spoken, type Utterance } from '../wer/transcripts.js
 import { scoreUtterances } from '../wer/wer.js';
 import type { RecogniserResult } from './result.js';
 
-export interface EvaluateRecogniserRequest {
+export const recogniserRequestOptions = {
   /** The description of the models: the `model_meta.json` of a bundle. */
-  readonly meta: string;
+  meta: needed(is.text),
   /** TSV with `utt_id`, `wav_path` and `ref_text`. */
-  readonly manifest: string;
-  /** Where relative `wav_path` begin; default the manifest's folder. */
-  readonly audioDir?: string | undefined;
-  readonly normalizer: string;
+  manifest: needed(is.text, {
+    flags: '--manifest <file>',
+    describe: 'TSV with utt_id, wav_path and ref_text',
+    required: '--manifest FILE',
+  }),
+  ...speechOptions,
   /** Folder for transcripts.tsv, scores.tsv and metrics.json. */
-  readonly output?: string | undefined;
+  output: optional(is.text, {
+    flags: '-o, --output <folder>',
+    describe: 'transcripts.tsv, scores.tsv and metrics.json',
+    writes: true,
+  }),
   /** Which variant of a comparison it is, for metrics.json. */
-  readonly variant?: Variant | undefined;
-  readonly open: RecogniserOptions;
-}
+  variant: optional(is.object<Variant>()),
+  open: needed(is.object<RecogniserOptions>(recogniserOptions)),
+};
+
+export interface EvaluateRecogniserRequest extends OptionsOf<typeof recogniserRequestOptions> {}
 
 /** An utterance and the file of its audio. */
 interface Recording extends Spoken {
@@ -87,7 +99,7 @@ export async function evaluateRecogniser(
     const scored = scoreUtterances(
       manifest,
       utterances,
-      request.normalizer,
+      request.normalizer ?? 'none',
       output && join(output, 'scores.tsv'),
     );
     const { facts } = recogniser;

@@ -1,27 +1,47 @@
 import { sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { assertWithin } from '../../../base/options/check.js';
+import * as is from '../../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
 import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
-import { taskIdentity } from '../../../quality/tasks/task.js';
+import { speechOptions, taskIdentity } from '../../../quality/tasks/task.js';
 import { allowMissing as allowed } from '../options.js';
 import { type Normalizer, normalizers } from './normalizers.js';
 import type { UtteranceScore, WerResult } from './result.js';
 import { readTranscripts, type Utterance } from './transcripts.js';
 import { countCharacters, countEdits } from './word-errors.js';
 
-export interface WerRequest {
+export const werOptions = {
   /** Text, an utterance a line, or a manifest (TSV with `utt_id` and `ref_text`). */
-  readonly reference: string;
+  reference: needed(is.text, {
+    flags: '--ref <file>',
+    describe: 'what was spoken: an utterance a line, or a manifest (TSV with utt_id and ref_text)',
+    required: '--ref FILE',
+  }),
   /** Text, an utterance a line; of a manifest `utt_id<TAB>text`. */
-  readonly hypothesis: string;
+  hypothesis: needed(is.text, {
+    flags: '--hyp <file>',
+    describe: 'what was recognised: an utterance a line, or utt_id, tab, text for a manifest',
+    required: '--hyp FILE',
+  }),
   /** Id of a normaliser; default `none`. */
-  readonly normalizer?: string;
+  normalizer: speechOptions.normalizer,
   /** Number of utterances of a manifest that may have no hypothesis: they count as all deleted. Default 0. */
-  readonly allowMissing?: number;
+  allowMissing: {
+    ...allowed,
+    flags: '--allow-missing <count>',
+    describe: 'how many utterances of a manifest may have no hypothesis; their words count as deleted',
+  },
   /** Where the score of every utterance goes, as TSV. */
-  readonly scores?: string;
-}
+  scores: optional(is.text, {
+    flags: '-o, --output <file>',
+    describe: 'the score of every utterance, as TSV',
+    writes: true,
+  }),
+};
+
+export interface WerRequest extends OptionsOf<typeof werOptions> {}
 
 /** The revision goes up when the same texts may score differently. */
 const TASK = { id: 'wer', revision: 2 } as const;
@@ -32,7 +52,7 @@ const WORST = 20;
  * files that cannot be scored (see `readTranscripts`), for more missing hypotheses than allowed, and for utterances too long to align.
  */
 export function scoreTranscripts(request: WerRequest): WerResult {
-  assertWithin({ allowMissing: allowed }, request);
+  assertWithin(werOptions, request);
   const { reference, hypothesis, allowMissing = 0 } = request;
   const { form, utterances } = readTranscripts(reference, hypothesis);
   const missing = utterances.filter((each) => each.hypothesis === null);

@@ -1,11 +1,13 @@
 import { publishFile } from '../../../base/files/publish.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { step } from '../../../cli/dry-run.js';
-import { option, text } from '../../../cli/option.js';
-import { parseToolchain } from '../../../engines/identity/target.js';
+import { text } from '../../../cli/option.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import type { Rehearsal } from '../rehearsal-schema.js';
+import { planRehearsal, rehearsalOptions, rehearse } from '../rehearse.js';
 import { readersOf } from './status.js';
+
+const { from, to, policy } = rehearsalOptions;
 
 export const command = defineCommand({
   arguments: [{ name: 'ENGINES', describe: 'an engines.yaml with targets of the old version' }],
@@ -14,22 +16,7 @@ export const command = defineCommand({
     'trtforge fleet rehearse engines.yaml --from tensorrt@8.6.1.6 --to tensorrt@10.6.0.26 --gate upgrade.yaml --json',
   ],
   options: {
-    from: option({
-      flags: '--from <version>',
-      describe: 'whose engines are replaced, as targets name it: tensorrt@8.6.1.6',
-      parse: parseToolchain,
-      required: '--from tensorrt@8.6.1.6',
-    }),
-    to: option({
-      flags: '--to <version>',
-      describe: 'what replaces them, installed here: tensorrt@10.6.0.26',
-      parse: parseToolchain,
-      required: '--to tensorrt@10.6.0.26',
-    }),
-    gate: text({
-      flags: '--gate <policy>',
-      describe: 'the policy that decides, with its waivers (default: the preset rehearsal)',
-    }),
+    ...{ from, to, policy },
     output: text({
       flags: '-o, --output <file>',
       describe: 'also write the page there',
@@ -37,9 +24,8 @@ export const command = defineCommand({
     }),
   },
   schema: async () => (await import('../rehearsal-schema.js')).rehearsalSchema,
-  plan: async ([engines = ''], { from, to, gate: policy }, context) => {
-    const { planRehearsal } = await import('../rehearse.js');
-    const asked = { engines, from, to, policy, ...(await readersOf(context)) };
+  plan: async ([engines = ''], { output: _, ...options }, context) => {
+    const asked = { engines, ...options, ...(await readersOf(context)) };
     const { engines: decided, ...resolved } = await planRehearsal(asked, context);
     const steps = decided.map(({ name, isMissing }) => {
       const skipped = isMissing ? `${resolved.to} is not installed here` : null;
@@ -49,15 +35,14 @@ export const command = defineCommand({
   },
   run: async (
     [engines = ''],
-    { from, to, gate: policy, output },
+    { output, ...options },
     context,
   ): Promise<Rehearsal & { exitCode: ExitCode }> => {
-    const [{ rehearse }, { rehearsalReport }, { renderReport }] = await Promise.all([
-      import('../rehearse.js'),
+    const [{ rehearsalReport }, { renderReport }] = await Promise.all([
       import('../rehearsal-page.js'),
       import('../../../report/pages/read.js'),
     ]);
-    const asked = { engines, from, to, policy, repeat: context.commandLine, ...(await readersOf(context)) };
+    const asked = { engines, ...options, repeat: context.commandLine, ...(await readersOf(context)) };
     const result = await rehearse(asked, context);
     if (output !== undefined)
       publishFile(output, renderReport({ kind: rehearsalReport, result }, 'html').content);

@@ -2,13 +2,13 @@ import { shellQuote } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { confirm, step, yesOption } from '../../../cli/dry-run.js';
-import { type OptionValues, text, type ValueOption } from '../../../cli/option.js';
+import type { OptionValues, ValueOption } from '../../../cli/option.js';
 import { toJson } from '../../../cli/output.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Scheduler } from '../schedulers/scheduler.js';
 import { schedulers, type WhereKind, whereSchema } from '../schedulers/where.js';
 import type { FleetSubmit } from '../submit/result.js';
-import type { Sending, SubmitOptions } from '../submit/submit.js';
+import { planSubmit, type Sending, submitFleet, submitOptions } from '../submit/submit.js';
 import { fleetArgument, readersOf } from './status.js';
 
 const kindOptions = Object.fromEntries(
@@ -17,11 +17,7 @@ const kindOptions = Object.fromEntries(
 
 const options = {
   ...kindOptions,
-  output: text({
-    flags: '-o, --output <folder>',
-    describe: 'write scripts and manifests there, and send nothing',
-    writes: true,
-  }),
+  output: submitOptions.output,
   yes: {
     ...yesOption,
     describe: 'do not ask before sending where a plan states that is read by its address and not signed',
@@ -38,7 +34,6 @@ export const command = defineCommand({
   options,
   schema: async () => (await import('../submit/result.js')).fleetSubmitSchema,
   plan: async ([fleet = ''], values, context) => {
-    const { planSubmit } = await import('../submit/submit.js');
     const asked = { fleet, ...chosen(values), ...(await readersOf(context)) };
     const { address: plan, sending } = await planSubmit(asked, context);
     const steps = sending.map((each) =>
@@ -50,7 +45,6 @@ export const command = defineCommand({
     return { steps, resolved: { plan } };
   },
   run: async ([fleet = ''], values, context): Promise<FleetSubmit> => {
-    const { submitFleet } = await import('../submit/submit.js');
     const asked = { fleet, ...chosen(values), ...(await readersOf(context)) };
     const confirmed = async (sending: readonly Sending[]) => {
       const action = `Sending ${sending.map(placeText).join('; ')}, as a plan states that no trusted key signed,`;
@@ -77,7 +71,7 @@ const placeText = ({ where, target, jobs, folder }: Sending): string =>
   `${plural(jobs.length, 'job')} of ${target} (${jobs.join(',')}) to ${where === 'local' ? 'this machine' : toJson(where, 0)} in ${folder}`;
 
 /** Throws TF_USAGE for more than one place, and for what is not a host. */
-function chosen({ output, yes: _, ...places }: OptionValues<typeof options>): Omit<SubmitOptions, 'fleet'> {
+function chosen({ output, yes: _, ...places }: OptionValues<typeof options>) {
   const [kind, ...others] = (Object.keys(schedulers) as WhereKind[]).filter((each) => places[each]);
   const by: Scheduler<unknown> | undefined = kind && schedulers[kind];
   const instead = by?.instead && whereSchema.safeParse(by.instead(String(places[kind!]))).data;

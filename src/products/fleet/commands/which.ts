@@ -1,9 +1,7 @@
-import { valuesOf } from '../../../base/options/option.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { option, text } from '../../../cli/option.js';
 import { searchOptions } from '../../../cli/options/store.js';
-import { parseGpu } from '../../../engines/identity/target.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
+import { machineOptions, whichEngines } from '../which/engines.js';
 import type { Which } from '../which/which.js';
 
 export const command = defineCommand({
@@ -18,22 +16,12 @@ export const command = defineCommand({
     'trtforge which det_fp16 --triton 24.05-py3 --gpu L4 --json',
   ],
   options: {
-    on: text({ flags: '--on <inventory>', describe: 'machines: GPU, TensorRT, driver, container (YAML)' }),
-    triton: text({ flags: '--triton <tag>', describe: 'a machine with this container of Triton: 24.05-py3' }),
-    deepstream: text({ flags: '--deepstream <version>', describe: 'a machine with this DeepStream: 9.0' }),
-    gpu: option({
-      flags: '--gpu <gpu>',
-      describe: 'the GPU of --triton and --deepstream (default: TensorRT alone is judged)',
-      parse: parseGpu,
-    }),
+    ...machineOptions,
     ...searchOptions,
   },
   schema: async () => (await import('../which/which.js')).whichSchema,
   run: async ([query = ''], options, context): Promise<Which & { exitCode: ExitCode }> => {
-    const { on: inventory, triton, deepstream, gpu } = options;
-    const { whichEngines } = await import('../which/engines.js');
-    const asked = { query, inventory, triton, deepstream, gpu, ...valuesOf(searchOptions, options) };
-    const result = await whichEngines(asked, context);
+    const result = await whichEngines({ query, ...options }, context);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,

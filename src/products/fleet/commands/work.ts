@@ -1,8 +1,6 @@
-import { splitAtCommas } from '../../../base/options/readers.js';
 import { defineCommand } from '../../../cli/command.js';
-import { option } from '../../../cli/option.js';
-import { integer } from '../../../cli/values.js';
 import type { FleetWork } from '../plan-schema.js';
+import { workFleet, workOptions } from '../work.js';
 import { readersOf } from './status.js';
 
 export const command = defineCommand({
@@ -11,24 +9,10 @@ export const command = defineCommand({
     'trtforge fleet work s3://team/engines/fleet/3f2a90c1b7de5c0f4a8e1d6b92c07f35.json --jobs 0,3,7',
     'trtforge fleet work /shared/engines/fleet/3f2a90c1b7de5c0f4a8e1d6b92c07f35.json --jobs 0,3,7 --index 1',
   ],
-  options: {
-    jobs: option({
-      flags: '--jobs <list>',
-      describe: 'indices of the plan, 0,3,7 (default: all; what the store has ends at once)',
-      parse: (text) => splitAtCommas(text).map(integer(0)),
-    }),
-    index: option({
-      flags: '--index <number>',
-      describe:
-        'work the job at this place of the list alone, as an Indexed Job counts (default: all of them)',
-      parse: integer(0),
-      env: 'JOB_COMPLETION_INDEX',
-    }),
-  },
+  options: { jobs: workOptions.jobs, index: workOptions.index },
   schema: async () => (await import('../plan-schema.js')).fleetWorkSchema,
-  run: async ([fleet = ''], { jobs, index }, context): Promise<FleetWork> => {
-    const { workFleet } = await import('../work.js');
-    return workFleet({ fleet, jobs, index, ...(await readersOf(context)) }, context);
+  run: async ([fleet = ''], options, context): Promise<FleetWork> => {
+    return workFleet({ fleet, ...options, ...(await readersOf(context)) }, context);
   },
   render: ({ jobs }, { line, colors }) => {
     const { green, red, yellow, bold, dim } = colors;

@@ -1,11 +1,13 @@
 import { join, resolve } from 'node:path';
 import { sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
+import * as is from '../../../base/options/kinds.js';
+import { type OptionsOf, optional } from '../../../base/options/option.js';
 import { withoutSecrets } from '../../../base/text/address-secrets.js';
 import { isRemoteAddress } from '../../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../../events.js';
-import { type Fleet, type FleetOptions, withFleet } from '../open-plan.js';
+import { type Fleet, fleetOptions, withFleet } from '../open-plan.js';
 import { workRecordSchema } from '../plan-schema.js';
 import type { Done, Script, Submission } from '../schedulers/scheduler.js';
 import {
@@ -31,16 +33,23 @@ export interface Sending {
   readonly folder: string;
 }
 
-export interface SubmitOptions extends FleetOptions {
+export const submitOptions = {
+  ...fleetOptions,
   /** Only the targets that this scheduler builds. */
-  readonly kind?: WhereKind | undefined;
+  kind: optional(is.word<WhereKind>()),
   /** Where every target goes; default: where the engines file has each. */
-  readonly instead?: Where | undefined;
+  instead: optional(is.either(is.text, is.object()) as is.Kind<Where>),
   /** The folder that gets scripts and manifests, of which none is sent then. */
-  readonly output?: string | undefined;
+  output: optional(is.text, {
+    flags: '-o, --output <folder>',
+    describe: 'write scripts and manifests there, and send nothing',
+    writes: true,
+  }),
   /** Asked before work is sent where a plan states that was read by its address and that no trusted key signed. */
-  readonly confirm?: (sending: readonly Sending[]) => Promise<boolean>;
-}
+  confirm: optional(is.callback<(sending: readonly Sending[]) => Promise<boolean>>()),
+};
+
+export interface SubmitOptions extends OptionsOf<typeof submitOptions> {}
 
 /**
  * Sends what neither the store has nor a scheduler still has. Throws TF_USAGE (also where `confirm` is needed and does not agree), TF_SCHEDULER_FAILED, TF_CANCELLED, and what
@@ -51,7 +60,7 @@ export interface SubmitOptions extends FleetOptions {
  * use(submitted.targets.map(({ manifest }) => manifest));
  * ```
  */
-export function submitFleet(options: SubmitOptions, context?: WorkContext): Promise<FleetSubmit> {
+export async function submitFleet(options: SubmitOptions, context?: WorkContext): Promise<FleetSubmit> {
   const work = workOf(context);
   const { output, confirm } = options;
   return withFleet(options, work, { keep: true }, async (fleet) => {
@@ -84,7 +93,7 @@ export function submitFleet(options: SubmitOptions, context?: WorkContext): Prom
 }
 
 /** Decides what `submitFleet` would send, and where; sends nothing. Throws what it throws before that. */
-export function planSubmit(
+export async function planSubmit(
   options: SubmitOptions,
   context?: WorkContext,
 ): Promise<{ readonly address: string; readonly sending: readonly Sending[] }> {

@@ -1,5 +1,7 @@
 import { existsSync } from 'node:fs';
 import { closing, openFile } from '../../../base/files/byte-source.js';
+import * as is from '../../../base/options/kinds.js';
+import { allBut, needed, type OptionsOf, optional } from '../../../base/options/option.js';
 import { readModelContent } from '../../../engines/identity/model-content.js';
 import type { Passport } from '../../../engines/identity/passport.js';
 import { type NamedGpu, parseGpu } from '../../../engines/identity/target.js';
@@ -7,7 +9,7 @@ import { wrappedPlanIn } from '../../../engines/plan/context-model.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { inspectEngine } from '../../../engines/plan/inspect.js';
 import { isCalled, nothingCalled } from '../../../engines/store/lookup.js';
-import { type EngineStores, openStores, type StoreOptions } from '../../../engines/store/open-stores.js';
+import { type EngineStores, openStores, storeOptions } from '../../../engines/store/open-stores.js';
 import type { EngineSource, EngineSummary } from '../../../engines/store/store.js';
 import { type Trust, verifyTrusted } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -15,18 +17,39 @@ import { type Work, type WorkContext, workOf } from '../../../events.js';
 import { machineOf, readInventory } from './machine.js';
 import { type Candidate, type Found, judgeEngines, type Which } from './which.js';
 
-export interface WhichOptions extends Omit<StoreOptions, 'maxBytes' | 'signKey'> {
-  /** An ONNX model, an engine file (or an ONNX file around one), or part of a name in the store. */
-  readonly query: string;
+/** The machines that are asked about. */
+export const machineOptions = {
   /** A file of machines: GPU, TensorRT, driver, container. */
-  readonly inventory?: string | undefined;
+  inventory: optional(is.text, {
+    flags: '--on <inventory>',
+    describe: 'machines: GPU, TensorRT, driver, container (YAML)',
+  }),
   /** A machine with this container of Triton: `24.05-py3`. */
-  readonly triton?: string | undefined;
+  triton: optional(is.text, {
+    flags: '--triton <tag>',
+    describe: 'a machine with this container of Triton: 24.05-py3',
+  }),
   /** A machine with this DeepStream: `9.0`. */
-  readonly deepstream?: string | undefined;
+  deepstream: optional(is.text, {
+    flags: '--deepstream <version>',
+    describe: 'a machine with this DeepStream: 9.0',
+  }),
   /** The GPU of both; default: TensorRT alone is judged. */
-  readonly gpu?: string | NamedGpu | undefined;
-}
+  gpu: optional(is.either(is.text, is.object<NamedGpu>()), {
+    flags: '--gpu <gpu>',
+    describe: 'the GPU of --triton and --deepstream (default: TensorRT alone is judged)',
+    parse: parseGpu,
+  }),
+};
+
+export const whichOptions = {
+  /** An ONNX model, an engine file (or an ONNX file around one), or part of a name in the store. */
+  query: needed(is.text),
+  ...machineOptions,
+  ...allBut(storeOptions, 'maxBytes', 'signKey'),
+};
+
+export interface WhichOptions extends OptionsOf<typeof whichOptions> {}
 
 /**
  * Which stored engines of a model, or which file, the machines load. Throws TF_USAGE without a machine, TF_INVENTORY_INVALID, TF_PLAN_INVALID, TF_REMOTE_*, and what reading a model throws.

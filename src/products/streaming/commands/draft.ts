@@ -3,9 +3,8 @@ import { defineCommand } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
-import { draftContract } from '../record/record.js';
+import { draftContract, recordOptions } from '../record/record.js';
 import type { DraftedContract } from '../record/result.js';
-import { scheduleOption } from './record.js';
 
 const WHY: Readonly<Record<DraftedContract['undecided'][number]['reason'], string>> = {
   'no-name': 'it reads like a state, and no output has its name',
@@ -23,7 +22,10 @@ export const command = defineCommand({
       writes: ['JSON (trtforge.contract)'],
       required: '-o encoder.contract.json',
     }),
-    schedule: { ...scheduleOption, describe: 'frames of the first chunk and of the later ones: 41,57' },
+    schedule: {
+      ...recordOptions.schedule,
+      describe: 'frames of the first chunk and of the later ones: 41,57',
+    },
     device: placeOptions.device,
     ...loadOptions,
   },

@@ -1,35 +1,17 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { advanced, option, text } from '../../../cli/option.js';
-import { placeOptions } from '../../../cli/options/comparison.js';
-import { openOptions } from '../../../engines/runtime/back-end.js';
+import { advanced } from '../../../cli/option.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
-import { ExitCode, TrtforgeError } from '../../../errors.js';
-import { recordReference, signalOptions } from '../record/record.js';
+import { ExitCode } from '../../../errors.js';
+import { recordOptions, recordReference } from '../record/record.js';
 import type { RecordResult } from '../record/result.js';
 
-/** Frames of the chunks, of what is recorded or drafted. */
-export const scheduleOption = option({
-  flags: '--schedule <frames>',
-  describe: 'frames of the first chunk and of the later ones: 41,57 (default: from the contract)',
-  parse: parseSchedule,
-});
+const { output, contract, schedule, chunks, seed, batch, threads, device } = recordOptions;
 
 const commandOptions = {
-  output: text({
-    flags: '-o, --output <file>',
-    describe: 'the recorded stream, file.jsonl',
-    required: '-o ref.jsonl',
-    writes: true,
-  }),
-  contract: text({
-    flags: '--contract <file>',
-    describe: 'contract of state and chunk sizes (default: drafted from the names of the model)',
-  }),
-  schedule: scheduleOption,
-  ...signalOptions,
-  ...advanced({ threads: openOptions.threads }),
-  device: placeOptions.device,
+  ...{ output, contract, schedule, chunks, seed, batch },
+  ...advanced({ threads }),
+  device,
   ...engineOptions,
 };
 
@@ -53,14 +35,6 @@ export const command = defineCommand({
   },
   render,
 });
-
-function parseSchedule(value: string): readonly number[] {
-  const sizes = value.split(',').map((part) => part.trim());
-  if (sizes.every((size) => /^[1-9]\d{0,8}$/.test(size))) return sizes.map(Number);
-  throw new TrtforgeError('TF_USAGE', `"${value}" is not a valid schedule.`, {
-    remedy: 'Write the frames of the first chunk and of the later ones: 41,57.',
-  });
-}
 
 function render(result: RecordResult, output: TextOutput): void {
   const { dim, red, yellow } = output.colors;

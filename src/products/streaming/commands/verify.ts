@@ -12,7 +12,7 @@ import type { ParityResult } from '../verify/result.js';
 import { besideRuns, readRun, runNumbers } from '../verify/runs.js';
 import { legacySummary, legacySummaryText } from '../verify/summary.js';
 import { verifyAgainstReference } from '../verify/verify.js';
-import { assertApplicable, type ReferenceOptions, referenceOptions } from './verify-options.js';
+import { assertApplicable, referenceOptions } from './verify-options.js';
 import { renderReference } from './verify-text.js';
 
 export const command = defineCommand({
@@ -35,23 +35,16 @@ const NOTHING_FOLLOWS =
   'Nothing follows from the runs passed with --beside: their errors differ from this run, or their provider is the same, and the two are neither engines of one model built with and without TF32, nor an engine and ONNX Runtime.';
 
 /** The request, and the other runs that are passed beside. Throws TF_USAGE, and what reading contract and runs throws. */
-function requested(candidate: string, options: ReferenceOptions & OptionValues<typeof engineOptions>) {
+function requested(candidate: string, options: OptionValues<typeof referenceOptions & typeof engineOptions>) {
   assertApplicable(candidate, options);
-  const request = {
-    ...options,
-    candidate,
-    contract: options.contract === undefined ? null : readContract(options.contract),
-    batches: options.batches.flat(),
-    policy: options.drift?.policy,
-    limit: options.chunks,
-  };
-  return { request, others: options.beside.map(readRun) };
+  const contract = options.contract === undefined ? null : readContract(options.contract);
+  return { request: { ...options, candidate, contract }, others: options.beside.map(readRun) };
 }
 
 /** Runs the candidate over the reference and writes the requested files. */
 async function runReference(
   candidate: string,
-  options: ReferenceOptions & OptionValues<typeof engineOptions>,
+  options: OptionValues<typeof referenceOptions & typeof engineOptions>,
   context: CommandContext,
   taskKinds: readonly TaskKind[],
 ): Promise<ParityResult & { readonly exitCode: ExitCode }> {

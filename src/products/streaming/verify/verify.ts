@@ -1,14 +1,13 @@
 import { assertWithin } from '../../../base/options/check.js';
 import { runSupervised } from '../../../base/process/supervise.js';
 import { digestModelFile } from '../../../engines/identity/read-model.js';
-import { type Arithmetic, openOptions } from '../../../engines/runtime/back-end.js';
+import type { Arithmetic } from '../../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
 import { openReference } from '../../../formats/reference/jsonl.js';
-import { minAgreementOption } from '../../../quality/tasks/decisions.js';
 import { inArithmetic, precisionOf } from '../../../quality/verify/precision-between.js';
 import { sessionRunner } from './candidate.js';
-import type { ParityRequest } from './plan.js';
+import { type ParityRequest, parityOptions } from './plan.js';
 import type { ParityResult } from './result.js';
 import { type ParityContext, runParity } from './run-parity.js';
 
@@ -29,7 +28,7 @@ export async function verifyAgainstReference(
   request: ParityRequest,
   context: ParityContext = {},
 ): Promise<ParityResult> {
-  assertWithin({ ...openOptions, minAgreement: minAgreementOption }, request);
+  assertWithin(parityOptions, request);
   const { takes } = chooseBackEnd(request.candidate, request);
   return takes === 'engine' ? onEngine(request, context) : onModel(request, context);
 }

@@ -1,81 +1,41 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
-import { allBut } from '../../../base/options/option.js';
+import { allBut, namesOf, valuesOf } from '../../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
-import { advanced, choice, flag, type OptionValues, option, text } from '../../../cli/option.js';
-import { assertImages, imagesFolder, placeOptions, speechOptions } from '../../../cli/options/comparison.js';
-import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
-import { integer } from '../../../cli/values.js';
+import { advanced, flag, type OptionValues, text } from '../../../cli/option.js';
+import { assertImages, placeOptions } from '../../../cli/options/comparison.js';
+import { typedConversionOptions } from '../../../cli/options/conversion.js';
 import { storeOptions as stores } from '../../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
-import { quantizedFormats } from '../../../formats/precision/formats/index.js';
-import { int8 } from '../../../formats/precision/formats/int8.js';
-import type { ScorerOf } from '../../../quality/tasks/task.js';
-import { judgingOptions } from '../../../quality/verify/request.js';
+import { preparationOptions } from '../../../formats/images/preprocess.js';
+import { conversionOptions } from '../../../formats/precision/options.js';
+import { type ScorerOf, scorerOptions, speechOptions } from '../../../quality/tasks/task.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { advise } from '../advise/advise.js';
 import { adviseReport, budgetText, samplesText } from '../advise/page.js';
-import type { AdviseContext, AdviseRequest, Budget } from '../advise/request.js';
+import { type AdviseContext, type AdviseRequest, adviseOptions } from '../advise/request.js';
 import type { Advice } from '../advise/result.js';
 import { engineTimer } from '../advise/time-engine.js';
 
 /** Ranges are the advisor's own, and every node that is not quantized becomes what is around it. */
 const conversion = allBut(typedConversionOptions(), 'dataMax', 'calibrationCache');
 const { calibration, calibrationMethod, preprocess, rest } = conversion;
+const { output, precision, budget, heldOut, threads } = adviseOptions;
 
 /** Units listed in the text view; --json and the page have them all. */
 const LISTED = 12;
 
 const commandOptions = {
-  output: text({
-    flags: '-o, --output <folder>',
-    describe: 'where the model, the report and what an interrupted run tried are',
-    writes: true,
-    required: '-o advice',
-  }),
-  precision: choice({
-    flags: '--precision <type>',
-    describe: 'what nodes are quantized to',
-    choices: quantizedFormats.map(({ id }) => id),
-    default: int8.id,
-  }),
-  budget: option({
-    flags: '--budget <limit>',
-    describe:
-      "what must be kept: 30dB is the least signal to noise, 0.01 the most that the task's metric may lose (default: 30dB; with --data 0.01)",
-    parse: parseBudget,
-  }),
+  ...{ output, precision, budget },
   calibration,
-  heldOut: text({
-    flags: '--held-out <file>',
-    describe: 'samples to judge by, read as --calibration is (default: every fourth sample of --calibration)',
-    repeat: true,
-  }),
+  heldOut,
   preprocess,
   calibrationMethod,
   rest,
-  data: text({
-    flags: '--data <file>',
-    describe:
-      'what the task scores: COCO instances (JSON), a TSV of image and label, or a manifest of utterances',
-  }),
-  images: text({ ...imagesFolder }),
-  maxImages: option({
-    flags: '--max-images <n>',
-    describe: 'score only this many images, those of the lowest ids or names (default: all)',
-    parse: integer(1),
-  }),
-  labels: text({
-    flags: '--labels <file>',
-    describe: 'names of the classes (default: those of the model)',
-  }),
-  bundle: text({
-    flags: '--bundle <meta>',
-    describe: 'utterances: the model_meta.json of the bundle that MODEL is part of',
-  }),
+  ...allBut(scorerOptions, ...namesOf(speechOptions)),
   ...advanced(speechOptions),
   latency: flag({
     flags: '--latency',
@@ -89,7 +49,7 @@ const commandOptions = {
     describe: '--latency: which TensorRT builds, a name or a folder (default: the newest that can)',
   }),
   ...advanced({ store: stores.store }),
-  threads: judgingOptions.threads,
+  threads,
   ...advanced(allBut(conversion, 'calibration', 'calibrationMethod', 'preprocess', 'rest')),
 };
 
@@ -118,25 +78,14 @@ export const command = defineCommand({
 });
 
 function requestOf(model: string, options: OptionValues<typeof commandOptions>): AdviseRequest {
-  const { precision, budget, output, threads } = options;
   assertImages(options.imgsz, options.calibration, options.heldOut);
-  const { calibration: _calibration, ...converted } = conversionFrom({
-    ...options,
-    calibration: [],
-    calibrationCache: undefined,
-    dataMax: undefined,
-  });
   return {
     model,
-    precision,
+    ...valuesOf(adviseOptions, options),
     data: options.calibration,
-    heldOut: options.heldOut,
-    preparation: { preprocess: options.preprocess, imgsz: options.imgsz },
+    preparation: valuesOf(preparationOptions, options),
     method: options.calibrationMethod,
-    conversion: converted,
-    budget,
-    output,
-    threads,
+    conversion: valuesOf(allBut(conversionOptions, 'calibration'), options),
   };
 }
 
@@ -148,7 +97,7 @@ async function contextOf(
 ): Promise<AdviseContext> {
   const { data } = options;
   const { products } = context;
-  const scored = data === undefined ? undefined : { ...options, data, model, imagesDir: options.images };
+  const scored = data === undefined ? undefined : { ...options, data, model };
   const recognisers = await broughtBy(products, 'recognisers');
   const [scorerOf = noScorer] = await broughtBy(products, 'scorer');
   return {
@@ -163,16 +112,6 @@ const noScorer: ScorerOf = ({ data }) => {
     remedy: 'Remove --data: samples alone judge by signal to noise.',
   });
 };
-
-function parseBudget(value: string): Budget {
-  const [, number = '', unit = ''] = /^([0-9.]+)\s*(db)?$/i.exec(value.trim()) ?? [];
-  const amount = number === '' ? Number.NaN : Number(number);
-  if (Number.isFinite(amount) && unit !== '') return { kind: 'sqnr', db: amount };
-  if (Number.isFinite(amount) && amount < 1) return { kind: 'metric', drop: amount };
-  throw new TrtforgeError('TF_USAGE', `"${value}" is not a budget.`, {
-    remedy: 'Pass decibels, 30dB, or what the metric may lose, 0.01 for one point.',
-  });
-}
 
 function render(result: Advice, output: TextOutput): void {
   const { bold, dim, green, yellow } = output.colors;

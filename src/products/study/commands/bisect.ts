@@ -1,16 +1,15 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
-import { allBut } from '../../../base/options/option.js';
+import { allBut, valuesOf } from '../../../base/options/option.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { step } from '../../../cli/dry-run.js';
-import { advanced, choice, inConfig, type OptionValues, option, text } from '../../../cli/option.js';
+import { advanced, choice, inConfig, type OptionValues, text } from '../../../cli/option.js';
 import { buildOptions, configOnly } from '../../../cli/options/build.js';
 import { assertImages, comparisonOptions, comparisonOptionsOf } from '../../../cli/options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
 import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
 import { messageLines } from '../../../cli/text.js';
-import { integer } from '../../../cli/values.js';
 import { parseBuilderConfig } from '../../../engines/identity/recipe.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.js';
@@ -21,7 +20,7 @@ import { judgingOptions } from '../../../quality/verify/request.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { bisectModel, decideBisect } from '../bisect/bisect.js';
 import { bisectReport } from '../bisect/page.js';
-import type { BisectRequest } from '../bisect/request.js';
+import { type BisectRequest, searchOptions } from '../bisect/request.js';
 import type { BisectResult } from '../bisect/result.js';
 
 /** The options of the candidate's conversion; the types of its inputs and outputs are read from it. */
@@ -43,23 +42,7 @@ const commandOptions = {
     describe: 'the FP32 model that the candidate comes from',
     required: '--against model.onnx',
   }),
-  output: text({
-    flags: '-o, --output <folder>',
-    describe: 'where results go; what an interrupted run tried is found there',
-    writes: true,
-    required: '-o bisect',
-  }),
-  checkCommand: text({
-    flags: '--check-command <command>',
-    describe:
-      'judge by a command instead: {} is the candidate, {model} the ONNX model of an engine; exit code 0 passes, 1 fails',
-    trust: true,
-  }),
-  budget: option({
-    flags: '--budget <count>',
-    describe: 'try at most this many candidates (default: 40)',
-    parse: integer(1, 100_000),
-  }),
+  ...searchOptions,
   precision: choice({
     flags: '--precision <type>',
     describe: 'what the candidate was converted to (default: the 16-bit type in it)',
@@ -134,7 +117,7 @@ export const command = defineCommand({
 });
 
 function requestOf(candidate: string, options: OptionValues<typeof commandOptions>): BisectRequest {
-  const { against, output, checkCommand, budget, precision } = options;
+  const { against, precision } = options;
   assertImages(options.imgsz, options.inputs, options.calibration);
   const conversion = conversionFrom({
     ...options,
@@ -145,10 +128,8 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
   return {
     candidate,
     reference: against,
-    output,
-    check: checkCommand,
-    budget,
     precision,
+    ...valuesOf(searchOptions, options),
     build: buildOf(candidate, options),
     ...compared,
     data: compared.data ?? conversion.calibration?.judging,

@@ -4,10 +4,8 @@ import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { evaluateCoco } from '../../../../src/products/evaluation/coco/coco.js';
-import {
-  type EvaluateDetectorRequest,
-  evaluateDetector,
-} from '../../../../src/products/evaluation/detection/evaluate-detector.js';
+import type { EvaluateDetectorRequest } from '../../../../src/products/evaluation/detection/detector.js';
+import { evaluateDetector } from '../../../../src/products/evaluation/detection/evaluate-detector.js';
 import { detectorResultSchema } from '../../../../src/products/evaluation/detection/result.js';
 import { modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { channelsLastTwin } from '../../../support/channels-last.js';
