@@ -142,6 +142,8 @@ function folded(
   const outputs = folders.map((_, at) => join(context.folder, `folded-${at}.onnx`));
   const commands = folders.map(({ argv }, at) => argv(model, outputs[at]!));
   const runs = measureCommands(commands, {
+    // Peers leave files where they run.
+    cwd: context.folder,
     runs: Math.min(context.runs, MOST_RUNS),
     // The model was written a moment ago.
     warmups: 0,
