@@ -64,7 +64,11 @@ describe('a session on ONNX Runtime', () => {
     for (const name of ['x', 'xx', 'xxx', 'xxxx', 'xxxxx', 'xxxxxxxxx']) {
       const path = await modelFile((graph) => {
         graph.input(name, 'float32', [9, 4]);
-        graph.node('ReduceSum', { inputs: [name], outputs: ['y'], attributes: { keepdims: attribute.int(0) } });
+        graph.node('ReduceSum', {
+          inputs: [name],
+          outputs: ['y'],
+          attributes: { keepdims: attribute.int(0) },
+        });
         graph.output('y', 'float32', []);
       });
       const { outputs } = await runOnce(path, { [name]: x });
