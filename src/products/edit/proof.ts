@@ -169,7 +169,7 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     ],
   };
   if (editing.opened.length === 0 || proof.outcome !== 'pass') return proof;
-  const { reference: others, unknown } = await regrouped(editing, reference, runs);
+  const { reference: others, unknown, alike, mixing } = await regrouped(editing, reference, runs);
   const opened: EditProof['opened'] = editing.opened.map(({ input, axis, stored }) => ({
     ...{ input, axis, stored },
     sizes: [...new Set(others.outputs.map((_, at) => others.plan.tensors(at).get(input)?.shape[axis] ?? 0))],
@@ -194,7 +194,18 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
   }
   const more = await compare(others, joined);
   const isWrong = ({ isRounded }: { readonly isRounded: boolean }) => !isRounded;
-  if (![...more.differing.values()].some(isWrong)) return { ...proof, opened };
+  if (![...more.differing.values()].some(isWrong)) {
+    const isReached = (name: string) =>
+      known.reaching(name).inputs.some((input) => opened.some((one) => one.input === input));
+    const unshown = alike.filter(isReached);
+    const reasons = [
+      ...mixing.map((node) => `${node} makes one value of all samples, and these samples do not show it.`),
+      ...unshown.map(
+        (name) => `${name} is the same for all samples, and shows nothing: pass others (--inputs).`,
+      ),
+    ];
+    return reasons.length === 0 ? { ...proof, opened } : judgedAs('inconclusive', reasons);
+  }
   const isFine = (name: string) => more.differing.get(name)?.isRounded === true;
   return judgedAs('fail', [
     'With others, the edited model computes something else of the same samples.',

@@ -1,6 +1,10 @@
+import { GraphUses, nodeLabel, visitMainGraphs } from '../../formats/onnx/graph.js';
+import type { ModelLike } from '../../formats/onnx/model.js';
+import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
 import type { Shape } from '../../formats/onnx/shapes/call.js';
-import { inferShapes, shapesByName } from '../../formats/onnx/shapes/infer.js';
+import { inferShapes, type ModelShapes, shapesByName } from '../../formats/onnx/shapes/infer.js';
 import { isNumber, symbolsOf } from '../../formats/onnx/shapes/size.js';
+import { inlined } from '../../formats/precision/inline-functions.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
 import type { ReferenceRun, SampleRuns } from '../../quality/verify/sample-runs.js';
 import type { Editing } from './editing.js';
@@ -20,6 +24,10 @@ interface Regrouped {
   readonly reference: ReferenceRun;
   /** Outputs of the original of which no one axis follows the samples. */
   readonly unknown: readonly string[];
+  /** Outputs that are the same for the samples of each pair: they show nothing. */
+  readonly alike: readonly string[];
+  /** Nodes that make one value of all samples, which these samples may not show. */
+  readonly mixing: readonly string[];
 }
 
 /**
@@ -33,7 +41,8 @@ export async function regrouped(
 ): Promise<Regrouped> {
   const { plan, samples } = reference;
   const items = new Map<string, Items | null>(opened.map((one) => [one.input, one]));
-  const inferred = inferShapes(model);
+  const flat = inlined(model);
+  const inferred = inferShapes(flat);
   const shapes = shapesByName(inferred);
   const stored = new Map<string, number>();
   for (const [name, { source }] of inputs) {
@@ -66,6 +75,15 @@ export async function regrouped(
   const isWhole = [...inputs.values()].every(({ source }) => items.has(source ?? ''));
   let next = 0;
   const [changed = []] = isWhole ? [] : await runs.changed(reference, pairs, [() => besides(pairs[next++]!)]);
+  const alike = [...outputs.values()].flatMap(({ source }) => {
+    const isAlike = (at: number, index: number) => {
+      const [own, other] = [reference.outputs[at], changed[index] ?? reference.outputs[at + 1]].map((run) =>
+        run?.get(source!),
+      );
+      return own !== undefined && other !== undefined && Buffer.compare(own.bytes, other.bytes) === 0;
+    };
+    return items.get(source ?? '') && pairs.every(isAlike) ? [source!] : [];
+  });
   const sizes = new Set(opened.map((one) => one.stored));
   const [size = 1] = sizes;
   const ranges =
@@ -101,7 +119,32 @@ export async function regrouped(
       outputs: groups.map((group) => group.outputs),
     },
     unknown,
+    alike,
+    mixing: mixing(flat, inferred, new Set(stored.keys())),
   };
+}
+
+/** Nodes that read samples, and of which a result follows no axis of theirs; sizes are the same for all, and bodies are looked into. */
+function mixing({ proto }: ModelLike, inferred: ModelShapes, names: ReadonlySet<string>): readonly string[] {
+  const shapes = shapesByName(inferred);
+  const isKnown = (shape: Shape | undefined): shape is Shape => shape?.includes(undefined) === false;
+  const follows = (shape: Shape | undefined) =>
+    shape?.some((size) => symbolsOf(size ?? 0).some((name) => names.has(name))) === true;
+  const readsSize = ({ opType }: NodeProto) => opType === 'Shape' || opType === 'Size';
+  return [...visitMainGraphs(proto)].flatMap(({ graph, nodes }) => {
+    const uses = new GraphUses(graph!);
+    const results = new Set(graph!.output.map(({ name }) => name));
+    return nodes.flatMap((node) => {
+      const hasBody = node.attribute.some(({ g, graphs }) => g !== undefined || graphs.length > 0);
+      if (hasBody || readsSize(node) || !node.input.some((name) => follows(shapes.get(name)))) return [];
+      const isMixed = node.output.some((name, at) => {
+        const shape = inferred.nodes.get(node)?.shapes[at];
+        const isRead = results.has(name) || uses.readers(name).some((reader) => !readsSize(reader));
+        return name !== '' && isKnown(shape) && !follows(shape) && isRead;
+      });
+      return isMixed ? [nodeLabel(node)] : [];
+    });
+  });
 }
 
 /** The one axis of a shape that depends on sizes that were opened; null where none does, undefined where several do or a size is not known. */

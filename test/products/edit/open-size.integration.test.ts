@@ -222,6 +222,47 @@ describe('what cannot be opened', () => {
     });
   });
 
+  const shifted = (g: GraphBuilder, by: number, ...from: string[]) => {
+    g.initializer('shift', floatTensor('float32', [], Float32Array.of(by)));
+    g.node('Add', { inputs: [...from, 'shift'], outputs: ['low'] });
+    g.node('Relu', { inputs: ['low'], outputs: ['y'] });
+    g.output('y', 'float32', [1, 6]);
+  };
+  it.each<[string, boolean, (g: GraphBuilder) => void]>([
+    ['an output that no sample moves', false, (g) => shifted(g, -100, 'x')],
+    [
+      'a mean over the batch that the samples do not move',
+      true,
+      (g) => {
+        g.node('ReduceMean', { name: 'mean', inputs: ['x'], outputs: ['m'] });
+        shifted(g, -100, 'm');
+      },
+    ],
+    [
+      'a mean beside it, below the last rounding',
+      true,
+      (g) => {
+        g.node('ReduceMean', { name: 'mean', inputs: ['x'], outputs: ['m'] });
+        g.initializer('small', floatTensor('float32', [], Float32Array.of(1e-9)));
+        g.node('Mul', { inputs: ['m', 'small'], outputs: ['none'] });
+        g.node('Add', { inputs: ['x', 'none'], outputs: ['sum'] });
+        shifted(g, 3, 'sum');
+      },
+    ],
+  ])('%s: not proven', async (_, isNamed, draw) => {
+    const model = await modelFile((g) => {
+      g.input('x', 'float32', [1, 6]);
+      draw(g);
+    });
+    const result = await open(model);
+    expect(result).toMatchObject({
+      exitCode: 4,
+      isThere: false,
+      proof: { outcome: 'inconclusive', opened: [] },
+    });
+    expect(result.proof.reasons.some((reason) => reason.includes('"mean"'))).toBe(isNamed);
+  });
+
   it('samples that change places: the node is named', async () => {
     const model = await modelFile((g) => {
       g.input('x', 'float32', [1, 4, 6]);

@@ -67,8 +67,7 @@ export async function openNativeModel(request: OrtOpen, native: OrtNative): Prom
           name,
           type: dtypes[dtype].onnx,
           shape,
-          // Bytes from another process may begin anywhere.
-          bytes: bytes.byteOffset % 8 === 0 ? bytes : bytes.slice(),
+          bytes,
         })),
         outputs: native.outputs.map((name) => ({ name, feeds: outputs.get(name) ?? null })),
         resident,

@@ -47,8 +47,17 @@ async function close(): Promise<void> {
 
 function bind(inputs: OrtInputs, options: OrtBinding): OrtCall {
   if (model === undefined) throw new TrtforgeError('TF_INTERNAL', 'The session is not open.');
-  return model.bind(inputs, options);
+  return model.bind(
+    inputs.map(([name, tensor]) => [name, { ...tensor, bytes: aligned(tensor.bytes) }]),
+    options,
+  );
 }
+
+/** A message has its bytes anywhere, and ONNX Runtime sums in an order that follows where they begin. */
+const aligned = (bytes: Uint8Array): Uint8Array =>
+  bytes.byteOffset % ALIGNED === 0 ? bytes : new Uint8Array(bytes);
+/** Bytes of what processors add at once, and of what memory is allocated in. */
+const ALIGNED = 16;
 
 async function run({ inputs, iterations, state }: OrtRequest & { kind: 'run' }): Promise<OrtAnswer> {
   const call = bind(inputs, { state, resident: false });
