@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { jsonIsland, markup, ownSource, visibleText } from '../../report/markup/markup.js';
+import { ascii, jsonIsland, markup, ownSource, visibleText } from '../../report/markup/markup.js';
 import { pageStyle } from '../../report/markup/style.js';
 import { pack } from './page/packed.js';
 import type { Explored, Row } from './result.js';
@@ -25,7 +25,7 @@ const withoutMore = ({ attributes: _, ...row }: Row): Omit<Row, 'attributes'> =>
  * element, hidden characters made visible, and reach the page as text nodes alone.
  */
 export function explorePage(explored: Explored): string {
-  const code = readFileSync(script, 'utf8');
+  const code = ascii(readFileSync(script, 'utf8'));
   const style = `${pageStyle}${exploreStyle}`;
   const policy = `default-src 'none'; script-src ${sha256(code)}; style-src ${sha256(style)}; img-src data:; base-uri 'none'; form-action 'none'`;
   const name = explored.sides.map(({ file }) => basename(file)).join(' and ');
@@ -47,7 +47,7 @@ export function explorePage(explored: Explored): string {
 <meta name="generator" content="trtforge ${explored.version}">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <link rel="icon" href="data:,">
-<title>${name} · layers · trtforge</title>
+<title>${name} &middot; layers &middot; trtforge</title>
 <style>${ownSource(style)}</style>
 </head>
 <body>

@@ -25,7 +25,11 @@ beforeAll(async () => {
     XDG_CACHE_HOME: at('cache'),
   });
   engine.bench.enter(environment);
-  engine.writePlan(at('a.engine'), { kind: 'affine', inner: 4, layers: JSON.stringify(JSON.parse(readFileSync(recorded, 'utf8'))) });
+  engine.writePlan(at('a.engine'), {
+    kind: 'affine',
+    inner: 4,
+    layers: JSON.stringify(JSON.parse(readFileSync(recorded, 'utf8'))),
+  });
 });
 
 async function explored(...words: readonly string[]): Promise<Explored> {

@@ -13,7 +13,8 @@ export type Cell = string | number | null;
 
 /** A line of the table: a row, a group of two sides, or a scope whose rows are folded. */
 export interface Line {
-  readonly cells: readonly Cell[];
+  /** Its text or figure in a column. */
+  readonly cell: (column: number) => Cell;
   /** Names of the ONNX nodes that it stands for. */
   readonly onnx: readonly string[];
   /** Rows or groups that it stands for. */
@@ -85,7 +86,7 @@ export function rowListing({ rows }: PageData['sides'][number]): Listing {
   const lines = rows.map((row, index): Line => {
     const { name, onnx, type, tactic } = row;
     return {
-      cells: columns.map(({ of }) => of(row, index)),
+      cell: (column) => columns[column]!.of(row, index),
       onnx,
       members: [index],
       precision: precisionOf(row),
@@ -143,17 +144,18 @@ export function groupListing({ sides, comparison }: PageData): Listing {
       copies && change === 'only-b' ? 'new reformat' : copies && change === 'only-a' ? 'reformat gone' : null;
     const onnx = onnxOf([...inA, ...inB]);
     const what = reformat ?? [CHANGES[change], changes.join(', ')].filter(Boolean).join(': ');
+    const cells: Cell[] = [
+      names(inA),
+      what,
+      ...(isTimed ? [aMs, bMs, aMs === null && bMs === null ? null : (bMs ?? 0) - (aMs ?? 0)] : []),
+      arrow(({ precision }) => precision),
+      arrow(({ operator }) => operator),
+      names(inB),
+      arrow(({ type }) => type),
+      onnx.join(' + ') || null,
+    ];
     return {
-      cells: [
-        names(inA),
-        what,
-        ...(isTimed ? [aMs, bMs, aMs === null && bMs === null ? null : (bMs ?? 0) - (aMs ?? 0)] : []),
-        arrow(({ precision }) => precision),
-        arrow(({ operator }) => operator),
-        names(inB),
-        arrow(({ type }) => type),
-        onnx.join(' + ') || null,
-      ],
+      cell: (column) => cells[column]!,
       onnx,
       members: [index],
       precision: precisionOf([...inB, ...inA][0]!),
@@ -197,7 +199,7 @@ export function shown(
   );
   if (sort !== null) {
     const { column, isDown } = sort;
-    const sorted = found.toSorted((one, other) => byCell(one.cells[column]!, other.cells[column]!, isDown));
+    const sorted = found.toSorted((one, other) => byCell(one.cell(column), other.cell(column), isDown));
     return { lines: sorted, readers: null };
   }
   if (words.length > 0) return { lines: found, readers: null };
@@ -253,14 +255,13 @@ function foldScopes(
       const key = `${name}@${run[0]!.members[0]}`;
       const isOpen = open.has(key);
       out.push({
-        cells: columns.map((column, index) =>
-          index === 0
+        cell: (at) =>
+          at === 0
             ? `/${name} (${run.length})`
             : together(
-                column,
-                run.map(({ cells }) => cells[index]!),
+                columns[at]!,
+                run.map(({ cell }) => cell(at)),
               ),
-        ),
         onnx: [],
         members: run.flatMap(({ members }) => members),
         folded: { key, isOpen },
