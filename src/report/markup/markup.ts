@@ -32,8 +32,8 @@ export const join = (items: readonly Content[]): Markup => new Markup(contentSou
  * JSON that is inert inside a `<script type="application/json">`: no `<`, so neither `</script>` nor `<!--` can appear, and ASCII alone: nothing hides or reorders what a
  * reader of the source sees.
  */
-export const jsonIsland = (value: unknown): Markup =>
-  new Markup(ascii(JSON.stringify(value) ?? 'null').replaceAll('<', '\\u003c'));
+export const jsonIsland = (value: unknown, replacer?: (key: string, value: unknown) => unknown): Markup =>
+  new Markup(ascii(JSON.stringify(value, replacer) ?? 'null').replaceAll('<', '\\u003c'));
 
 /** A script or JSON with everything else as `\uXXXX` in its texts; browsers also read such a page in less time. */
 export const ascii = (source: string): string =>

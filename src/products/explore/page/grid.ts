@@ -1,7 +1,7 @@
-import { formatBytes, formatCount, formatMs, formatShare } from '../../../base/text/quantity.js';
+import { cellText } from '../words.js';
 import { button, cleared, element, palette, toneOf } from './dom.js';
 import { type Lanes, lanesOf } from './lanes.js';
-import type { Cell, Choice, Column, Line } from './lines.js';
+import type { Choice, Column, Line } from './lines.js';
 
 /** Heights of a line and of the head, as the style has them. */
 const ROW = 26;
@@ -322,28 +322,3 @@ interface Window {
 
 const classOf = ({ kind, isWide }: Column): string =>
   isWide === true ? 'words wide' : kind === 'text' ? 'words' : 'number';
-
-export function cellText(kind: Column['kind'], cell: Cell): string {
-  if (cell === null) return '';
-  if (typeof cell === 'string') return cell;
-  switch (kind) {
-    case 'ms':
-      return formatMs(cell);
-    case 'signed-ms':
-      return `${cell < 0 ? '−' : '+'}${formatMs(Math.abs(cell))}`;
-    case 'share':
-      return formatShare(cell);
-    case 'bytes':
-      return formatBytes(cell);
-    case 'db':
-      return Number.isFinite(cell) ? `${cell.toFixed(1)} dB` : cell > 0 ? '∞ dB' : 'none';
-    case 'flops':
-      return cell >= 1e9
-        ? `${(cell / 1e9).toFixed(2)} G`
-        : cell >= 1e6
-          ? `${(cell / 1e6).toFixed(2)} M`
-          : formatCount(cell);
-    default:
-      return formatCount(cell);
-  }
-}

@@ -1,15 +1,12 @@
+import type { Cell, Kind } from '../words.js';
 import type { PageData, PageRow as Row } from './data.js';
 import { readersOf } from './lanes.js';
-
-type Kind = 'text' | 'ms' | 'signed-ms' | 'share' | 'bytes' | 'count' | 'db' | 'flops';
 
 export interface Column {
   readonly title: string;
   readonly kind: Kind;
   readonly isWide?: true;
 }
-
-export type Cell = string | number | null;
 
 /** A line of the table: a row, a group of two sides, or a scope whose rows are folded. */
 export interface Line {
@@ -57,7 +54,8 @@ const computedReaders = (rows: readonly Row[]): number[][] =>
 
 const precisionOf = ({ copies, precision }: Row): string => (copies ? 'copy' : (precision ?? 'unknown'));
 
-const ROW_COLUMNS: readonly (Column & { readonly of: (row: Row, index: number) => Cell })[] = [
+/** What is known of a row, for the table and its details. */
+export const ROW_COLUMNS: readonly (Column & { readonly of: (row: Row, index: number) => Cell })[] = [
   { title: 'Layer', kind: 'text', isWide: true, of: ({ name }) => name },
   { title: 'Order', kind: 'count', of: (_, index) => index + 1 },
   { title: 'Time', kind: 'ms', of: ({ ms }) => ms },
@@ -220,14 +218,7 @@ export function shown(
 /** What has no value stands last, whichever the direction. */
 function byCell(one: Cell, other: Cell, isDown: boolean): number {
   if (one === null || other === null) return Number(one === null) - Number(other === null);
-  const order =
-    typeof one === 'number' && typeof other === 'number'
-      ? one - other
-      : String(one) < String(other)
-        ? -1
-        : String(one) > String(other)
-          ? 1
-          : 0;
+  const order = Number(one > other) - Number(one < other);
   return isDown ? -order : order;
 }
 
