@@ -73,11 +73,14 @@ export class Details {
     const attributes = this.more()[side]!.attributes[index]!;
     const row = this.#row(side, index);
     const { error, why } = row;
-    const facts: Fact[] = [
-      ...ROW_COLUMNS.slice(2).map(({ title, kind, of }): Fact => [title, cellText(kind, of(row, index))]),
-      ['Error is', error === null ? '' : `${error.outcome} at ${error.tensor}`],
-      ['Why so', why ?? 'No result that was read states why: pass the model or a run root.'],
-    ];
+    const beside: Readonly<Record<string, Fact>> = {
+      Precision: ['Why', why ?? 'No result that was read states why: pass the model or a run root.'],
+      Error: ['Worst tensor', error === null ? '' : `${error.tensor}: ${error.outcome}`],
+    };
+    const facts = ROW_COLUMNS.slice(2).flatMap(({ title, kind, of }): Fact[] => [
+      [title, cellText(kind, of(row, index))],
+      ...(Object.hasOwn(beside, title) ? [beside[title]!] : []),
+    ]);
     return [
       factList(facts),
       this.#tensors('Reads', side, row.inputs, 'outputs'),
