@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Stats } from 'node:fs';
-import { resolve, sep } from 'node:path';
+import { join, resolve, sep } from 'node:path';
 import { TrtforgeError } from '../../errors.js';
 import { closing, openFile } from './byte-source.js';
 import { statIfThere } from './files.js';
@@ -68,6 +68,14 @@ export function assertNotInput(path: string): void {
   if (input === undefined || keyOf(input) !== key) return;
   const also = resolve(input) === resolve(path) ? '' : ` (as ${input})`;
   throw new TrtforgeError('TF_OUTPUT_IS_INPUT', `${path} is read by this command${also}.`);
+}
+
+/** Throws TF_USAGE where a folder is passed as the file to write. */
+export function assertNoFolder(output: string, what: string, example: string): void {
+  if (output.endsWith(sep) || statIfThere(output)?.isDirectory() === true)
+    throw new TrtforgeError('TF_USAGE', `-o names ${what}, and ${output} is a folder.`, {
+      remedy: `For example: -o ${join(output, example)}`,
+    });
 }
 
 /** Throws TF_OUTPUT_OF_OTHER_KIND when a file that is not empty holds something else than what is to replace it, unless --force was passed. */

@@ -1,11 +1,9 @@
-import { existsSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { assertNoFolder } from '../../base/files/user-files.js';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/build.js';
 import { buildResult, originText } from '../../engines/builder/build-result.js';
 import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
-import { TrtforgeError } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
 import { buildOrLoad } from '../../quality/known-answer/at-build.js';
@@ -102,7 +100,7 @@ function requestOf(
   context: CommandContext,
 ): Promise<ProfiledRequest<BuildOptions>> {
   const { output, builder } = options;
-  assertNoFolder(output);
+  if (output !== undefined) assertNoFolder(output, "the engine's file", 'model.engine');
   const request = {
     ...buildRequest(model, options),
     extension: extensionOf(output),
@@ -113,13 +111,6 @@ function requestOf(
     verbose: context.verbose ?? false,
   };
   return withProfileFrom(request, options, context);
-}
-
-function assertNoFolder(output: string | undefined): void {
-  if (output !== undefined && existsSync(output) && statSync(output).isDirectory())
-    throw new TrtforgeError('TF_USAGE', `-o names the engine's file, and ${output} is a folder.`, {
-      remedy: `For example: -o ${join(output, 'model.engine')}`,
-    });
 }
 
 /** The readable name ends as the file that the user named does. */

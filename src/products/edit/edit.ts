@@ -2,9 +2,14 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
-import { moveInto } from '../../base/files/publish.js';
+import { moveInto, writeFailed } from '../../base/files/publish.js';
 import { makeScratch } from '../../base/files/scratch.js';
-import { assertMayReplace, assertNotInput, protectingInputs } from '../../base/files/user-files.js';
+import {
+  assertMayReplace,
+  assertNoFolder,
+  assertNotInput,
+  protectingInputs,
+} from '../../base/files/user-files.js';
 import * as is from '../../base/options/kinds.js';
 import { allBut, flagOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
@@ -84,11 +89,16 @@ export async function applySteps(request: EditRequest, context: EditContext = {}
     throw new TrtforgeError('TF_USAGE', 'No step is passed: there is nothing to edit.', {
       remedy: `Pass one or more of ${Object.values(stepOptions).map(flagOf).join(', ')}.`,
     });
-  const attempt = (isExact: boolean) => {
+  assertNoFolder(output, "the model's file", 'model.onnx');
+  const attempt = async (isExact: boolean) => {
     makeFolder(dirname(output));
     const work = makeScratch('edit', dirname(output));
     const edit = (model: OnnxModel) => edited(new Editing(model, work, isExact), work, request, context);
-    return editModel(path, edit).finally(() => removeIfAllowed(work));
+    try {
+      return await editModel(path, edit);
+    } finally {
+      removeIfAllowed(work);
+    }
   };
   return protectingInputs([path], async () => {
     assertNotInput(output);
@@ -220,6 +230,10 @@ function publish(from: string, to: string, weights: string | null): void {
     assertNotInput(target);
     assertMayReplace(target, source);
   }
-  if (weights !== null) rmSync(to, { force: true });
-  for (const [source, target] of pairs) moveInto(source, target);
+  try {
+    if (weights !== null) rmSync(to, { force: true });
+    for (const [source, target] of pairs) moveInto(source, target);
+  } catch (cause) {
+    throw writeFailed(to, cause);
+  }
 }

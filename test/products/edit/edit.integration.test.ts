@@ -420,6 +420,8 @@ describe('what is wrong is named', () => {
     [['--set-dim', 'x:2=9'], '8'],
     [['--drop-output', 'logits,scores'], 'output'],
     [['--rename', 'x=flat'], 'flat'],
+    [['--set-dim', 'x:0=-1'], '-1'],
+    [['--rename-dim', 'batch=4'], '4'],
   ])('%j cannot be done', async (steps, named) => {
     const { json, exitCode } = await trtforge(['edit', model, '-o', fresh(), ...steps, '--json']);
     expect(exitCode).toBe(2);
@@ -437,6 +439,44 @@ describe('what is wrong is named', () => {
     [['--rename', '=y']],
   ])('%j is no step', async (steps) => {
     expect(await codeOfLine(['edit', model, '-o', fresh(), ...steps])).toBe('TF_USAGE');
+  });
+
+  it('a folder is no output, and what cannot be read leaves nothing beside it', async () => {
+    const place = mkdtempSync(join(folder, 'place-'));
+    expect(await codeOfLine(['edit', model, '-o', place, '--dead'])).toBe('TF_USAGE');
+    expect(await codeOfLine(['edit', model, '-o', `${join(place, 'new')}/`, '--dead'])).toBe('TF_USAGE');
+    const short = join(folder, 'short.onnx');
+    writeFileSync(short, readFileSync(model).subarray(0, 100));
+    const line = ['edit', short, '-o', join(place, 'edited.onnx'), '--dead'];
+    expect(await codeOfLine(line)).toBe('TF_ONNX_TRUNCATED');
+    expect(readdirSync(place)).toEqual([]);
+  });
+
+  it('an output that no node makes keeps its type; without it, others get theirs', async () => {
+    const through = await modelFile((g) => {
+      g.input('x', 'float32', [2]);
+      g.node('Relu', { inputs: ['x'], outputs: ['y'] });
+      g.output('y', 'float32', [2]);
+      g.output('x', 'float32', [2]);
+    });
+    const line = ['edit', through, '-o', fresh(), '--io-type', 'float16'];
+    expect(await codeOfLine(line)).toBe('TF_EDIT_IMPOSSIBLE');
+    passed(await edit(through, '--drop-output', 'x', '--io-type', 'float16'));
+  });
+
+  it('two calls of one function stay two: it may draw numbers', async () => {
+    const noisy = await modelFile(
+      (g) => {
+        g.input('x', 'float32', [4]);
+        for (const name of ['a', 'b']) g.node('Own', { inputs: ['x'], outputs: [name], domain: 'plugins' });
+        g.node('Identity', { inputs: ['a'], outputs: ['c'] });
+        g.node('Sub', { inputs: ['c', 'b'], outputs: ['y'] });
+        g.output('y', 'float32', [4]);
+      },
+      { opsets: { plugins: 1 } },
+    );
+    const result = await edit(noisy, '--fold', '--unproven');
+    expect(operators(result)).toEqual(['Own', 'Own', 'Sub']);
   });
 
   it('the model is never written over', async () => {

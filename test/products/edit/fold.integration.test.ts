@@ -106,6 +106,33 @@ const cases: readonly Case[] = [
     left: ['Relu', 'Relu'],
   },
   {
+    name: 'a cast that widens, and to the type of another value',
+    build: (g) => {
+      g.input('x', 'int8', [2]);
+      g.node('Cast', { inputs: ['x'], outputs: ['wide'], attributes: castTo('float32') });
+      g.initializer('like', { dtype: 'float64', shape: [], bytes: new Uint8Array(8) });
+      g.node('CastLike', { inputs: ['wide', 'like'], outputs: ['y'] });
+      g.output('y', 'float64', [2]);
+    },
+    left: ['CastLike'],
+  },
+  {
+    name: 'a reduction of all axes, and none that are put back',
+    build: (g) => {
+      g.input('x', 'float32', [2, 3]);
+      g.initializer('none', ids([0], []));
+      g.node('ReduceSum', {
+        inputs: ['x', 'none'],
+        outputs: ['sum'],
+        attributes: { keepdims: a.int(0) },
+      });
+      g.node('Unsqueeze', { inputs: ['sum', 'none'], outputs: ['u'] });
+      g.node('Relu', { inputs: ['u'], outputs: ['y'] });
+      g.output('y', 'float32', []);
+    },
+    left: ['ReduceSum', 'Relu'],
+  },
+  {
     name: 'a cast that narrows, and back, stays',
     build: chain([2], ends, ['Cast', [], castTo('int32')], ['Cast', [], castTo('float32')], ends),
     left: ['Relu', 'Cast', 'Cast', 'Relu'],

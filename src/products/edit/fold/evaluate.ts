@@ -93,11 +93,15 @@ function bytesOf(round: Round, name: string): number | undefined {
   return packedBytes(type, elementCount(shape));
 }
 
-function canCompute({ opType, domain, attribute }: NodeProto): boolean {
-  const isPlain = isOnnxDomain(domain) && !drawsNumbers(opType) && opType !== 'Dropout' && !kept.has(opType);
+/** Whether a node gives the same each time: functions and plug-ins may draw numbers, and Dropout in training does. */
+export const isRepeatable = ({ opType, domain }: NodeProto): boolean =>
+  isOnnxDomain(domain) && !drawsNumbers(opType) && opType !== 'Dropout';
+
+function canCompute(node: NodeProto): boolean {
   return (
-    isPlain &&
-    attribute.every(({ g, graphs }) =>
+    isRepeatable(node) &&
+    !kept.has(node.opType) &&
+    node.attribute.every(({ g, graphs }) =>
       (g === undefined ? graphs : [g, ...graphs]).every(({ node }) => node.every(canCompute)),
     )
   );

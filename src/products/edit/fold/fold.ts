@@ -10,11 +10,10 @@ import {
   type TensorProto,
 } from '../../../formats/onnx/onnx_pb.js';
 import { isNumber } from '../../../formats/onnx/shapes/size.js';
-import { drawsNumbers } from '../../../formats/precision/operator-traits.js';
 import { type IntegerDtype, integerTensor, isIntegerDtype } from '../../../formats/tensor/values.js';
 import { dropDead } from '../dead.js';
 import { type Done, type EditContext, type Editing, redirect } from '../editing.js';
-import { evaluate } from './evaluate.js';
+import { evaluate, isRepeatable } from './evaluate.js';
 import { dtypeIs, Round } from './round.js';
 import { type Rewrite, rules } from './rules.js';
 
@@ -188,8 +187,7 @@ function mergeSame(round: Round): boolean {
   const known = new Map<string, NodeProto>();
   graph.node = graph.node.filter((node) => {
     const isPlain = node.attribute.every(({ g, graphs }) => g === undefined && graphs.length === 0);
-    if (!isPlain || drawsNumbers(node.opType) || node.output.some((name) => round.outputs.has(name)))
-      return true;
+    if (!isPlain || !isRepeatable(node) || node.output.some((name) => round.outputs.has(name))) return true;
     const attributes = node.attribute
       .map((each) => Buffer.from(toBinary(AttributeProtoSchema, each)).toString('latin1'))
       .sort();

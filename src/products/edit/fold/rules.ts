@@ -57,7 +57,8 @@ const cast: Rule = (node, round) => {
   const before = round.onlyMaker(node.input[0], 'Cast');
   const first = before && round.types.get(before.input[0] ?? '');
   if (before === undefined || !holds(from, first)) return undefined;
-  return first === to ? input(before) : { nodes: [round.made(node, { input: [before.input[0]!] })] };
+  const rest = node.input.slice(1);
+  return first === to ? input(before) : { nodes: [round.made(node, { input: [before.input[0]!, ...rest] })] };
 };
 
 /** Whether every value of one type is one of another. */
@@ -194,8 +195,8 @@ const unsqueeze: Rule = (node, round) => {
       ?.map((axis) => (axis + rank) % rank)
       .sort()
       .join();
-  if (sorted(axesOf(node)) === undefined || sorted(axesOf(node)) !== sorted(axesOf(before)))
-    return reshape(node, round);
+  // A reduction of no axes is one of all.
+  if (!sorted(axesOf(node)) || sorted(axesOf(node)) !== sorted(axesOf(before))) return reshape(node, round);
   const made = round.made(before, { output: [node.output[0]!] });
   made.attribute = made.attribute.filter(({ name }) => name !== 'keepdims');
   return { nodes: [made] };

@@ -137,6 +137,13 @@ export function changeTypes(editing: Editing, { name, type }: AskedType): Done {
       able.map((value) => value.name),
     );
   const chosen = able.filter((value) => name === undefined || value.name === name).map((value) => value.name);
+  const made = new Set(graph.node.flatMap(({ output }) => output));
+  const passed = chosen.find((each) => editing.outputs.has(each) && !made.has(each));
+  if (passed !== undefined)
+    throw impossible(
+      `No node makes the output ${passed}: it is an input or a weight, and has its type.`,
+      `Leave it out: --drop-output ${passed}`,
+    );
   const castOf = (from: string, to: string, dtype: Dtype): NodeProto =>
     create(NodeProtoSchema, {
       opType: 'Cast',

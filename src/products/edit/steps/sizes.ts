@@ -41,6 +41,11 @@ const listed = (axes: readonly AxisPlace[]): string =>
 
 /** Gives an open dimension a size or a name, and opens axes that are stored with one size. Throws TF_EDIT_UNKNOWN, TF_EDIT_IMPOSSIBLE. */
 export function setSize(editing: Editing, { dimension, becomes }: AskedSize): Done {
+  if (typeof becomes === 'string' && !Number.isNaN(Number(becomes)))
+    throw impossible(
+      `"${becomes}" is a number, and no name of a dimension.`,
+      '--set-dim gives sizes, from 1 on.',
+    );
   const axes = axesOf(editing);
   const asked = placesOf(editing, axes, dimension);
   const [first] = asked;
