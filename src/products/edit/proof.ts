@@ -9,18 +9,14 @@ import { addOutputs, borderValues } from '../../formats/onnx/subgraph.js';
 import { dimensionsOf, dimensionValue, interfaceOf } from '../../formats/onnx/value-facts.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
-import type { Dtype } from '../../formats/tensor/dtype.js';
-import { isSameShape, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values, floatTensor, integerTensor, tensorFrom } from '../../formats/tensor/values.js';
-import { judgeRuns, type RunsJudgement } from '../../quality/verify/judge-runs.js';
-import type { OwnNoise } from '../../quality/verify/judged.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { float32Values, tensorFrom } from '../../formats/tensor/values.js';
 import { worst } from '../../quality/verify/outcome.js';
-import { OwnNoises } from '../../quality/verify/own-noise.js';
 import { reachingOutputs } from '../../quality/verify/reached-by.js';
 import { unrepeatable } from '../../quality/verify/repeatable.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
-import type { VerifiedOutput } from '../../quality/verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../quality/verify/sample-runs.js';
+import { comparing, inType, reasonsOf } from './compare.js';
 import type { EditContext, Editing, Link } from './editing.js';
 import { regrouped } from './regrouped.js';
 import type { EditProof } from './result.js';
@@ -83,9 +79,11 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     return inconclusive(`The original does not run here: ${error.message}`);
   }
   const named = new Map(linked.map(([name, link]) => [name, link.source!]));
+  const run = (expected: ReferenceRun) =>
+    candidateRun(edited, expected, editing.inputs, named, request.threads, context);
   let candidate: SideRun;
   try {
-    candidate = await candidateRun(edited, reference, editing.inputs, named, request.threads, context);
+    candidate = await run(reference);
   } catch (error) {
     if (!isUnable(error, 'TF_SESSION_INPUT')) throw error;
     const isOther = error.code === 'TF_SESSION_INPUT' && editing.sizes.some(({ input }) => input !== null);
@@ -99,44 +97,7 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
   }
   const casts = new Map(linked.map(([, { source, cast }]) => [source!, cast]));
   const known = { reaching: reachingOutputs(asked.reference), plant: false };
-  const compare = async (expected: ReferenceRun, given: SideRun): Promise<Compared> => {
-    const typed = expected.outputs.map(
-      (tensors) =>
-        new Map([...tensors].map(([name, tensor]) => [name, inType(tensor, casts.get(name))] as const)),
-    );
-    const isEqual = (name: string) =>
-      typed.every((tensors, at) => isSame(tensors.get(name)!, given.outputs[at]!.get(name)));
-    const bindings = expected.bindings.filter(
-      ({ name }) => casts.has(name) && typed[0]?.has(name) && !isEqual(name),
-    );
-    if (bindings.length === 0) return { differing: new Map(), judgement: { judged: [], broken: [] } };
-    const judge = (noise?: OwnNoise) =>
-      judgeRuns(asked, 'fp32', { ...expected, bindings, outputs: typed }, given, { ...known, noise });
-    // The original runs on what it was planned for alone.
-    const noises = expected === reference ? new OwnNoises(asked, 'fp32', runs, reference, known) : undefined;
-    const noise = await noises?.of(judge());
-    const judgement = judge(noise);
-    const differing = bindings.map(({ name }) => {
-      const judged = judgement.judged.find(({ output }) => output.name === name)?.output;
-      // Off by no more than twice what moves the original: at most, and on the average, as an error that is everywhere is no rounding.
-      const unstable = [...(noise?.unstable.get(name)?.keys() ?? [])];
-      const values = (tensors: NamedTensors | undefined) => float32Values(tensors!.get(name)!);
-      const off = (outputs: (at: number) => NamedTensors | undefined) =>
-        errorsOf(unstable.map((at) => [values(typed[at]), values(outputs(at))] as const));
-      const isWithinNoise = () => {
-        const [own, moved] = [off((at) => given.outputs[at]), off((at) => noises!.moved(at))];
-        const all = typed.map(values);
-        const most = Math.max(MOST_OF_PEAK * Math.max(...all.map(peakOf)), MOST_STEPS * stepOf(all));
-        return own.most <= 2 * moved.most && own.sum <= 2 * moved.sum && own.most <= most;
-      };
-      const isRounded =
-        judged !== undefined &&
-        (judged.outcome === 'pass' || (judged.outcome === 'inconclusive' && unstable.length > 0)) &&
-        (unstable.length === 0 || isWithinNoise());
-      return [name, { judged, isRounded }] as const;
-    });
-    return { differing: new Map(differing), judgement };
-  };
+  const compare = comparing({ asked, runs, reference, casts, known });
   const { differing, judgement } = await compare(reference, candidate);
   const doubts = await unrepeatable(asked, 'fp32', judgement, runs, { reference, candidate });
   const outputs = linked.map(([name, link]): EditProof['outputs'][number] => {
@@ -170,6 +131,25 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     ],
   };
   if (editing.opened.length === 0 || proof.outcome !== 'pass') return proof;
+  return proveOpened(proof, reference, { editing, runs, compare, reaching: known.reaching, run });
+}
+
+/** What the proof of opened axes needs beside the proof at their stored sizes. */
+interface OpenedProof {
+  readonly editing: Proven['editing'];
+  readonly runs: SampleRuns;
+  readonly compare: ReturnType<typeof comparing>;
+  readonly reaching: ReturnType<typeof reachingOutputs>;
+  /** Runs the edited model on the samples of a run of the original. */
+  readonly run: (reference: ReferenceRun) => Promise<SideRun>;
+}
+
+/** Of axes that were opened, which the original takes in one size alone: the edited model on samples that are put together computes what the original does of each. */
+async function proveOpened(
+  proof: EditProof,
+  reference: ReferenceRun,
+  { editing, runs, compare, reaching, run }: OpenedProof,
+): Promise<EditProof> {
   const { reference: others, unknown, alike, mixing } = await regrouped(editing, reference, runs);
   const opened: EditProof['opened'] = editing.opened.map(({ input, axis, stored }) => ({
     ...{ input, axis, stored },
@@ -188,7 +168,7 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     ]);
   let joined: SideRun;
   try {
-    joined = await candidateRun(edited, others, editing.inputs, named, request.threads, context);
+    joined = await run(others);
   } catch (error) {
     if (!isUnable(error)) throw error;
     return judgedAs('fail', [`The edited model does not run with other sizes: ${error.message}`]);
@@ -197,7 +177,7 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
   const isWrong = ({ isRounded }: { readonly isRounded: boolean }) => !isRounded;
   if (![...more.differing.values()].some(isWrong)) {
     const isReached = (name: string) =>
-      known.reaching(name).inputs.some((input) => opened.some((one) => one.input === input));
+      reaching(name).inputs.some((input) => opened.some((one) => one.input === input));
     const unshown = alike.filter(isReached);
     const reasons = [
       ...mixing.map((node) => `${node} makes one value of all samples, and these samples do not show it.`),
@@ -213,20 +193,6 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     ...reasonsOf(more.judgement, isFine),
   ]);
 }
-
-/** Where the edited model has other outputs than the original, by their names there. */
-interface Compared {
-  readonly differing: ReadonlyMap<
-    string,
-    { readonly judged: VerifiedOutput | undefined; readonly isRounded: boolean }
-  >;
-  readonly judgement: RunsJudgement;
-}
-
-const reasonsOf = ({ broken, judged }: RunsJudgement, isLeftOut: (name: string) => boolean): string[] => [
-  ...broken.flatMap(({ name, reason }) => (isLeftOut(name) ? [] : reason)),
-  ...judged.flatMap(({ output }) => (isLeftOut(output.name) ? [] : output.reasons)),
-];
 
 /**
  * What states the values that the edited model is compared with: the original itself, or a copy with the values at its cuts as outputs, and with the sizes
@@ -324,14 +290,6 @@ function asCodes(tensor: Tensor): Tensor {
       );
 }
 
-function inType(tensor: Tensor, dtype: Dtype | undefined): Tensor {
-  if (dtype === undefined || dtype === tensor.dtype) return tensor;
-  const values = float32Values(tensor);
-  return dtype === 'uint8'
-    ? integerTensor(dtype, tensor.shape, values)
-    : floatTensor(dtype as 'float16' | 'float32', tensor.shape, values);
-}
-
 /** Bytes of a model from which on a batch has two items: more take seconds each, and other samples are drawn anyway. */
 const LARGE = 2 ** 28;
 
@@ -403,9 +361,6 @@ async function candidateRun(
   });
 }
 
-const isSame = (a: Tensor, b: Tensor | undefined): boolean =>
-  b !== undefined && a.dtype === b.dtype && isSameShape(a, b) && Buffer.compare(a.bytes, b.bytes) === 0;
-
 /** Each combination of shapes once. */
 function shapesOf({ plan, outputs }: ReferenceRun): EditProof['shapes'] {
   const all = outputs.map((_, at) =>
@@ -413,30 +368,6 @@ function shapesOf({ plan, outputs }: ReferenceRun): EditProof['shapes'] {
   );
   return [...new Map(all.map((shapes) => [JSON.stringify(shapes), shapes])).values()];
 }
-
-/** Of the largest number of an output: a weight that is off by a thousandth is beyond it, where it counts at all; what rounds more is edited without merging. */
-const MOST_OF_PEAK = 1e-4;
-
-/** Steps that a value is off by where its own sum rounds it to them. */
-const MOST_STEPS = 16;
-
-/** What all numbers are multiples of, at most a step of FP32 at 1: what is left of a larger sum, as a Sigmoid near 0 of its 0.5, is as coarse as that. */
-function stepOf(outputs: readonly Float32Array[]): number {
-  let step = 2 ** -23;
-  for (const values of outputs)
-    for (const value of values) while (Number.isFinite(value) && !Number.isInteger(value / step)) step /= 2;
-  return step;
-}
-
-/** Of pairs of values: the largest difference, and the sum of all. */
-function errorsOf(pairs: readonly (readonly [Float32Array, Float32Array])[]) {
-  const errors = pairs.map(([expected, given]) => expected.map((value, at) => Math.abs(given[at]! - value)));
-  const sums = errors.map((each) => each.reduce((sum, error) => sum + error, 0));
-  return { most: Math.max(...errors.map(peakOf)), sum: sums.reduce((sum, each) => sum + each, 0) };
-}
-
-const peakOf = (values: Float32Array): number =>
-  values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
 const isUnable = (error: unknown, ...more: readonly ErrorCode[]): error is TrtforgeError =>
   error instanceof TrtforgeError && [...cannotRun, ...more].includes(error.code);
