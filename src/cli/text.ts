@@ -1,6 +1,7 @@
 import { shellLine } from '../base/process/shell-quote.js';
 import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
 import { SimilarLines } from '../base/text/suggest-name.js';
+import { operatorTable } from '../engines/layers/operator-table.js';
 import type { OperatorTime } from '../engines/layers/operators.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { placeSentences, REASON } from '../quality/explain/place-text.js';
@@ -16,27 +17,8 @@ const LISTED_REASONS = 3;
 
 /** Layers and time by ONNX operator, a line each, and one of all; with two sides what B takes more. */
 export function operatorLines(operators: readonly OperatorTime[]): readonly string[] {
-  const isPair = operators[0]?.sides.length === 2;
-  const timeText = (ms: number | null) => (ms === null ? '' : formatMs(ms));
-  const cells = ({ op, sides }: OperatorTime) => {
-    const [a = null, b = null] = sides.map(({ ms }) => ms);
-    const more = a === null && b === null ? null : (b ?? 0) - (a ?? 0);
-    const difference = more === null ? '' : `${more < 0 ? '-' : '+'}${formatMs(Math.abs(more))}`;
-    const each = sides.flatMap(({ layers, ms }) => [String(layers), timeText(ms)]);
-    return [op, ...each, ...(isPair ? [difference] : [])];
-  };
-  const all = operators.reduce<OperatorTime | null>(
-    (sum, { sides }) => ({
-      op: 'all',
-      sides: sides.map(({ layers, ms }, side) => {
-        const before = sum?.sides[side] ?? { layers: 0, ms: null };
-        return { layers: before.layers + layers, ms: ms === null ? before.ms : (before.ms ?? 0) + ms };
-      }),
-    }),
-    null,
-  );
-  const heads = isPair ? ['layers A', 'time A', 'layers B', 'time B', 'B - A'] : ['layers', 'time'];
-  return table(['operator', ...heads], [...operators, ...(all === null ? [] : [all])].map(cells));
+  const { heads, rows } = operatorTable(operators);
+  return table(heads, rows);
 }
 
 /** The text view of known issues: what each is, where it shows, why, what helps. */

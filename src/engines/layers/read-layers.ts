@@ -175,7 +175,8 @@ function precisionOf(
   return telling?.dtype ?? null;
 }
 
-function totalBytes(tensors: readonly LayerTensor[]): number | null {
+/** Bytes of tensors together; null where one is not known. */
+export function totalBytes(tensors: readonly LayerTensor[]): number | null {
   let sum = 0;
   for (const { bytes } of tensors) {
     if (bytes === null) return null;

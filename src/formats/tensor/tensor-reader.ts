@@ -1,7 +1,7 @@
 import type { ByteSource } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, elementCount } from './dtype.js';
-import { type FloatArray, type FloatFormat, float32Format, float64Format, formatOf } from './float16.js';
+import { type FloatArray, type FloatFormat, float32Format, float64Format, formatOf } from './half-floats.js';
 import type { Tensor } from './tensor.js';
 import { numbersOf } from './values.js';
 

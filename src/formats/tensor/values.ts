@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from './dtype.js';
-import { bfloat16ToFloat32, float16ToFloat32, float32ToBfloat16, float32ToFloat16 } from './float16.js';
+import { bfloat16ToFloat32, float16ToFloat32, float32ToBfloat16, float32ToFloat16 } from './half-floats.js';
 import {
   type ByteFloat,
   float32ToByteFloat,

@@ -125,8 +125,9 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
         errorsOf(unstable.map((at) => [values(typed[at]), values(outputs(at))] as const));
       const isWithinNoise = () => {
         const [own, moved] = [off((at) => given.outputs[at]), off((at) => noises!.moved(at))];
-        const peak = Math.max(...typed.map((tensors) => peakOf(values(tensors))));
-        return own.most <= 2 * moved.most && own.sum <= 2 * moved.sum && own.most <= MOST_OF_PEAK * peak;
+        const all = typed.map(values);
+        const most = Math.max(MOST_OF_PEAK * Math.max(...all.map(peakOf)), MOST_STEPS * stepOf(all));
+        return own.most <= 2 * moved.most && own.sum <= 2 * moved.sum && own.most <= most;
       };
       const isRounded =
         judged !== undefined &&
@@ -415,6 +416,17 @@ function shapesOf({ plan, outputs }: ReferenceRun): EditProof['shapes'] {
 
 /** Of the largest number of an output: a weight that is off by a thousandth is beyond it, where it counts at all; what rounds more is edited without merging. */
 const MOST_OF_PEAK = 1e-4;
+
+/** Steps that a value is off by where its own sum rounds it to them. */
+const MOST_STEPS = 16;
+
+/** What all numbers are multiples of, at most a step of FP32 at 1: what is left of a larger sum, as a Sigmoid near 0 of its 0.5, is as coarse as that. */
+function stepOf(outputs: readonly Float32Array[]): number {
+  let step = 2 ** -23;
+  for (const values of outputs)
+    for (const value of values) while (Number.isFinite(value) && !Number.isInteger(value / step)) step /= 2;
+  return step;
+}
 
 /** Of pairs of values: the largest difference, and the sum of all. */
 function errorsOf(pairs: readonly (readonly [Float32Array, Float32Array])[]) {

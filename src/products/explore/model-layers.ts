@@ -1,3 +1,4 @@
+import { totalBytes } from '../../engines/layers/read-layers.js';
 import type { EngineLayer, LayerTensor } from '../../engines/layers/result.js';
 import { bytesInFormat } from '../../engines/layers/tensor-format.js';
 import { TrtforgeError } from '../../errors.js';
@@ -116,10 +117,6 @@ export function plainTensor(
   return { name, shape: shape && [...shape], dtype, format: null, location: null, bytes };
 }
 
-/** Bytes of tensors together; null where one is not known. */
-export const bytesOfAll = (tensors: readonly LayerTensor[]): number | null =>
-  tensors.reduce<number | null>((sum, { bytes }) => (sum === null || bytes === null ? null : sum + bytes), 0);
-
 function weightBytesOf({ proto }: OnnxModel): ReadonlyMap<string, number> {
   return new Map(
     proto.graph!.initializer.map((tensor) => {
@@ -150,7 +147,7 @@ function layerOf(
     inputs: used.filter((input) => !weights.has(input)).map(tensorOf),
     precision: outputs[0]?.dtype ?? null,
     weightBytes: used.reduce((sum, input) => sum + (weights.get(input) ?? 0), 0),
-    outputBytes: bytesOfAll(outputs),
+    outputBytes: totalBytes(outputs),
     attributes: Object.fromEntries(node.attribute.map((each) => [each.name, attributeValue(each)])),
   };
 }

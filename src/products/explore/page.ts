@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
-import { jsonIsland, markup, ownSource, visibleText } from '../../report/markup/markup.js';
+import {
+  ascii,
+  jsonIsland,
+  type Markup,
+  markup,
+  ownSource,
+  visibleText,
+} from '../../report/markup/markup.js';
 import { pageStyle } from '../../report/markup/style.js';
 import { pack } from './page/packed.js';
 import type { Explored, Row } from './result.js';
@@ -13,10 +20,8 @@ const script = new URL('../../../dist/products/explore/page-script.js', import.m
 const sha256 = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
 /** What a reader would not see is visible also in the data, of which the page makes its text. */
-const visible = (data: unknown): unknown =>
-  JSON.parse(
-    JSON.stringify(data, (_, value: unknown) => (typeof value === 'string' ? visibleText(value) : value)),
-  );
+const island = (data: unknown): Markup =>
+  jsonIsland(data, (_, value) => (typeof value === 'string' ? visibleText(value) : value));
 
 const withoutMore = ({ attributes: _, ...row }: Row): Omit<Row, 'attributes'> => row;
 
@@ -25,7 +30,7 @@ const withoutMore = ({ attributes: _, ...row }: Row): Omit<Row, 'attributes'> =>
  * element, hidden characters made visible, and reach the page as text nodes alone.
  */
 export function explorePage(explored: Explored): string {
-  const code = readFileSync(script, 'utf8');
+  const code = ascii(readFileSync(script, 'utf8'));
   const style = `${pageStyle}${exploreStyle}`;
   const policy = `default-src 'none'; script-src ${sha256(code)}; style-src ${sha256(style)}; img-src data:; base-uri 'none'; form-action 'none'`;
   const name = explored.sides.map(({ file }) => basename(file)).join(' and ');
@@ -47,14 +52,14 @@ export function explorePage(explored: Explored): string {
 <meta name="generator" content="trtforge ${explored.version}">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <link rel="icon" href="data:,">
-<title>${name} · layers · trtforge</title>
+<title>${name} &middot; layers &middot; trtforge</title>
 <style>${ownSource(style)}</style>
 </head>
 <body>
 <div id="app"><noscript>This page draws its table with a script of its own. The data are in it as JSON, in the element with the id "data".</noscript></div>
-<script type="application/json" id="data">${jsonIsland(visible(shown))}</script>
+<script type="application/json" id="data">${island(shown)}</script>
 <script>${ownSource(code)}</script>
-<script type="application/json" id="more">${jsonIsland(visible(more))}</script>
+<script type="application/json" id="more">${island(more)}</script>
 </body>
 </html>
 `.toString();

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { readText, statIfThere } from '../../base/files/files.js';
 import { type Passport, readPassport } from '../../engines/identity/passport.js';
 import { type LayersOptions, layersOf } from '../../engines/layers/engine-layers.js';
-import { isCopy } from '../../engines/layers/read-layers.js';
+import { isCopy, totalBytes } from '../../engines/layers/read-layers.js';
 import type { EngineLayer, LayersResult } from '../../engines/layers/result.js';
 import { isEngineFile, readPlanHeader } from '../../engines/plan/header.js';
 import { multiplications, type ProgramKernel, readPlanProgram } from '../../engines/plan/program.js';
@@ -17,7 +17,7 @@ import type { ReportKind } from '../../report/pages/kind.js';
 import { readReport } from '../../report/pages/read.js';
 import { type ForgeResult, forgeResultSchema } from '../../report/result.js';
 import { readExportedProfile } from '../../tensorrt/trtexec/exports.js';
-import { bytesOfAll, type ModelLayers, noLayer, plainTensor, readModelLayers } from './model-layers.js';
+import { type ModelLayers, noLayer, plainTensor, readModelLayers } from './model-layers.js';
 import type { Side } from './result.js';
 
 /** One side of the page: an engine, a model, a run root or a file of layers, and files with facts of it. */
@@ -299,7 +299,7 @@ function kernelLayer(kernel: ProgramKernel, profile: number, index: number): Eng
       (sum, tensor) => sum + (CONSTANT.test(tensor.name) ? (tensor.bytes ?? 0) : 0),
       0,
     ),
-    outputBytes: bytesOfAll(outputs),
+    outputBytes: totalBytes(outputs),
     attributes: parts.length === 0 ? {} : { parts: parts.map((part) => part.name || part.kind).join(', ') },
   };
 }

@@ -54,6 +54,7 @@ main { flex: 1; min-height: 0; display: flex; flex-direction: column; gap: 0.5re
 .node text { font: 11px var(--mono); fill: var(--ink); }
 .by-operator { overflow: auto; }
 .by-operator table { max-width: 52rem; }
+.by-operator thead th::first-letter, .by-operator tbody tr:last-child th::first-letter { text-transform: uppercase; }
 .by-operator tbody tr:last-child > * { font-weight: 700; border-top: 1px solid var(--ink); }
 @media (max-width: 60rem) {
   #app { height: auto; padding: 0.6rem; }

@@ -6,6 +6,7 @@ import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { benchRun } from './bench-run.js';
 import { checkRequest } from './check-request.js';
+import { distrust, followsAnother } from './doubts.js';
 import { type GpuLease, leaseGpu } from './gpu-lease.js';
 import { namedState } from './gpu-state.js';
 import { joinLayers } from './layer-times.js';
@@ -20,7 +21,6 @@ import { type BenchContext, type BenchRequest, benchContext } from './request.js
 import type { BenchResult, BenchRun, BenchSubject, LayerTimes } from './result.js';
 import { type ShapeCase, shapeCases, withFileShapes } from './shape-cases.js';
 import { samplesPath, writeSamples } from './times.js';
-import { distrust, followsAnother } from './trust.js';
 
 /** Runs that layers are timed over. */
 const LAYER_RUNS = 20;

@@ -20,11 +20,11 @@ import { viewModel } from '../../formats/onnx/model.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
 import { type Pace, paceOptions } from '../../tensorrt/trtexec/request.js';
 import { checkPercentiles } from './check-request.js';
+import { distrust, judgeTrust } from './doubts.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
 import { type ModelBenchRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
 import { samplesPath, spreadOf, type Times, writeSamples } from './times.js';
-import { distrust, judgeTrust } from './trust.js';
 
 /**
  * Measures an ONNX model on ONNX Runtime: whole calls on the host's clock, timed in the process they run in, one after another; on CUDA with the inputs'

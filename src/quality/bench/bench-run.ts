@@ -1,12 +1,12 @@
 import { TrtforgeError } from '../../errors.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
+import { judgeTrust } from './doubts.js';
 import { namedState } from './gpu-state.js';
 import type { Measured } from './measurer.js';
 import type { BenchRequest } from './request.js';
 import type { BenchMode, BenchRun, GpuState } from './result.js';
 import type { ShapeCase } from './shape-cases.js';
 import { spreadOf, type Times, timesOf } from './times.js';
-import { judgeTrust } from './trust.js';
 
 export interface RunFacts {
   readonly engine: string;

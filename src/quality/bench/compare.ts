@@ -8,13 +8,13 @@ import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import { gpuOf, measureLayers, noPassport, type OpenSubject, subjectOf, withEngine } from './bench-engine.js';
 import { benchRun } from './bench-run.js';
 import { checkRequest } from './check-request.js';
+import { distrust, roundsDiffer } from './doubts.js';
 import { namedState } from './gpu-state.js';
 import { measureInChild, type StartMeasurer } from './measurer.js';
 import { type BenchCompareRequest, type BenchContext, type BenchRequest, benchContext } from './request.js';
 import type { BenchComparison, BenchRun, ComparedSide, LayerTimes } from './result.js';
 import { type ShapeCase, shapeCases, withFileShapes } from './shape-cases.js';
 import { spreadOf, type Times } from './times.js';
-import { distrust, roundsDiffer } from './trust.js';
 
 interface Side {
   readonly request: BenchRequest;

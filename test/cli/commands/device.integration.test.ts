@@ -85,6 +85,7 @@ const commands = (): readonly (readonly [string, readonly string[]])[] => [
   ['stream record', ['stream', 'record', at('affine.engine'), '--schedule', '4', '-o', at('refused.jsonl')]],
   ['run', ['run', at('affine.engine'), '--inputs', 'random']],
   ['engine layers', ['engine', 'layers', at('affine.engine')]],
+  ['explore', ['explore', at('affine.engine')]],
   ['bench', ['bench', at('affine.engine')]],
   ['bench with trtexec', ['bench', at('affine.engine'), '--with', 'trtexec', '--shapes', 'x:8x4']],
 ];

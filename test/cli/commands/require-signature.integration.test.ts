@@ -66,6 +66,7 @@ const loading: readonly Line[] = [
   ],
   ['verify', (engine) => ['verify', engine, '--against', model]],
   ['engine layers', (engine) => ['engine', 'layers', engine]],
+  ['explore', (engine) => ['explore', engine]],
 ];
 
 describe.each(verbs(loading))('%s, where the environment requires signatures', (name, words) => {

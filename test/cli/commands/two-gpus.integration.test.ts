@@ -113,12 +113,13 @@ describe.each(verbs(chosen))('the second GPU, by %s', (_, words, visible) => {
 
 describe('of two GPUs', () => {
   it.each(chosen.slice(0, 2))(
-    'run, engine layers, stream verify and a comparison use the one chosen by %s',
+    'run, engine layers, explore, stream verify and a comparison use the one chosen by %s',
     async (_, words, visible) => {
       const engine = at('a.engine');
       const commands = [
         ['run', engine, '--inputs', 'random'],
         ['engine', 'layers', engine],
+        ['explore', engine],
         ['stream', 'verify', at('state.engine'), '--reference', at('state.jsonl'), '--batches', '2'],
         ['bench', 'compare', engine, at('b.engine'), '--rounds', '3', ...QUICK],
       ];

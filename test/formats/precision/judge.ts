@@ -14,7 +14,7 @@ import type { ConversionResult } from '../../../src/formats/precision/conversion
 import { type ConvertOptions, convertModel } from '../../../src/formats/precision/convert.js';
 import { quantizedFormatNamed } from '../../../src/formats/precision/formats/index.js';
 import type { Calibration } from '../../../src/formats/precision/options.js';
-import { float16ToFloat32, float32ToFloat16 } from '../../../src/formats/tensor/float16.js';
+import { float16ToFloat32, float32ToFloat16 } from '../../../src/formats/tensor/half-floats.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 
 const ort = await loadOrt();

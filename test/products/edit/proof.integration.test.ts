@@ -226,6 +226,48 @@ describe('where a last bit of the inputs moves the original more than the limits
   });
 });
 
+/** Numbers near 0 that are differences from 1, as the scores of a detector that finds nothing are: a few steps of FP32 at 1. */
+const cancelling = () =>
+  modelFile((g) => {
+    const waves = (count: number, size: number) =>
+      Array.from({ length: count }, (_, at) => size * Math.sin(at));
+    g.input('x', 'float32', ['batch', 3, 16, 16]);
+    g.initializer('w', floats('float32', [4, 3, 3, 3], waves(108, 0.3)));
+    g.node('Conv', { inputs: ['x', 'w'], outputs: ['c'] });
+    g.initializer('scale', floats('float32', [4], [0.7, 0.8, 0.9, 1.1]));
+    g.initializer('shift', floats('float32', [4], [-6, -6.1, -6.2, -6.5]));
+    g.initializer('mean', floats('float32', [4], waves(4, 0.1)));
+    g.initializer('variance', floats('float32', [4], [1.1, 1.2, 1.3, 1.4]));
+    g.node('BatchNormalization', {
+      inputs: ['c', 'scale', 'shift', 'mean', 'variance'],
+      outputs: ['n'],
+    });
+    g.node('Tanh', { inputs: ['n'], outputs: ['t'] });
+    g.initializer('minus', floats('float32', [], [-1]));
+    g.node('Sub', { inputs: ['minus', 't'], outputs: ['y'] });
+    g.output('y', 'float32', ['batch', 4, 14, 14]);
+  });
+
+describe('where an output is what is left of a larger sum', () => {
+  it('its last steps do not hinder merging', async () => {
+    const { nodes, proof } = await edited(await cancelling(), fold());
+    expect({ nodes, proof }).toMatchObject({
+      nodes: { before: 4, after: 3 },
+      proof: { outcome: 'pass', promised: 'rounding', found: 'rounding' },
+    });
+  });
+
+  it.each<[string, (editing: Editing) => void]>([
+    ['all weights by a thousandth', weight((values) => values.set(values.map((value) => value * 1.001)))],
+    ['one weight by a tenth', weight((values) => (values[7]! *= 1.1))],
+  ])('%s is found', async (_, spoil) => {
+    const output = fresh();
+    const { proof } = await edited(await cancelling(), [planted('rounding', spoil), ...fold()], output);
+    expect(proof.outcome).not.toBe('pass');
+    expect(existsSync(output)).toBe(false);
+  });
+});
+
 describe('folding every kind of network', () => {
   it.each(kinds.map((kind) => [kind.name, kind] as const))('%s: nothing is lost', async (_, kind) => {
     const model = fresh();

@@ -1,4 +1,6 @@
-import { join } from 'node:path';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { timesByOperator } from '../../../src/engines/layers/operators.js';
 import { exploreLayers } from '../../../src/products/explore/explore.js';
@@ -52,6 +54,31 @@ describe('two engines beside each other, 8.6 and 10.6', () => {
     const alone = (change: string) =>
       comparison!.groups.filter((group) => group.copies && group.change === change);
     expect([newReformats, goneReformats]).toEqual([alone('only-b').length, alone('only-a').length]);
+  });
+
+  test('the words of TensorRT 11 for the same layers change nothing: format and type apart, tensors for bindings', async () => {
+    const { Layers, Bindings } = JSON.parse(readFileSync(current.file, 'utf8')) as {
+      readonly Layers: readonly Record<string, object>[];
+      readonly Bindings: readonly string[];
+    };
+    const apart = ({ 'Format/Datatype': format = '', ...rest }: Record<string, unknown>) => ({
+      ...rest,
+      Format: format,
+      Datatype: / FP16 /.test(String(format)) ? 'Half' : / FP32$/.test(String(format)) ? 'Float' : format,
+    });
+    const file = join(mkdtempSync(join(tmpdir(), 'trtforge-explore-11-')), '11.json');
+    const modern = Layers.map(({ Inputs, Outputs, ...rest }) => ({
+      ...rest,
+      Inputs: (Inputs as Record<string, unknown>[]).map(apart),
+      Outputs: (Outputs as Record<string, unknown>[]).map(apart),
+    }));
+    const io = Bindings.map((Name, index) => ({ Name, IOMode: index === 0 ? 'Input' : 'Output' }));
+    writeFileSync(file, JSON.stringify({ Layers: modern, 'I/O Tensors': io }));
+    const { sides, comparison } = await explored(current, { ...current, file });
+    rmSync(dirname(file), { recursive: true });
+    expect(comparison!.counts).toMatchObject({ same: comparison!.groups.length, changed: 0 });
+    expect(sides[1]!.tensors).toEqual(sides[0]!.tensors);
+    expect(sides[1]!.rows).toEqual(sides[0]!.rows);
   });
 
   test('an engine beside itself differs in nothing', async () => {

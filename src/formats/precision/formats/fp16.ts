@@ -1,4 +1,4 @@
-import { float32ToFloat16 } from '../../tensor/float16.js';
+import { float32ToFloat16 } from '../../tensor/half-floats.js';
 import { sixteenBitStream } from '../weight-conversion.js';
 import type { WeightFacts } from '../weight-facts.js';
 import type { FloatFormat } from './format.js';

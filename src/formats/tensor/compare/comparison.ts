@@ -1,5 +1,5 @@
 import { optionalExport } from '../../../addon/load.js';
-import { type FloatArray, type FloatFormat, float64Format } from '../float16.js';
+import { type FloatArray, type FloatFormat, float64Format } from '../half-floats.js';
 import { type FloatPairs, type FloatReader, pairFormat } from '../tensor-reader.js';
 import {
   type Comparison,

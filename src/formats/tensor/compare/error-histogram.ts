@@ -1,4 +1,4 @@
-import { type FloatArray, type FloatFormat, float32Format, formatOf } from '../float16.js';
+import { type FloatArray, type FloatFormat, float32Format, formatOf } from '../half-floats.js';
 import { wordsOf } from './error-keys.js';
 import { WorstPairs } from './pair-sums.js';
 

@@ -1,4 +1,4 @@
-import { type FloatArray, formatOf } from '../float16.js';
+import { type FloatArray, formatOf } from '../half-floats.js';
 import { eachPieceOf, type FloatReader } from '../tensor-reader.js';
 import { countKeys } from './error-keys.js';
 

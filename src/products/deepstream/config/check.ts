@@ -17,7 +17,7 @@ import { type KeyEntry, type KeyGroups, parseKeyGroups } from './key-file.js';
 import { classesOfClassifier, layoutOf, logitsOf, otherTask } from './layout.js';
 import { engineFacts, exportedSymbols, isWritable, judgeLabels, namedFile } from './named-files.js';
 import { builtEngine, effectiveMode, type NvinferPlan, type Prediction, predict } from './predict.js';
-import { differsFromPassport } from './preparation.js';
+import { differsFromPassport } from './preprocessing.js';
 import { checkServer, isServerText } from './server-check.js';
 import { NvinferSettings } from './settings.js';
 import { configuredPreparation, tryPreprocessing } from './trial.js';

@@ -8,7 +8,7 @@ import type { Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values, floatTensor } from '../../../formats/tensor/values.js';
 import type { DeepstreamCheck } from './check-result.js';
 import { type Layout, layoutOf } from './layout.js';
-import { type Preparation, preparationKeys } from './preparation.js';
+import { type Preparation, preparationKeys } from './preprocessing.js';
 import type { NvinferSettings } from './settings.js';
 
 type Trial = NonNullable<DeepstreamCheck['trial']>;

@@ -26,7 +26,7 @@ import {
   knownPreparation,
   type Preparation,
   preparationKeys,
-} from './preparation.js';
+} from './preprocessing.js';
 
 /** The result of `deepstream config`. */
 export const deepstreamConfigSchema = z.strictObject({

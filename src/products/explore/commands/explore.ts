@@ -1,4 +1,3 @@
-import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../../base/text/quantity.js';
 import { broughtBy, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { choice, text } from '../../../cli/option.js';
 import { operatorLines, table } from '../../../cli/text.js';
@@ -6,7 +5,8 @@ import { openOptions } from '../../../engines/runtime/back-end.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { inspectOptions } from '../../../formats/onnx/facts-of-model.js';
 import { exploreLayers } from '../explore.js';
-import type { Explored, Row, Side } from '../result.js';
+import type { Explored, Row } from '../result.js';
+import { aboutComparison, aboutSide, cellText } from '../words.js';
 
 const FROM =
   'file with facts of its layers, by its content: layers and times of trtexec (--exportLayerInfo, --exportProfile), results of bench --layers, compare layers, convert advise, the ONNX model';
@@ -85,43 +85,19 @@ function render({ sides, operators, comparison, written }: Explored, output: Tex
   output.line();
   for (const line of operatorLines(operators)) output.line(line);
   if (comparison !== null) {
-    const { same, changed, fused, onlyA, onlyB } = comparison.counts;
     output.line();
-    output.line(
-      `${plural(same, 'layer')} alike, ${changed} changed, ${plural(fused, 'group')} fused in another way, ${onlyA} in A alone, ${onlyB} in B alone; ${plural(comparison.newReformats, 'new reformat')}, ${comparison.goneReformats} gone`,
-    );
+    output.line(aboutComparison(comparison));
   }
   for (const note of new Set(sides.flatMap(({ notes }) => notes))) output.line(dim(`- ${note}`));
   for (const file of written) output.line(file);
 }
 
-function aboutSide({ kind, totals, timing }: Side): string {
-  const what = {
-    engine: 'engine',
-    layers: 'layers of an engine',
-    program: 'compiled program',
-    bench: 'measured layers',
-    onnx: 'model',
-  };
-  const measured = timing?.measuredMs == null ? '' : `, ${formatMs(timing.measuredMs)} measured as a whole`;
-  return [
-    what[kind],
-    plural(totals.rows, kind === 'onnx' ? 'node' : 'layer'),
-    ...(totals.copies === 0 ? [] : [`${totals.copies} of them copies`]),
-    ...(timing === null ? [] : [`${formatMs(timing.totalMs)} together${measured}`]),
-    ...(totals.weightBytes === 0 ? [] : [`weights ${formatBytes(totals.weightBytes)}`]),
-    ...(totals.flops === null || totals.flops === 0 ? [] : [`${formatCount(totals.flops / 1e6)} MFLOPs`]),
-  ].join(' · ');
-}
-
-const timeText = (ms: number | null): string => (ms === null ? '' : formatMs(ms));
-
 const cellsOf = ({ name, operator, precision, ms, share, flops, bytes }: Row): string[] => [
   name.length > 52 ? `${name.slice(0, 51)}…` : name,
   operator,
   precision ?? '',
-  timeText(ms),
-  share === null ? '' : formatShare(share),
-  flops === null ? '' : `${formatCount(flops / 1e6)} M`,
-  bytes === null ? '' : formatBytes(bytes),
+  cellText('ms', ms),
+  cellText('share', share),
+  cellText('flops', flops),
+  cellText('bytes', bytes),
 ];

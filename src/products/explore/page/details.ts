@@ -1,12 +1,13 @@
-import { formatBytes, formatMs } from '../../../base/text/quantity.js';
+import { formatBytes } from '../../../base/text/quantity.js';
 import type { Tensor } from '../result.js';
+import { cellText } from '../words.js';
 import type { More, PageData, PageRow as Row } from './data.js';
 import { button, element, svg, toneOf } from './dom.js';
-import { cellText } from './grid.js';
 import { readersOf } from './lanes.js';
+import { ROW_COLUMNS } from './lines.js';
 import { MOST_NODES, neighbourhoodOf } from './neighbourhood.js';
 
-type Fact = readonly [name: string, value: string | null];
+type Fact = readonly [name: string, value: string];
 
 /** What is known of one row or group: facts, why it is in its precision, what it reads and writes, and its neighbourhood. */
 export class Details {
@@ -69,54 +70,34 @@ export class Details {
   }
 
   #rowParts(side: number, index: number): Node[] {
-    const { rows } = this.explored.sides[side]!;
-    const { tensors, attributes } = this.more()[side]!;
+    const attributes = this.more()[side]!.attributes[index]!;
     const row = this.#row(side, index);
-    const facts: Fact[] = [
-      ['Operator', row.operator],
-      ['Type', row.type],
-      ['Time', row.ms === null ? null : `${formatMs(row.ms)}, ${cellText('share', row.share)} of all`],
-      ['Precision', row.precision],
-      ['Why', row.why ?? 'No result that was read states why: pass the model or a run root.'],
-      [
-        'Error',
-        row.error &&
-          `${cellText('db', Number(row.error.sqnrDb))} at ${row.error.tensor}: ${row.error.outcome}`,
-      ],
-      [
-        'Sensitivity',
-        row.sensitivityDb === null
-          ? null
-          : `${cellText('db', Number(row.sensitivityDb))} where it alone is quantized`,
-      ],
-      ['FLOPs', row.flops === null ? null : cellText('flops', row.flops)],
-      ['Writes', row.bytes === null ? null : formatBytes(row.bytes)],
-      ['Weights', row.weightBytes === 0 ? null : formatBytes(row.weightBytes)],
-      ['Format', row.format],
-      ['Tactic', row.tactic],
-      ['ONNX nodes', row.onnx.join(', ') || null],
-    ];
+    const { error, why } = row;
+    const beside: Readonly<Record<string, Fact>> = {
+      Precision: ['Why', why ?? 'No result that was read states why: pass the model or a run root.'],
+      Error: ['Worst tensor', error === null ? '' : `${error.tensor}: ${error.outcome}`],
+    };
+    const facts = ROW_COLUMNS.slice(2).flatMap(({ title, kind, of }): Fact[] => [
+      [title, cellText(kind, of(row, index))],
+      ...(Object.hasOwn(beside, title) ? [beside[title]!] : []),
+    ]);
     return [
       factList(facts),
-      this.#tensors('Reads', side, tensors, row.inputs, (tensor) => makersOf(rows, tensor)),
-      this.#tensors('Writes', side, tensors, row.outputs, (tensor) => readersOfTensor(rows, tensor)),
-      ...(attributes[index]!.length === 0
+      this.#tensors('Reads', side, row.inputs, 'outputs'),
+      this.#tensors('Writes', side, row.outputs, 'inputs'),
+      ...(attributes.length === 0
         ? []
-        : [element('details', {}, [element('summary', {}, ['Attributes']), factList(attributes[index]!)])]),
+        : [element('details', {}, [element('summary', {}, ['Attributes']), factList(attributes)])]),
     ];
   }
 
-  #tensors(
-    title: string,
-    side: number,
-    tensors: readonly Tensor[],
-    places: readonly number[],
-    others: (tensor: number) => readonly number[],
-  ): Node {
+  /** Tensors of a row, each with the rows at its other end. */
+  #tensors(title: string, side: number, places: readonly number[], other: 'inputs' | 'outputs'): Node {
+    const { tensors } = this.more()[side]!;
     const items = places.map((place) => {
-      const near = others(place)
-        .slice(0, 12)
-        .map((row) => button(this.#row(side, row).name, () => this.go(side, row), { class: 'link' }));
+      const near = this.explored.sides[side]!.rows.flatMap((row, index) =>
+        row[other].includes(place) ? [this.#link(side, index)] : [],
+      ).slice(0, 12);
       return element('li', {}, [
         element('code', {}, [tensors[place]!.name]),
         ` ${tensorText(tensors[place]!)} `,
@@ -131,15 +112,14 @@ export class Details {
     ]);
   }
 
+  #link = (side: number, row: number): Node =>
+    button(this.#row(side, row).name, () => this.go(side, row), { class: 'link' });
+
   #list = (side: number, rows: readonly number[]): Node =>
     element(
       'ul',
       { class: 'tensors' },
-      rows
-        .slice(0, MOST_NODES)
-        .map((row) =>
-          element('li', {}, [button(this.#row(side, row).name, () => this.go(side, row), { class: 'link' })]),
-        ),
+      rows.slice(0, MOST_NODES).map((row) => element('li', {}, [this.#link(side, row)])),
     );
 
   #neighbours(side: number, row: number): Node {
@@ -211,18 +191,12 @@ export class Details {
   }
 }
 
-const makersOf = (rows: readonly Row[], tensor: number): readonly number[] =>
-  rows.flatMap(({ outputs }, row) => (outputs.includes(tensor) ? [row] : []));
-
-const readersOfTensor = (rows: readonly Row[], tensor: number): readonly number[] =>
-  rows.flatMap(({ inputs }, row) => (inputs.includes(tensor) ? [row] : []));
-
 const factList = (facts: readonly Fact[]): Node =>
   element(
     'dl',
     {},
     facts.flatMap(([name, value]) =>
-      value === null ? [] : [element('div', {}, [element('dt', {}, [name]), element('dd', {}, [value])])],
+      value === '' ? [] : [element('div', {}, [element('dt', {}, [name]), element('dd', {}, [value])])],
     ),
   );
 

@@ -50,14 +50,14 @@ const TONES: Readonly<Record<string, string>> = {
 export const toneOf = (precision: string): string =>
   TONES[precision] ?? (/^(?:u?int[48]|float[48])/.test(precision) ? 'good' : 'quiet');
 
-/** A canvas as large as its element, in its pixels; drawing is in CSS pixels. */
-export function cleared(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
-  const { clientWidth, clientHeight } = canvas;
+/** A canvas of a size in CSS pixels, in which drawing is too, empty. */
+export function cleared(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D {
   const scale = devicePixelRatio;
-  if (canvas.width !== clientWidth * scale) canvas.width = clientWidth * scale;
-  if (canvas.height !== clientHeight * scale) canvas.height = clientHeight * scale;
+  const [across, down] = [Math.round(width * scale), Math.round(height * scale)];
+  if (canvas.width !== across) canvas.width = across;
+  if (canvas.height !== down) canvas.height = down;
   const context = canvas.getContext('2d')!;
   context.setTransform(scale, 0, 0, scale, 0, 0);
-  context.clearRect(0, 0, clientWidth, clientHeight);
+  context.clearRect(0, 0, width, height);
   return context;
 }

@@ -1,7 +1,7 @@
-import { formatBytes, formatCount, formatMs, formatShare } from '../../../base/text/quantity.js';
+import { cellText } from '../words.js';
 import { button, cleared, element, palette, toneOf } from './dom.js';
 import { type Lanes, lanesOf } from './lanes.js';
-import type { Cell, Choice, Column, Line } from './lines.js';
+import type { Choice, Column, Line } from './lines.js';
 
 /** Heights of a line and of the head, as the style has them. */
 const ROW = 26;
@@ -125,16 +125,26 @@ export class Grid {
     });
   }
 
+  /** All that it needs of the layout is read first: what is read after a change costs another layout. */
   #draw(): void {
     const { lines } = this.#shown;
-    const first = Math.max(0, Math.floor(this.#scroller.scrollTop / ROW) - AROUND);
-    const last = Math.min(lines.length, first + Math.ceil(this.#scroller.clientHeight / ROW) + 2 * AROUND);
+    const { scrollTop, clientHeight } = this.#scroller;
+    const { clientHeight: height, clientWidth } = this.element;
+    const window: Window = {
+      scrollTop,
+      clientHeight,
+      height,
+      width: clientWidth,
+      strip: this.#strip.clientWidth,
+    };
+    const first = Math.max(0, Math.floor(scrollTop / ROW) - AROUND);
+    const last = Math.min(lines.length, first + Math.ceil(clientHeight / ROW) + 2 * AROUND);
     this.#above.style.height = `${first * ROW}px`;
     this.#below.style.height = `${(lines.length - last) * ROW}px`;
     this.#place(first, last);
     if (lines.length > 0) this.#table.setAttribute('aria-activedescendant', `${LINE_ID}${this.#current}`);
-    this.#drawLanes();
-    this.#drawStrip();
+    this.#drawLanes(window);
+    this.#drawStrip(window);
   }
 
   /** Elements that stay in the window stay as they are; those that left it take the lines that came. */
@@ -185,7 +195,7 @@ export class Grid {
     for (const [column, { kind }] of columns.entries()) {
       const cell = row.cells[column]!;
       const mark = column === 0 && line.folded !== undefined ? (line.folded.isOpen ? '▾ ' : '▸ ') : '';
-      const text = mark + cellText(kind, line.cells[column]!);
+      const text = mark + cellText(kind, line.cell(column));
       cell.textContent = text;
       if (kind === 'text') cell.title = text;
     }
@@ -224,20 +234,19 @@ export class Grid {
   }
 
   /** Lines in the window and the tensors that run through it. */
-  #drawLanes(): void {
+  #drawLanes({ scrollTop, clientHeight, height, width: room }: Window): void {
     const lanes = this.#drawnLanes;
     this.#lanes.hidden = lanes === null;
     if (lanes === null) return;
-    const width = Math.min(12, lanes.count) * LANE + 10;
-    this.#lanes.style.width = `min(${width}px, 22vw)`;
-    const context = cleared(this.#lanes);
+    const width = Math.floor(Math.min(Math.min(12, lanes.count) * LANE + 10, room * 0.22));
+    this.#lanes.style.width = `${width}px`;
+    const context = cleared(this.#lanes, width, height);
     const { lines, readers } = this.#shown;
-    const { scrollTop, clientHeight } = this.#scroller;
-    const gap = Math.min(LANE, (this.#lanes.clientWidth - 10) / Math.max(1, lanes.count));
+    const gap = Math.min(LANE, (width - 10) / Math.max(1, lanes.count));
     const x = (line: number) => 6 + lanes.lane[line]! * gap;
     const y = (line: number) => HEAD + line * ROW + ROW / 2 - scrollTop;
     context.beginPath();
-    context.rect(0, HEAD, this.#lanes.clientWidth, clientHeight);
+    context.rect(0, HEAD, width, clientHeight);
     context.clip();
     const [from, to] = [Math.floor(scrollTop / ROW) - 1, Math.ceil((scrollTop + clientHeight) / ROW) + 1];
     context.lineWidth = 1.5;
@@ -263,9 +272,8 @@ export class Grid {
   }
 
   /** All lines: a bar by the column that is sorted by, else by time, else by the first figure; and the window. */
-  #drawStrip(): void {
-    const context = cleared(this.#strip);
-    const { clientWidth: width, clientHeight: height } = this.#strip;
+  #drawStrip({ scrollTop, clientHeight, height, strip: width }: Window): void {
+    const context = cleared(this.#strip, width, height);
     if (this.#bars?.height !== height) this.#bars = { height, bars: this.#barsOf(height) };
     const colour = palette();
     const { bars } = this.#bars;
@@ -274,10 +282,10 @@ export class Grid {
       const top = (at / bars.length) * height;
       context.fillRect(0, top, Math.max(2, size * width), Math.max(1, height / bars.length - 0.5));
     }
-    const { scrollTop, clientHeight, scrollHeight } = this.#scroller;
+    const scrollHeight = Math.max(clientHeight, HEAD + this.#shown.lines.length * ROW);
     context.strokeStyle = colour('ink');
-    const window = Math.max(6, (clientHeight / scrollHeight) * height);
-    context.strokeRect(0.5, (scrollTop / scrollHeight) * height, width - 1, Math.min(height - 1, window));
+    const part = Math.max(6, (clientHeight / scrollHeight) * height);
+    context.strokeRect(0.5, (scrollTop / scrollHeight) * height, width - 1, Math.min(height - 1, part));
   }
 
   /** A bar a line, or the largest of the lines that share a pixel. */
@@ -291,9 +299,9 @@ export class Grid {
       precision: 'unknown',
     }));
     let largest = 0;
-    for (const [index, { cells, precision }] of lines.entries()) {
+    for (const [index, { cell, precision }] of lines.entries()) {
       const bar = bars[Math.floor((index / lines.length) * bars.length)]!;
-      const figure = Math.abs(Number(cells[wanted] ?? 0));
+      const figure = Math.abs(Number(cell(wanted) ?? 0));
       const size = Number.isFinite(figure) ? figure : 0;
       if (size >= bar.size) Object.assign(bar, { size, precision });
       largest = Math.max(largest, size);
@@ -303,30 +311,14 @@ export class Grid {
   }
 }
 
+/** The part of the table that is seen, and the room that there is, in CSS pixels. */
+interface Window {
+  readonly scrollTop: number;
+  readonly clientHeight: number;
+  readonly height: number;
+  readonly width: number;
+  readonly strip: number;
+}
+
 const classOf = ({ kind, isWide }: Column): string =>
   isWide === true ? 'words wide' : kind === 'text' ? 'words' : 'number';
-
-export function cellText(kind: Column['kind'], cell: Cell): string {
-  if (cell === null) return '';
-  if (typeof cell === 'string') return cell;
-  switch (kind) {
-    case 'ms':
-      return formatMs(cell);
-    case 'signed-ms':
-      return `${cell < 0 ? '−' : '+'}${formatMs(Math.abs(cell))}`;
-    case 'share':
-      return formatShare(cell);
-    case 'bytes':
-      return formatBytes(cell);
-    case 'db':
-      return Number.isFinite(cell) ? `${cell.toFixed(1)} dB` : cell > 0 ? '∞ dB' : 'none';
-    case 'flops':
-      return cell >= 1e9
-        ? `${(cell / 1e9).toFixed(2)} G`
-        : cell >= 1e6
-          ? `${(cell / 1e6).toFixed(2)} M`
-          : formatCount(cell);
-    default:
-      return formatCount(cell);
-  }
-}

@@ -34,15 +34,14 @@ export function lanesOf(readers: Readers): Lanes {
 export function readersOf(
   rows: readonly { readonly inputs: readonly number[]; readonly outputs: readonly number[] }[],
 ): number[][] {
-  const makers = new Map<number, number>();
+  const makers: number[] = [];
   const readers = rows.map((): number[] => []);
   for (const [row, { inputs, outputs }] of rows.entries()) {
     for (const tensor of inputs) {
-      const maker = makers.get(tensor);
-      const reading = maker === undefined ? undefined : readers[maker];
+      const reading = readers[makers[tensor] ?? -1];
       if (reading !== undefined && reading.at(-1) !== row) reading.push(row);
     }
-    for (const tensor of outputs) makers.set(tensor, row);
+    for (const tensor of outputs) makers[tensor] = row;
   }
   return readers;
 }

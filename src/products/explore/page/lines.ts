@@ -1,7 +1,7 @@
+import type { Group } from '../result.js';
+import type { Cell, Kind } from '../words.js';
 import type { PageData, PageRow as Row } from './data.js';
 import { readersOf } from './lanes.js';
-
-type Kind = 'text' | 'ms' | 'signed-ms' | 'share' | 'bytes' | 'count' | 'db' | 'flops';
 
 export interface Column {
   readonly title: string;
@@ -9,11 +9,15 @@ export interface Column {
   readonly isWide?: true;
 }
 
-export type Cell = string | number | null;
+interface ColumnOf<T> extends Column {
+  /** Null where an item has none; a column that none has is left out. */
+  readonly of: (item: T, index: number) => Cell;
+}
 
 /** A line of the table: a row, a group of two sides, or a scope whose rows are folded. */
 export interface Line {
-  readonly cells: readonly Cell[];
+  /** Its text or figure in a column. */
+  readonly cell: (column: number) => Cell;
   /** Names of the ONNX nodes that it stands for. */
   readonly onnx: readonly string[];
   /** Rows or groups that it stands for. */
@@ -56,7 +60,8 @@ const computedReaders = (rows: readonly Row[]): number[][] =>
 
 const precisionOf = ({ copies, precision }: Row): string => (copies ? 'copy' : (precision ?? 'unknown'));
 
-const ROW_COLUMNS: readonly (Column & { readonly of: (row: Row, index: number) => Cell })[] = [
+/** What is known of a row, for the table and its details. */
+export const ROW_COLUMNS: readonly ColumnOf<Row>[] = [
   { title: 'Layer', kind: 'text', isWide: true, of: ({ name }) => name },
   { title: 'Order', kind: 'count', of: (_, index) => index + 1 },
   { title: 'Time', kind: 'ms', of: ({ ms }) => ms },
@@ -77,15 +82,17 @@ const ROW_COLUMNS: readonly (Column & { readonly of: (row: Row, index: number) =
 const decibels = (measure: string | number | null | undefined): number | null =>
   measure == null ? null : Number(measure);
 
-/** Rows of one side in the order of execution; columns that no row has are left out. */
+/** The columns that any item has, with their cells. */
+const columnsOf = <T>(all: readonly ColumnOf<T>[], items: readonly T[]): readonly ColumnOf<T>[] =>
+  all.filter(({ of }) => items.some((item, index) => of(item, index) !== null));
+
+/** Rows of one side in the order of execution. */
 export function rowListing({ rows }: PageData['sides'][number]): Listing {
-  const columns = ROW_COLUMNS.filter(
-    ({ of, kind }) => kind === 'count' || rows.some((row) => of(row, 0) !== null),
-  );
+  const columns = columnsOf(ROW_COLUMNS, rows);
   const lines = rows.map((row, index): Line => {
     const { name, onnx, type, tactic } = row;
     return {
-      cells: columns.map(({ of }) => of(row, index)),
+      cell: (column) => columns[column]!.of(row, index),
       onnx,
       members: [index],
       precision: precisionOf(row),
@@ -104,61 +111,62 @@ const CHANGES: Readonly<Record<string, string>> = {
   'only-b': 'B alone',
 };
 
+/** A group with its rows. */
+interface Pair extends Group {
+  readonly inA: readonly Row[];
+  readonly inB: readonly Row[];
+  readonly onnx: readonly string[];
+}
+
+/** What both have, or of A and of B. */
+function arrow(of: (row: Row) => string | null): (pair: Pair) => string {
+  const words = (rows: readonly Row[]) => [...new Set(rows.map((row) => of(row) ?? '?'))].join(', ');
+  return ({ inA, inB }) => [...new Set([words(inA), words(inB)])].filter(Boolean).join(' → ');
+}
+
+const namesOf = (rows: readonly Row[]): string | null => rows.map(({ name }) => name).join(' · ') || null;
+
+function changeText({ change, changes, copies }: Group): string {
+  if (copies && change === 'only-b') return 'new reformat';
+  if (copies && change === 'only-a') return 'reformat gone';
+  return [CHANGES[change], changes.join(', ')].filter(Boolean).join(': ');
+}
+
+const PAIR_COLUMNS: readonly ColumnOf<Pair>[] = [
+  { title: 'Layers of A', kind: 'text', isWide: true, of: ({ inA }) => namesOf(inA) },
+  { title: 'Change', kind: 'text', of: changeText },
+  { title: 'Time A', kind: 'ms', of: ({ aMs }) => aMs },
+  { title: 'Time B', kind: 'ms', of: ({ bMs }) => bMs },
+  {
+    title: 'B - A',
+    kind: 'signed-ms',
+    of: ({ aMs, bMs }) => (aMs === null && bMs === null ? null : (bMs ?? 0) - (aMs ?? 0)),
+  },
+  { title: 'Precision', kind: 'text', of: arrow(({ precision }) => precision) },
+  { title: 'Operator', kind: 'text', of: arrow(({ operator }) => operator) },
+  { title: 'Layers of B', kind: 'text', isWide: true, of: ({ inB }) => namesOf(inB) },
+  { title: 'Type', kind: 'text', of: arrow(({ type }) => type) },
+  { title: 'ONNX nodes', kind: 'text', of: ({ onnx }) => onnx.join(' + ') || null },
+];
+
 /** Groups of two sides beside each other, in the order of A. */
 export function groupListing({ sides, comparison }: PageData): Listing {
   const [a, b] = sides;
   const groups = comparison?.groups ?? [];
-  const isTimed = groups.some(({ aMs, bMs }) => aMs !== null || bMs !== null);
-  const columns: Column[] = [
-    { title: 'Layers of A', kind: 'text', isWide: true },
-    { title: 'Change', kind: 'text' },
-    ...(isTimed
-      ? ([
-          { title: 'Time A', kind: 'ms' },
-          { title: 'Time B', kind: 'ms' },
-          { title: 'B - A', kind: 'signed-ms' },
-        ] as const)
-      : []),
-    { title: 'Precision', kind: 'text' },
-    { title: 'Operator', kind: 'text' },
-    { title: 'Layers of B', kind: 'text', isWide: true },
-    { title: 'Type', kind: 'text' },
-    { title: 'ONNX nodes', kind: 'text' },
-  ];
-  const onnxOf = (members: readonly Row[]) => [...new Set(members.flatMap(({ onnx }) => onnx))];
-  const rowsOf = (index: number): readonly [readonly Row[], readonly Row[]] => {
-    const { a: inA = [], b: inB = [] } = groups[index] ?? {};
-    return [inA.map((row) => a!.rows[row]!), inB.map((row) => b!.rows[row]!)];
-  };
-  const lines = groups.map(({ change, changes, copies, aMs, bMs }, index): Line => {
-    const [inA, inB] = rowsOf(index);
-    const arrow = (of: (row: Row) => string | null) => {
-      const [one, other] = [inA, inB].map((rows) =>
-        [...new Set(rows.map((row) => of(row) ?? '?'))].join(', '),
-      );
-      return one === other || other === '' ? one! : one === '' ? other! : `${one} → ${other}`;
-    };
-    const names = (rows: readonly Row[]) => rows.map(({ name }) => name).join(' · ') || null;
-    const reformat =
-      copies && change === 'only-b' ? 'new reformat' : copies && change === 'only-a' ? 'reformat gone' : null;
-    const onnx = onnxOf([...inA, ...inB]);
-    const what = reformat ?? [CHANGES[change], changes.join(', ')].filter(Boolean).join(': ');
+  const pairs = groups.map((group): Pair => {
+    const [inA, inB] = [group.a.map((row) => a!.rows[row]!), group.b.map((row) => b!.rows[row]!)];
+    return { ...group, inA, inB, onnx: [...new Set([...inA, ...inB].flatMap(({ onnx }) => onnx))] };
+  });
+  const columns = columnsOf(PAIR_COLUMNS, pairs);
+  const lines = pairs.map((pair, index): Line => {
+    const { inA, inB, onnx } = pair;
     return {
-      cells: [
-        names(inA),
-        what,
-        ...(isTimed ? [aMs, bMs, aMs === null && bMs === null ? null : (bMs ?? 0) - (aMs ?? 0)] : []),
-        arrow(({ precision }) => precision),
-        arrow(({ operator }) => operator),
-        names(inB),
-        arrow(({ type }) => type),
-        onnx.join(' + ') || null,
-      ],
+      cell: (column) => columns[column]!.of(pair, index),
       onnx,
       members: [index],
       precision: precisionOf([...inB, ...inA][0]!),
       isIdle: [...inA, ...inB].every(isIdle),
-      text: () => [names(inA), names(inB), what, ...onnx].join('\n').toLowerCase(),
+      text: () => [namesOf(inA), namesOf(inB), changeText(pair), ...onnx].join('\n').toLowerCase(),
     };
   });
   const groupOf = new Map(groups.flatMap((group, index) => group.a.map((row) => [row, index] as const)));
@@ -197,7 +205,7 @@ export function shown(
   );
   if (sort !== null) {
     const { column, isDown } = sort;
-    const sorted = found.toSorted((one, other) => byCell(one.cells[column]!, other.cells[column]!, isDown));
+    const sorted = found.toSorted((one, other) => byCell(one.cell(column), other.cell(column), isDown));
     return { lines: sorted, readers: null };
   }
   if (words.length > 0) return { lines: found, readers: null };
@@ -218,14 +226,7 @@ export function shown(
 /** What has no value stands last, whichever the direction. */
 function byCell(one: Cell, other: Cell, isDown: boolean): number {
   if (one === null || other === null) return Number(one === null) - Number(other === null);
-  const order =
-    typeof one === 'number' && typeof other === 'number'
-      ? one - other
-      : String(one) < String(other)
-        ? -1
-        : String(one) > String(other)
-          ? 1
-          : 0;
+  const order = Number(one > other) - Number(one < other);
   return isDown ? -order : order;
 }
 
@@ -253,14 +254,13 @@ function foldScopes(
       const key = `${name}@${run[0]!.members[0]}`;
       const isOpen = open.has(key);
       out.push({
-        cells: columns.map((column, index) =>
-          index === 0
+        cell: (at) =>
+          at === 0
             ? `/${name} (${run.length})`
             : together(
-                column,
-                run.map(({ cells }) => cells[index]!),
+                columns[at]!,
+                run.map(({ cell }) => cell(at)),
               ),
-        ),
         onnx: [],
         members: run.flatMap(({ members }) => members),
         folded: { key, isOpen },

@@ -1,9 +1,10 @@
-import { formatBytes, formatMs } from '../../../base/text/quantity.js';
+import { operatorTable } from '../../../engines/layers/operator-table.js';
 import type { Explored } from '../result.js';
+import { aboutComparison, aboutSide } from '../words.js';
 import type { More, PackedSide, PageData, PageSide } from './data.js';
 import { Details } from './details.js';
 import { button, element, toneOf } from './dom.js';
-import { cellText, Grid } from './grid.js';
+import { Grid } from './grid.js';
 import { type Choice, groupListing, type Listing, rowListing, shown } from './lines.js';
 import { type Packed, unpack } from './packed.js';
 
@@ -101,7 +102,7 @@ const scopes = element(
 );
 const idle = element('input', { type: 'checkbox' });
 const layers = element('div', { class: 'layers' }, [grid.element, details.element]);
-const byOperator = element('div', { class: 'by-operator', hidden: '' }, [operatorTable()]);
+const byOperator = element('div', { class: 'by-operator', hidden: '' }, [operatorElement()]);
 const tabs = [
   ...views.map((each) => button(each.title, () => show(each))),
   button('By operator', () => showOperators()),
@@ -178,76 +179,50 @@ const tools = element('div', { class: 'tools' }, [
   element('span', { class: 'muted keys' }, ['Keys: / search · arrows · Enter details · Escape back']),
 ]);
 
-function aboutSide({ file, kind, totals, timing, from, notes }: PageSide, index: number): Node {
-  const measured =
-    timing?.measuredMs == null
-      ? ''
-      : ` (${formatMs(timing.measuredMs)} measured as a whole, without timing layers)`;
-  const facts = [
-    kind === 'onnx' ? `${totals.rows} nodes` : `${totals.rows} layers, ${totals.copies} copies`,
-    ...(timing === null ? [] : [`${formatMs(timing.totalMs)} together${measured}`]),
-    ...(totals.weightBytes > 0 ? [`weights ${formatBytes(totals.weightBytes)}`] : []),
-    ...(totals.flops === null || totals.flops === 0 ? [] : [`${cellText('flops', totals.flops)} FLOPs`]),
-  ];
+function sideElement({ from, notes, ...side }: PageSide, index: number): Node {
   const more = [...(from.length === 0 ? [] : [`With ${from.join(', ')}.`]), ...notes];
+  const items = more.map((note) => element('li', {}, [note]));
   return element('div', { class: 'side' }, [
-    element('p', {}, [element('strong', {}, [`${letters[index]} ${file}`.trim()]), ` ${facts.join(' · ')}`]),
+    element('p', {}, [
+      element('strong', {}, [`${letters[index]} ${side.file}`.trim()]),
+      ` ${aboutSide({ ...side, from, notes })}`,
+    ]),
     ...(more.length === 0
       ? []
       : [
           element('details', {}, [
             element('summary', {}, [`Notes (${more.length})`]),
-            element(
-              'ul',
-              {},
-              more.map((note) => element('li', {}, [note])),
-            ),
+            element('ul', {}, items),
           ]),
         ]),
   ]);
 }
 
-function comparedText(): string {
-  if (comparison === null) return '';
-  const { same, changed, fused, onlyA, onlyB } = comparison.counts;
-  return `${same} alike · ${changed} changed · ${fused} fused in another way · ${onlyA} in A alone · ${onlyB} in B alone · ${comparison.newReformats} new reformats, ${comparison.goneReformats} gone`;
-}
-
-/** Time by ONNX operator; the last line has the sums, which are those of all layers. */
-function operatorTable(): Node {
-  const isTimed = sides.some(({ timing }) => timing !== null);
-  const isPair = sides.length > 1;
-  const heads = [
-    'Operator',
-    ...letters.flatMap((letter) => [
-      `Layers ${letter}`.trim(),
-      ...(isTimed ? [`Time ${letter}`.trim()] : []),
-    ]),
-    ...(isPair && isTimed ? ['B - A'] : []),
-  ];
-  const sums = sides.map(({ rows, timing }) => ({ layers: rows.length, ms: timing?.totalMs ?? null }));
-  const line = (of: Explored['operators'][number]['sides']) =>
-    [
-      ...of.flatMap(({ layers: number, ms }) => [String(number), ...(isTimed ? [cellText('ms', ms)] : [])]),
-      ...(isPair && isTimed ? [cellText('signed-ms', (of[1]?.ms ?? 0) - (of[0]?.ms ?? 0))] : []),
-    ].map((text) => element('td', { class: 'number' }, [text]));
-  const rows = [...operators, { op: 'All', sides: sums }].map((each) =>
-    element('tr', {}, [element('th', { scope: 'row' }, [each.op]), ...line(each.sides)]),
-  );
-  const head = element(
-    'tr',
-    {},
-    heads.map((text, index) =>
-      element('th', { scope: 'col', class: index === 0 ? 'words' : 'number' }, [text]),
-    ),
-  );
+function operatorElement(): Node {
+  const { heads, rows } = operatorTable(operators);
+  const numbers = (texts: readonly string[]) =>
+    texts.map((text) => element('td', { class: 'number' }, [text]));
   return element('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'By operator' }, [
     element('table', {}, [
       element('caption', {}, [
         'Each layer is counted once: for the node of it with the most FLOPs, or the first that multiplies.',
       ]),
-      element('thead', {}, [head]),
-      element('tbody', {}, rows),
+      element('thead', {}, [
+        element(
+          'tr',
+          {},
+          heads.map((text, index) =>
+            element('th', { scope: 'col', class: index === 0 ? 'words' : 'number' }, [text]),
+          ),
+        ),
+      ]),
+      element(
+        'tbody',
+        {},
+        rows.map(([op = '', ...cells]) =>
+          element('tr', {}, [element('th', { scope: 'row' }, [op]), ...numbers(cells)]),
+        ),
+      ),
     ]),
   ]);
 }
@@ -257,8 +232,8 @@ document
   .replaceChildren(
     element('header', {}, [
       element('h1', {}, ['Layers']),
-      ...sides.map(aboutSide),
-      ...(comparison === null ? [] : [element('p', {}, [comparedText()])]),
+      ...sides.map(sideElement),
+      ...(comparison === null ? [] : [element('p', {}, [aboutComparison(comparison)])]),
     ]),
     element('main', {}, [
       element('div', { class: 'tools', role: 'group', 'aria-label': 'Tables' }, tabs),

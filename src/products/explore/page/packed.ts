@@ -32,18 +32,9 @@ function fieldOf(values: readonly unknown[]): Field {
 
 /** The objects again; `T` is what was packed. */
 export function unpack<T>({ length, fields }: Packed): T[] {
-  const read = Object.entries(fields).map(
-    ([name, field]) =>
-      [
-        name,
-        'few' in field
-          ? (index: number) => field.few[field.at[index]!]
-          : (index: number) => field.values[index],
-      ] as const,
-  );
-  return Array.from({ length }, (_, index) => {
-    const object: Record<string, unknown> = {};
-    for (const [name, value] of read) object[name] = value(index);
-    return object as T;
-  });
+  const objects = Array.from({ length }, (): Record<string, unknown> => ({}));
+  for (const [name, field] of Object.entries(fields))
+    for (const [index, object] of objects.entries())
+      object[name] = 'few' in field ? field.few[field.at[index]!] : field.values[index];
+  return objects as T[];
 }

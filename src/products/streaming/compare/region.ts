@@ -2,7 +2,7 @@ import type { Contract, StatePair } from '../../../formats/contract/contract.js'
 import { openAxis } from '../../../formats/contract/roles.js';
 import { lastInUse } from '../../../formats/contract/state.js';
 import { elementCount } from '../../../formats/tensor/dtype.js';
-import { type FloatArray, formatOf } from '../../../formats/tensor/float16.js';
+import { type FloatArray, formatOf } from '../../../formats/tensor/half-floats.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { type FloatReader, floatsOf } from '../../../formats/tensor/tensor-reader.js';
 import { elementsOf, float32Values, numbersOf } from '../../../formats/tensor/values.js';

@@ -16,8 +16,8 @@ import { adviseLine, bisectLine, convertLine } from '../lines.js';
 import { withNodeNames } from '../model-nodes.js';
 import { conversionOf, decideBisect, typedAs } from './bisect.js';
 import { Candidates, candidateTrials } from './candidates.js';
+import { searchLevels } from './causes.js';
 import { comparing, type Judge } from './judge.js';
-import { searchLevels } from './levels.js';
 import { suspectsOf } from './suspects.js';
 
 /** A search after a failure tries at most this many conversions, and ends after the limit. */

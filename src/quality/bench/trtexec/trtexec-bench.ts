@@ -28,13 +28,13 @@ import { onlyLoadOptions, type TrtexecBenchRequest } from '../../../tensorrt/trt
 import { runTrtexec, type TrtexecRun } from '../../../tensorrt/trtexec/run.js';
 import { requireSuccess } from '../../../tensorrt/trtexec/verdict.js';
 import { checkRequest } from '../check-request.js';
+import { judgeTrust } from '../doubts.js';
 import { leaseGpu } from '../gpu-lease.js';
 import { joinLayers } from '../layer-times.js';
 import { type BenchContext, type BenchRequest, sourcesOf } from '../request.js';
 import type { BenchResult, BenchRun, GpuState, LayerTimes } from '../result.js';
 import { withFileShapes } from '../shape-cases.js';
 import { spreadOf } from '../times.js';
-import { judgeTrust } from '../trust.js';
 import {
   assertStreamedByLog,
   callsOf,

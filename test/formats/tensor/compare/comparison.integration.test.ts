@@ -15,7 +15,7 @@ import {
   type FloatFormat,
   float32Format,
   float64Format,
-} from '../../../../src/formats/tensor/float16.js';
+} from '../../../../src/formats/tensor/half-floats.js';
 import { openNpz } from '../../../../src/formats/tensor/npz.js';
 import { floatsOf } from '../../../../src/formats/tensor/tensor-reader.js';
 import { float32Values } from '../../../../src/formats/tensor/values.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import { type Evidence, judgeTrust } from '../../../src/quality/bench/doubts.js';
 import { throttleReasons } from '../../../src/quality/bench/gpu-state.js';
 import type { GpuState } from '../../../src/quality/bench/result.js';
 import type { Times } from '../../../src/quality/bench/times.js';
-import { type Evidence, judgeTrust } from '../../../src/quality/bench/trust.js';
 
 const state = (more: Partial<GpuState> = {}): GpuState => ({
   smClockMHz: 1980,
