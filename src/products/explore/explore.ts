@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { makeFolder } from '../../base/files/folders.js';
-import { publishFile } from '../../base/files/publish.js';
+import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { timesByOperator } from '../../engines/layers/operators.js';
 import { TrtforgeError } from '../../errors.js';
 import { packageVersion } from '../../version.js';
@@ -59,7 +59,11 @@ export async function exploreLayers(request: ExploreRequest, context: ReadContex
         remedy: 'Pass the model with --from.',
       },
     );
-  makeFolder(output);
+  try {
+    makeFolder(output);
+  } catch (cause) {
+    throw writeFailed(output, cause);
+  }
   const written = [...nodeDataFiles(a.rows, model)].map(([name, data]) => {
     publishFile(join(output, name), `${JSON.stringify(data)}\n`);
     return join(output, name);

@@ -101,6 +101,12 @@ async function ofFile(
   context: ReadContext,
 ): Promise<Evidence> {
   if (isEngineFile(file)) return ofEngine(request, file, found, context);
+  if (found.layers !== undefined) {
+    await layersOf(found.layers, context);
+    throw new TrtforgeError('TF_USAGE', `${found.layers} has layers of an engine, and ${file} is none.`, {
+      remedy: 'Pass the layers as A or B, and a model with --from.',
+    });
+  }
   if (file.toLowerCase().endsWith('.onnx')) {
     const model = readModelLayers(file, shapesOf(request, found, null));
     return evidence('onnx', request, found, { layers: model.layers, model });

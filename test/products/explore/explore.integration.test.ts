@@ -255,6 +255,11 @@ describe('bad input is one sentence with exit code 2', () => {
     expect(await bad(folder)).toBe('TF_FILE_NOT_FOUND');
     expect(await bad(layersOf('8.6'), '--as', 'model-explorer', '-o', at('x'))).toBe('TF_USAGE');
     expect(await bad(model, '--as', 'model-explorer')).toBe('TF_USAGE');
+    writeFileSync(at('other.json'), '{"other":1}');
+    const overFile = ['explore', model, '--as', 'model-explorer', '-o', at('other.json')];
+    expect(await codeOfLine(overFile)).toBe('TF_WRITE_FAILED');
+    expect(await bad(model, '--from', at('other.json'))).toBe('TF_LAYERS_INVALID');
+    expect(await bad(model, '--from', layersOf('8.6'))).toBe('TF_USAGE');
     expect(await bad(profile)).toBe('TF_USAGE');
     expect(existsSync(at('x'))).toBe(false);
   });
