@@ -138,7 +138,7 @@ describe('an output is never an input', () => {
         if (/<(file|place|out|npz|folder|name=@file|reference|json|onnx|meta)>/.test(spec.flags))
           if (spec.writes === undefined) reading.add(longName(spec));
     expect([...reading].sort()).toEqual(
-      'audio-dir beside bundle cache-dir cache-from calibration candidate contract data decoder detections engines folder from held-out hyp image image-ids images inputs instances labels manifest model onnx-dir profile-from profiles ref reference sign-key trust-key truth wheel'.split(
+      'audio-dir beside bundle cache-dir cache-from calibration candidate contract data decoder detections engines folder from from-b held-out hyp image image-ids images inputs instances labels manifest model onnx-dir profile-from profiles ref reference sign-key trust-key truth wheel'.split(
         ' ',
       ),
     );

@@ -629,8 +629,16 @@ describe('chunks beyond the tolerance are judged as a stream, alike by verify an
     });
   const judged = (chunks: readonly ReferenceChunk[], more: Partial<ParityRequest> = {}) =>
     parity({}, { mode: 'functional', rtol: [{ name: 'output', value: 1e-6 }], ...more }, chunks);
+  /** Whatever a chunk took on this machine. */
+  const fast = ({ times }: ParityResult) => ({
+    ...times,
+    rest: times.rest && { ...times.rest, total: { ...times.rest.total, p95: 1 } },
+  });
   const ruled = (result: ParityResult, rules: string, more = {}) =>
-    gate({ 'policy.yaml': policyOf({ extends: rules, ...more }), 'parity.json': { ...result } });
+    gate({
+      'policy.yaml': policyOf({ extends: rules, ...more }),
+      'parity.json': { ...result, times: fast(result) },
+    });
 
   it.each([
     ['one of 40 by 6e-4', 6e-4, 1, 'pass', 'warn', 'warn'],
