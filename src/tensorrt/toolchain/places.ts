@@ -251,7 +251,7 @@ export function recordedBuilder<T extends Toolchain>(
       'TF_LIBRARY_LOAD_FAILED',
       `${toolchain.product} ${toolchain.version} has no ${RECORDER} to capture its API with: it is neither in ${dirname(inference)} nor in a folder of LD_LIBRARY_PATH.`,
       {
-        remedy: `Add the folder with ${RECORDER} of the same version to LD_LIBRARY_PATH; NVIDIA's archives and libnvinfer-dev have it since TensorRT 10.13.3.`,
+        remedy: `Add the folder with ${RECORDER} of the same version to LD_LIBRARY_PATH; NVIDIA's archives and libnvinfer-dev of newer versions have it.`,
       },
     );
   const recording = {
