@@ -47,7 +47,7 @@ const PARSED_ONLY: readonly (readonly [line: RegExp, why: string])[] = [
   [/fleet (?:submit|rehearse|work)/, 'a cluster, or a GPU with two versions'],
   [/triton try/, 'a server of Triton'],
   [/explain -/, 'it reads what another program prints'],
-  [/report-bug .* verify/, 'packs a line that fails, and this one passes'],
+  [/report-bug .* (?:verify|build) /, 'packs a line that fails, and this one passes'],
   [/--from layers\.json|strip-header yolo/, 'needs what an engine of TensorRT or an exporter gave'],
   [/triton export (?!resnet50\.engine)/, "needs engines of TensorRT: Triton's own tests write them"],
   [/recorded\.jsonl|--engines runs/, 'needs recordings or engines of a bundle, which its own tests have'],

@@ -14,7 +14,7 @@ import { enginesArgument, openStoreThere, trustOf } from './cache-store.js';
 export const importCommand = defineCommand({
   arguments: [{ name: 'SOURCES', describe: 'files, folders or s3://bucket/prefix', many: true }],
   examples: [
-    'trtforge cache import engines/ arcface_r100_v1.0_fp16_sm_86_8.6.1.trt',
+    'trtforge cache import engines/',
     'trtforge cache import s3://screenalytics-models/engines',
   ],
   options: { store: stores.store, ...trustOptions },
