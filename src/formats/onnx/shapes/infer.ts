@@ -251,11 +251,12 @@ class Inference {
     const bodyRule = isOnnx ? bodyRules.get(node.opType) : undefined;
     const shapeRule = isOnnx ? shapeRules.get(node.opType) : undefined;
     if (bodyRule === undefined && shapeRule === undefined) return this.#withoutResult('no-rule', node);
-    const result = attempt(() =>
-      bodyRule === undefined
-        ? this.#ruled(call)
-        : bodyRule(call, (body, inputs) => this.#body(body, inputs, scope)),
-    );
+    const result = attempt(() => {
+      if (bodyRule === undefined) return this.#ruled(call);
+      const found = bodyRule(call, (body, inputs) => this.#body(body, inputs, scope));
+      for (const value of found.outputs) assertPossible(value?.shape);
+      return found;
+    });
     if (result !== undefined) return result;
     // A shape that is missing because one before it is missing is not a gap of its own.
     if (call.inputs.some((value) => value !== undefined && value.shape === undefined))
