@@ -13,10 +13,7 @@ import { enginesArgument, openStoreThere, trustOf } from './cache-store.js';
 
 export const importCommand = defineCommand({
   arguments: [{ name: 'SOURCES', describe: 'files, folders or s3://bucket/prefix', many: true }],
-  examples: [
-    'trtforge cache import engines/',
-    'trtforge cache import s3://screenalytics-models/engines',
-  ],
+  examples: ['trtforge cache import engines/', 'trtforge cache import s3://screenalytics-models/engines'],
   options: { store: stores.store, ...trustOptions },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheImportSchema,
   run: async (sources, options, context) => {
