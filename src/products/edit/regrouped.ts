@@ -120,13 +120,17 @@ export async function regrouped(
     },
     unknown,
     alike,
-    mixing: mixing(flat, inferred, new Set(stored.keys())),
+    mixing: mixing(flat, inferred, shapes, new Set(stored.keys())),
   };
 }
 
 /** Nodes that read samples, and of which a result follows no axis of theirs; sizes are the same for all, and bodies are looked into. */
-function mixing({ proto }: ModelLike, inferred: ModelShapes, names: ReadonlySet<string>): readonly string[] {
-  const shapes = shapesByName(inferred);
+function mixing(
+  { proto }: ModelLike,
+  inferred: ModelShapes,
+  shapes: ReturnType<typeof shapesByName>,
+  names: ReadonlySet<string>,
+): readonly string[] {
   const isKnown = (shape: Shape | undefined): shape is Shape => shape?.includes(undefined) === false;
   const follows = (shape: Shape | undefined) =>
     shape?.some((size) => symbolsOf(size ?? 0).some((name) => names.has(name))) === true;
