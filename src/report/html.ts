@@ -1,6 +1,6 @@
 import { formatCount } from '../base/text/quantity.js';
 import { drawChart } from './chart/frame.js';
-import { type Content, jsonIsland, type Markup, markup, ownSource } from './markup/markup.js';
+import { type Content, htmlFile, jsonIsland, type Markup, markup, ownSource } from './markup/markup.js';
 import { pageStyle } from './markup/style.js';
 import type { Outcome } from './result.js';
 import {
@@ -14,31 +14,31 @@ import {
   type Text,
 } from './section.js';
 
-/** Nothing may be loaded or run: the page is style, text and inline SVG, so it opens offline and is safe to pass on. */
-const CONTENT_POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+/** A press puts the line of a command into the clipboard, and selects it where the browser allows no more. */
+const copyScript = `for (const button of document.querySelectorAll('.copy')) {
+  button.hidden = false;
+  button.onblur = () => { button.textContent = 'Copy'; };
+  button.onclick = () => {
+    const line = button.previousElementSibling;
+    getSelection().selectAllChildren(line);
+    const done = (word) => () => { button.textContent = word; };
+    navigator.clipboard.writeText(line.textContent).then(done('Copied'), done('Selected'));
+  };
+}`;
 
 /** An entry with thousands of its own stays readable: the page lists this many, the JSON all of them. */
 const ITEMS_LISTED = 200;
 
-/** A page as one HTML file that needs no network and no script. The result is inside as JSON, under the id `result`. */
+/** A page as one HTML file that needs no network; its script does nothing but copy commands. The result is inside as JSON, under the id `result`. */
 export function renderHtml(page: Page, result: unknown): string {
   const { name, verdict, version, dataFile } = page;
   const sections = present(page.sections);
-  return markup`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="generator" content="trtforge ${version}">
-<meta http-equiv="Content-Security-Policy" content="${CONTENT_POLICY}">
-<link rel="icon" href="data:,">
-<title>${name}: ${verdict.word.toLowerCase()} · trtforge</title>
-<style>${ownSource(pageStyle)}</style>
-</head>
-<body>
-<a class="skip" href="#${sections[0]?.id ?? 'result'}">Skip to the results</a>
+  return htmlFile({
+    title: `${name}: ${verdict.word.toLowerCase()}`,
+    version,
+    style: pageStyle,
+    script: copyScript,
+    body: markup`<a class="skip" href="#${sections[0]?.id ?? 'result'}">Skip to the results</a>
 <div class="page">
 ${header(page)}
 <nav aria-label="Contents"><ol>${sections.map(({ id, title }) => markup`<li><a href="#${id}">${title}</a></li>`)}</ol></nav>
@@ -48,9 +48,8 @@ ${sections.map(sectionMarkup)}
 <footer><p>Written by trtforge ${version}. This page needs no network; its data is inside it as JSON${dataFile && ` and beside it as ${dataFile}`}.</p></footer>
 </div>
 <script type="application/json" id="result">${jsonIsland(result)}</script>
-</body>
-</html>
-`.toString();
+<script>${ownSource(copyScript)}</script>`,
+  });
 }
 
 function header({ name, subtitle, kind, version, startedAt, verdict, figures }: Page): Markup {
@@ -73,7 +72,7 @@ const banner = ({ outcome, word, headline, reasons, remedies, next = [] }: PageV
   markup`<div class="verdict ${outcome}" role="status"><svg class="verdict-icon" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="22"/>${icons[outcome]}</svg><div><p class="verdict-word">${word}</p><p class="verdict-headline">${headline}</p>${reasons.length > 0 && markup`<ul>${reasons.map((reason) => markup`<li>${reason}</li>`)}</ul>`}${remedies.map((remedy) => markup`<p class="remedy">${inline(remedy)}</p>`)}${next.map(commandMarkup)}</div></div>`;
 
 const commandMarkup = (line: string): Markup =>
-  markup`<pre class="command" tabindex="0"><code>${line}</code></pre><p class="kicker">A click selects it.</p>`;
+  markup`<div class="typed"><pre class="command" tabindex="0"><code>${line}</code></pre><button type="button" class="copy" aria-live="polite" hidden>Copy</button></div>`;
 
 const RADIUS = 42;
 const AROUND = 2 * Math.PI * RADIUS;
@@ -114,7 +113,7 @@ function blockMarkup(block: Block, id: string, index: number): Markup {
     case 'command':
       return commandMarkup(block.command);
     case 'json':
-      return markup`<pre class="json"><code>${JSON.stringify(block.value, null, 2)}</code></pre>`;
+      return markup`<pre class="json" tabindex="0"><code>${JSON.stringify(block.value, null, 2)}</code></pre>`;
     case 'fold':
       return markup`<details><summary>${block.title}</summary><div>${blocksMarkup(block.blocks, `${id}-${index}`)}</div></details>`;
     case 'part': {
@@ -129,17 +128,17 @@ const isCode = (value: Text): boolean =>
   typeof value !== 'string' && 'mark' in value && value.mark === 'code';
 
 /** Wide tables scroll in their own box, which a keyboard can reach. */
-function tableMarkup({ caption, columns, rows }: Extract<Block, { kind: 'table' }>): Markup {
+function tableMarkup({ caption, columns, rows, isMap }: Extract<Block, { kind: 'table' }>): Markup {
   const kindOf = (index: number) => (typeof columns[index] === 'string' ? 'words' : 'number');
-  const heads = columns.map(
-    (column, index) =>
-      markup`<th scope="col" class="${kindOf(index)}">${typeof column === 'string' ? column : column.number}</th>`,
-  );
+  const heads = columns.map((column, index) => {
+    const title = typeof column === 'string' ? column : column.number;
+    return title === '' ? markup`<td></td>` : markup`<th scope="col" class="${kindOf(index)}">${title}</th>`;
+  });
   const cell = (content: Text, index: number) =>
     index === 0
       ? markup`<th scope="row" class="${kindOf(index)}">${inline(content)}</th>`
-      : markup`<td class="${kindOf(index)}">${inline(content)}</td>`;
-  return markup`<div class="scroll" role="region" aria-label="${caption}" tabindex="0"><table><caption><span>${caption}</span></caption><thead><tr>${heads}</tr></thead><tbody>${rows.map((row) => markup`<tr>${row.map(cell)}</tr>`)}</tbody></table></div>`;
+      : markup`<td class="${kindOf(index)}"${isMap && markup` data-column="${columns[index] as string}"`}>${inline(content)}</td>`;
+  return markup`<div class="scroll" role="group" aria-label="${caption}" tabindex="0"><table${isMap && markup` class="map"`}><caption><span>${caption}</span></caption><thead><tr>${heads}</tr></thead><tbody>${rows.map((row) => markup`<tr>${row.map(cell)}</tr>`)}</tbody></table></div>`;
 }
 
 function itemMarkup({ label, text, note, items }: Item): Markup {
@@ -166,6 +165,8 @@ function inline(content: Text): Content {
       return markup`<span class="muted">${content.text}</span>`;
     case 'badge':
       return badge(content.text, content.tone);
+    case 'heat':
+      return markup`<span class="heat h${Math.round(10 * content.share)}">${content.text}</span>`;
     case 'lines':
       return content.lines.map((line) => {
         const length = typeof line === 'string' ? line.length : LONGEST_UNBROKEN;

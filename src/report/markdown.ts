@@ -82,6 +82,7 @@ function inline(content: Text): string {
     case 'strong':
       return `**${text(content.text)}**`;
     case 'muted':
+    case 'heat':
       return text(content.text);
     case 'badge':
       return content.tone === 'bad' ? `**${text(content.text)}**` : text(content.text);

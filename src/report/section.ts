@@ -59,6 +59,8 @@ export type Block =
       readonly caption: string;
       readonly columns: readonly Column[];
       readonly rows: readonly (readonly Text[])[];
+      /** Cells of one kind by two names: a phone shows them as tiles below the name of their row. */
+      readonly isMap: boolean;
     }
   | { readonly kind: 'list'; readonly items: readonly Item[] }
   | { readonly kind: 'note'; readonly text: Text }
@@ -74,6 +76,7 @@ export type Text = string | Mark | readonly Text[];
 type Mark =
   | { readonly mark: 'code' | 'strong' | 'muted'; readonly text: string }
   | { readonly mark: 'badge'; readonly text: string; readonly tone: Tone }
+  | { readonly mark: 'heat'; readonly text: string; readonly share: number }
   | { readonly mark: 'lines'; readonly lines: readonly Text[] };
 
 /** Numbers are set flush right with even digits. */
@@ -103,7 +106,8 @@ export const table = (
   caption: string,
   columns: readonly Column[],
   rows: readonly (readonly Text[])[],
-): Block | null => (rows.length === 0 ? null : { kind: 'table', caption, columns, rows });
+  isMap = false,
+): Block | null => (rows.length === 0 ? null : { kind: 'table', caption, columns, rows, isMap });
 
 export const numbers = (...titles: readonly string[]): readonly Column[] =>
   titles.map((number) => ({ number }));
@@ -143,6 +147,8 @@ export const strong = (text: string): Mark => ({ mark: 'strong', text });
 export const muted = (text: string): Mark => ({ mark: 'muted', text });
 /** A small label whose word, not only its colour, states what it means. */
 export const badge = (text: string, tone: Tone): Mark => ({ mark: 'badge', text, tone });
+/** A figure, the stronger shaded the larger its share of one. */
+export const heat = (text: string, share: number): Mark => ({ mark: 'heat', text, share });
 /** Several lines of one table cell. */
 export const lines = (all: readonly Text[]): Mark => ({ mark: 'lines', lines: all });
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { heatMapChart } from '../../src/report/chart/error-map.js';
+import { errorMapChart } from '../../src/report/chart/error-map.js';
 import { barChart, type Chart, drawChart, linearScale, logScale } from '../../src/report/chart/frame.js';
 import { histogramChart } from '../../src/report/chart/histogram.js';
-import { plotChart, timelineChart } from '../../src/report/chart/plot.js';
+import { plotChart } from '../../src/report/chart/plot.js';
 import { renderHtml } from '../../src/report/html.js';
 
 const text = { title: 'Title', description: 'What it shows' };
@@ -86,8 +86,8 @@ describe('series of a plot', () => {
 describe('bars', () => {
   test('lengths are proportional to the longest', () => {
     const chart = barChart('Title', [
-      { label: 'a', amount: 200, text: '200', tone: 'accent', name: 'x' },
-      { label: 'b', amount: 50, text: '50', tone: 'good', name: 'z' },
+      { label: 'a', amount: 200, text: '200', tone: 'accent' },
+      { label: 'b', amount: 50, text: '50', tone: 'good' },
       { label: 'c', amount: 0, text: '0', tone: 'quiet', name: 'y' },
     ]);
     expect(marks(chart).map(({ tone, x, width }) => [tone, x, width])).toEqual([
@@ -95,6 +95,33 @@ describe('bars', () => {
       ['good', '0%', '25%'],
       ['quiet', '0%', '0%'],
     ]);
+  });
+
+  test('on an axis they are where they happened, and the shortest is still seen', () => {
+    const bar = { tone: 'accent', text: '' } as const;
+    const bars = [
+      { ...bar, label: 'inspect', from: 0, amount: 1 },
+      { ...bar, label: 'build', from: 2500, amount: 10_000 },
+    ];
+    expect(marks(barChart('Title', bars, { tick: String })).map(({ x, width }) => [x, width])).toEqual([
+      ['0%', '0.4%'],
+      ['25%', '75%'],
+    ]);
+  });
+
+  test('a label beside a long amount is cut in its middle, and whole where it is pointed at', () => {
+    const label = `begin ${'/long/scope'.repeat(9)} end`;
+    const svg = svgOf(barChart('Title', [{ label, amount: 1, text: '1.23 MiB · 45 %', tone: 'accent' }]));
+    expect(svg).toMatch(/>begin [^<]*…[^<]* end<\/text>/);
+    expect(svg).toContain(`<title>${label}: `);
+  });
+
+  test('ticks that would lie on one another have one label', () => {
+    const bars = [{ label: 'a', amount: 500_000, text: '', tone: 'accent' } as const];
+    const labels = (tick: (amount: number) => string) =>
+      svgOf(barChart('Title', bars, { tick })).match(/class="tick"/g);
+    expect(labels(() => '1 s')).toHaveLength(6);
+    expect(labels(() => '1 min 40 s and more')!.length).toBeLessThan(4);
   });
 });
 
@@ -150,20 +177,6 @@ describe('histogram', () => {
     ],
   ])('%s draw without a value that is not a number', (_, facts) => {
     expect(svgOf(histogramChart({ ...text, ...facts, axis: 'error' }))).not.toMatch(/NaN|Infinity/);
-  });
-});
-
-describe('time line', () => {
-  test('places spans where they happened, and the shortest is still seen', () => {
-    const span = { tone: 'accent', inner: false } as const;
-    const chart = timelineChart('Title', [
-      { ...span, label: 'inspect', startMs: 0, endMs: 1 },
-      { ...span, label: 'build', startMs: 2500, endMs: 10_000 },
-    ]);
-    expect(marks(chart).map(({ x, width }) => [x, width])).toEqual([
-      ['0%', '0.4%'],
-      ['25%', '75%'],
-    ]);
   });
 });
 
@@ -258,10 +271,10 @@ test('every chart has a title and a description for readers who cannot see it', 
 });
 
 describe('a heat map', () => {
-  const map = (cells: readonly (readonly (number | null)[])[]) =>
-    marks(heatMapChart({ ...text, rows: 'rows', columns: 'columns', cells }));
+  const map = (cells: (number | null)[][]) =>
+    marks(errorMapChart({ tensor: 't', rows: { axis: 0, size: 2 }, columns: { axis: 1, size: 2 }, cells }));
 
-  test('is the darker the larger, and shows what has no number', () => {
+  test('is the stronger the larger, and shows what has no number', () => {
     const cells = map([
       [0, 1],
       [4, null],

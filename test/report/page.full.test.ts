@@ -8,20 +8,25 @@ import { bundleReport } from '../../src/products/bundle/report/page.js';
 import { compareVariants } from '../../src/products/evaluation/compare/comparison.js';
 import { comparisonReport } from '../../src/products/evaluation/compare/page.js';
 import { fleetReport } from '../../src/products/fleet/page.js';
-import type { FleetStatus } from '../../src/products/fleet/plan-schema.js';
+import { rehearsalReport } from '../../src/products/fleet/rehearsal-page.js';
 import { parityReport } from '../../src/products/streaming/report/page.js';
 import { benchReport } from '../../src/report/pages/bench.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
 import { renderComparison, renderReport } from '../../src/report/pages/read.js';
 import { failedBundle, sampleBundle, sampleCheck, stoppedBundle } from '../products/bundle/report/sample.js';
 import { sampleVariants } from '../products/evaluation/compare/sample.js';
+import { sampleRehearsal, sampleStatus } from '../products/fleet/sample-status.js';
 import { sampleParity } from '../products/streaming/report/sample.js';
+import { axeFaults } from '../support/axe.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
 import { comparedSamples, percentileBench, retrainedSample } from './compared-samples.js';
 import {
   captionNumbers,
+  clipboardText,
+  columnShown,
   contrasts,
+  forbidClipboard,
   labelPlaces,
   openEverything,
   overlappingLabels,
@@ -53,33 +58,17 @@ const sideBySide = ([a, b]: readonly [unknown, unknown], kind = forgeReport) => 
   ] as const;
   return renderComparison(sides, 'html', [kind], []).content;
 };
-const targets = ['l4', 'a10', 'h100', 'rtx-4090', 'rtx-5090', 't4', 'orin'];
-const fleet = (): FleetStatus => ({
-  schema: 'trtforge.fleet-status/1',
-  ...{
-    version: '0.1.0',
-    plan: 'a'.repeat(64),
-    address: 's3://team/engines/plan.json',
-    outcome: 'inconclusive',
-  },
-  at: '2026-11-21T01:46:01.000Z',
-  jobs: ['models/ch_PP-OCRv4_det_infer.onnx', 'models/yolo.onnx'].flatMap((model, row) =>
-    targets.map((on, column) => ({
-      index: row * targets.length + column,
-      ...{ name: `${model} on ${on}`, identity: 'b'.repeat(64), model, precision: 'fp16', on },
-      ...{ state: 'have', why: [], bytes: 1e6, buildMs: 61_000, check: 'pass', gate: null },
-      ...{ node: null, gpu: null },
-    })),
-  ) as FleetStatus['jobs'],
-  schedulers: [],
-});
+const fleets = (result: unknown) => renderReport({ kind: fleetReport, result }, 'html').content;
+const HOSTILE = `</title><script>document.title = 'owned'</script><img src=x onerror="x">\u202e'"${'long'.repeat(20)}`;
 const benches = [percentileBench(2000), percentileBench(1000)] as const;
 const pages: Readonly<Record<string, string>> = {
   pass: forged(passed),
   fail: forged(failedSample()),
   stopped: forged(stoppedSample()),
   'close limits': forged(closeLimits()),
-  fleet: renderReport({ kind: fleetReport, result: fleet() }, 'html').content,
+  fleet: fleets(sampleStatus()),
+  'fleet of hostile names': fleets(sampleStatus(HOSTILE)),
+  rehearsal: renderReport({ kind: rehearsalReport, result: sampleRehearsal }, 'html').content,
   bundle: bundled(sampleBundle()),
   'bundle that fails': bundled(failedBundle()),
   'bundle that stopped': bundled(stoppedBundle()),
@@ -109,6 +98,7 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
   interface Look {
     readonly scheme?: 'light' | 'dark';
     readonly width?: number;
+    readonly permissions?: string[];
     readonly javaScriptEnabled?: boolean;
   }
 
@@ -117,6 +107,8 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
     const context = await browser.newContext({
       colorScheme: look.scheme ?? 'light',
       viewport: { width: look.width ?? 1280, height: 900 },
+      permissions: look.permissions ?? [],
+      javaScriptEnabled: look.javaScriptEnabled ?? true,
     });
     const page = await context.newPage();
     const complaints: string[] = [];
@@ -156,7 +148,7 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
       expect(await page.locator('.verdict-word').textContent()).toBe(word);
       expect(await page.locator('svg.chart').count()).toBe(charts);
       expect(await page.locator('svg.dial').count()).toBe(dials);
-      expect(await page.locator('script:not([type="application/json"])').count()).toBe(0);
+      expect(await page.locator('script:not([type="application/json"])').count()).toBe(1);
       const verdict = (await page.locator('.verdict').boundingBox())!;
       expect(verdict.y + verdict.height).toBeLessThan(900);
     });
@@ -174,6 +166,7 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
         expect(await page.evaluate(pageWidth)).toBeLessThanOrEqual(look.width);
         const [lowest] = await page.evaluate(contrasts);
         expect(lowest!.ratio, lowest!.text).toBeGreaterThanOrEqual(4.5);
+        expect(await axeFaults(page)).toEqual([]);
         expect(await page.evaluate(overlappingLabels)).toEqual([]);
         const labels = await page.evaluate(labelPlaces);
         expect(labels.filter(({ left, right }) => Math.min(left, right) < -1)).toEqual([]);
@@ -219,11 +212,45 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
     });
   });
 
-  test('a command is selected whole by one click', async () => {
-    await open('pass', {}, async (page) => {
+  test('a command is selected whole by one click, without a script', async () => {
+    await open('pass', { javaScriptEnabled: false }, async (page) => {
+      expect(await page.locator('.copy').isVisible()).toBe(false);
       await page.locator('pre.command').click();
       expect(await page.evaluate(selectedText)).toBe(passed.repeat);
     });
+  });
+
+  test.each([390, 1280])('the keyboard alone copies the very line, %i px wide', async (width) => {
+    const permissions = ['clipboard-read', 'clipboard-write'];
+    await open('fail', { width, permissions }, async (page) => {
+      const focused = page.locator('.copy:focus');
+      for (let tabs = 0; tabs < 50 && (await focused.count()) === 0; tabs++) await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      await expect.poll(() => focused.textContent()).toBe('Copied');
+      expect(await page.evaluate(clipboardText)).toBe(`${failedSample().repeat} --heal`);
+      await page.keyboard.press('Tab');
+      expect(await page.locator('.copy').first().textContent()).toBe('Copy');
+    });
+  });
+
+  test('where a browser forbids the clipboard the line is selected', async () => {
+    await open('fail', {}, async (page) => {
+      await page.evaluate(forbidClipboard);
+      const button = page.locator('.copy').first();
+      await button.click();
+      await expect.poll(() => button.textContent()).toBe('Selected');
+      expect(await page.evaluate(selectedText)).toBe(`${failedSample().repeat} --heal`);
+    });
+  });
+
+  test('no script but the page’s own runs', async () => {
+    const own = '<script>document.title = "owned"</script></body>';
+    writeFileSync(join(folder, 'injected.html'), pages.pass!.replace('</body>', own));
+    const page = await browser.newPage();
+    await page.goto(pathToFileURL(join(folder, 'injected.html')).href);
+    expect(await page.title()).not.toBe('owned');
+    expect(await page.locator('.copy').first().isVisible()).toBe(true);
+    await page.close();
   });
 
   test.each([390, 1280])('the line that goes on is one line of code, %i px wide', async (width) => {
@@ -254,21 +281,38 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
     });
   });
 
-  test('columns of a fleet are as wide as what is in them: three targets are seen at once', async () => {
-    await open('fleet', { width: 1280 }, async (page) => {
-      const table = (await page.locator('#engines .scroll').boundingBox())!;
-      const target = (await page.locator('#engines tbody tr').first().locator('td').nth(3).boundingBox())!;
-      expect(target.x + target.width).toBeLessThan(table.x + table.width);
+  test.each([390, 1280])(
+    'every engine of a fleet is seen without scrolling sideways, %i px wide',
+    async (width) => {
+      await open('fleet', { width }, async (page) => {
+        const cells = page.locator('#engines tbody td');
+        const { jobs } = sampleStatus();
+        expect(await cells.count()).toBe(jobs.length);
+        for (const [index, cell] of (await cells.all()).entries()) {
+          const { x, width: own } = (await cell.boundingBox())!;
+          expect(x).toBeGreaterThanOrEqual(0);
+          expect(x + own).toBeLessThanOrEqual(width);
+          expect(await cell.textContent()).toContain(jobs[index]!.state);
+          const shown = await cell.evaluate(columnShown);
+          expect(shown).toBe(width === 390 ? `"${jobs[index]!.on}"` : 'none');
+        }
+      });
+    },
+  );
+
+  test.each([390, 1280])('the map of a fleet begins on the first screen, %i px wide', async (width) => {
+    await open('fleet', { width }, async (page) => {
+      expect((await page.locator('#engines tbody tr').first().boundingBox())!.y).toBeLessThan(900);
     });
   });
 
   test('a table that scrolls has a shade at the side where more is', async () => {
-    await open('fleet', { width: 390 }, async (page) => {
-      const { x, y, width } = (await page.locator('#engines .scroll').boundingBox())!;
+    await open('pass', { width: 390 }, async (page) => {
+      const { x, y, width } = (await page.locator('#accuracy .scroll').first().boundingBox())!;
       const clip = { x: x + width - 6, y: y + 2, width: 6, height: 14 };
-      const before = await page.screenshot({ clip });
+      const before = await page.screenshot({ clip, fullPage: true });
       await page.evaluate(scrollToEnd);
-      expect((await page.screenshot({ clip })).equals(before)).toBe(false);
+      expect((await page.screenshot({ clip, fullPage: true })).equals(before)).toBe(false);
     });
   });
 

@@ -8,3 +8,6 @@ export function pageWidth(): number;
 export function paperColor(): string;
 export function selectedText(): string;
 export function captionNumbers(): string[];
+export function clipboardText(): Promise<string>;
+export function forbidClipboard(): void;
+export function columnShown(cell: unknown): string;

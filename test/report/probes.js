@@ -5,7 +5,11 @@ export function contrasts() {
   const channel = (value) => (value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
   const luminance = ([red, green, blue]) =>
     0.2126 * channel(red / 255) + 0.7152 * channel(green / 255) + 0.0722 * channel(blue / 255);
-  const parse = (color) => (color.match(/[\d.]+/g) ?? []).map(Number);
+  // A mixed colour is written as `color(srgb …)`, with parts up to 1.
+  const parse = (color) =>
+    (color.match(/[\d.]+/g) ?? []).map(
+      (part, index) => part * (color.startsWith('color(') && index < 3 ? 255 : 1),
+    );
   const backdrop = (element) => {
     for (let at = element; at !== null; at = at.parentElement) {
       const color = parse(getComputedStyle(at).backgroundColor);
@@ -73,3 +77,12 @@ export const captionNumbers = () =>
   [...document.querySelectorAll('figcaption, caption > span')].map(
     (caption) => getComputedStyle(caption, '::before').content,
   );
+
+export const clipboardText = () => navigator.clipboard.readText();
+
+export function forbidClipboard() {
+  navigator.clipboard.writeText = () => Promise.reject(new Error('forbidden'));
+}
+
+/** What a cell of a map shows above it. */
+export const columnShown = (cell) => getComputedStyle(cell, '::before').content;

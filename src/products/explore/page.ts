@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import {
   ascii,
+  htmlFile,
   jsonIsland,
   type Markup,
   markup,
@@ -17,8 +17,6 @@ import { exploreStyle } from './style.js';
 /** What scripts/bundle.mjs makes of `page/main.ts`: one script without imports. */
 const script = new URL('../../../dist/products/explore/page-script.js', import.meta.url);
 
-const sha256 = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
-
 /** What a reader would not see is visible also in the data, of which the page makes its text. */
 const island = (data: unknown): Markup =>
   jsonIsland(data, (_, value) => (typeof value === 'string' ? visibleText(value) : value));
@@ -26,13 +24,10 @@ const island = (data: unknown): Markup =>
 const withoutMore = ({ attributes: _, ...row }: Row): Omit<Row, 'attributes'> => row;
 
 /**
- * The page: one file that opens offline. Nothing is loaded, and no script or style runs but the page's own, by its digest. Names come from outside: they are data in an inert
- * element, hidden characters made visible, and reach the page as text nodes alone.
+ * The page. Names come from outside: they are data in an inert element, hidden characters made visible, and reach the page as text nodes alone.
  */
 export function explorePage(explored: Explored): string {
   const code = ascii(readFileSync(script, 'utf8'));
-  const style = `${pageStyle}${exploreStyle}`;
-  const policy = `default-src 'none'; script-src ${sha256(code)}; style-src ${sha256(style)}; img-src data:; base-uri 'none'; form-action 'none'`;
   const name = explored.sides.map(({ file }) => basename(file)).join(' and ');
   const { sides, ...rest } = explored;
   const shown = {
@@ -43,24 +38,14 @@ export function explorePage(explored: Explored): string {
     tensors: pack(tensors),
     attributes: rows.map(({ attributes }) => attributes),
   }));
-  return markup`<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="generator" content="trtforge ${explored.version}">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<link rel="icon" href="data:,">
-<title>${name} &middot; layers &middot; trtforge</title>
-<style>${ownSource(style)}</style>
-</head>
-<body>
-<div id="app"><noscript>This page draws its table with a script of its own. The data are in it as JSON, in the element with the id "data".</noscript></div>
+  return htmlFile({
+    title: markup`${name} &middot; layers`,
+    version: explored.version,
+    style: `${pageStyle}${exploreStyle}`,
+    script: code,
+    body: markup`<div id="app"><noscript>This page draws its table with a script of its own. The data are in it as JSON, in the element with the id "data".</noscript></div>
 <script type="application/json" id="data">${island(shown)}</script>
 <script>${ownSource(code)}</script>
-<script type="application/json" id="more">${island(more)}</script>
-</body>
-</html>
-`.toString();
+<script type="application/json" id="more">${island(more)}</script>`,
+  });
 }

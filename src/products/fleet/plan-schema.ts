@@ -116,6 +116,8 @@ export const fleetStatusSchema = z.object({
       why: z.array(z.string()),
       bytes: z.int().nullable(),
       buildMs: z.number().nullable(),
+      /** By the clock of the machine that built it. */
+      builtAt: z.string().nullable(),
       check: workRecordSchema.shape.check,
       gate: workRecordSchema.shape.gate.unwrap().shape.outcome.nullable(),
       node: z.string().nullable(),

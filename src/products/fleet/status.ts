@@ -36,6 +36,7 @@ export async function fleetStatus(options: FleetOptions, context?: WorkContext):
         ...standingOf(job, { record, fault }, scheduled),
         bytes: held.passport?.plan.bytes ?? null,
         buildMs: held.passport?.built.ms ?? null,
+        builtAt: held.passport?.built.at ?? null,
         check: record?.check ?? null,
         gate: isOfOtherPolicy(job, record) ? null : (record?.gate?.outcome ?? null),
         gpu: record?.gpu ?? null,

@@ -88,47 +88,95 @@ export function chartFile(chart: Chart): string {
 `.toString();
 }
 
-/** The ticks of a horizontal axis at `base` pixels; `x` is the share of the width where a quantity stands. */
-export const axisTicks = (ticks: readonly Tick[], x: (quantity: number) => number, base: number): Markup =>
-  join(
-    ticks.map(({ quantity, label }) => {
-      const place = across(x(quantity));
-      return markup`<line class="axis" x1="${place}" x2="${place}" y1="${base}" y2="${base + 4}"/><text class="tick" x="${place}" y="${base + 16}" text-anchor="${anchorAt(x(quantity))}">${label}</text>`;
-    }),
-  );
+/** The width of a chart on a phone, in pixels: what has room there has room everywhere. */
+const PHONE = 326;
+
+/** The share of a phone's chart that a text takes, by the width of common letters; `size` is that of the font in pixels. */
+export const textShare = (text: string, size = 12.5): number =>
+  [...text].reduce((sum, letter) => sum + (letter < '\u2e80' ? 0.61 : 1), 0) * (size / PHONE);
+
+/** A text that takes at most this share of a phone's chart, cut in its middle where it is longer. */
+export function fitted(text: string, share: number, size?: number): string {
+  const letters = [...text];
+  const kept = Math.floor((letters.length * share) / textShare(text, size)) - 1;
+  if (textShare(text, size) <= share) return text;
+  return `${letters.slice(0, Math.ceil(kept / 2)).join('')}…${letters.slice(letters.length - Math.floor(kept / 2)).join('')}`;
+}
+
+/** The ticks of a horizontal axis at `base` pixels, with lines down from `top`; `x` is the share of the width where a quantity stands. A label that would lie on the one before is left out. */
+export function axisTicks(
+  ticks: readonly Tick[],
+  x: (quantity: number) => number,
+  base: number,
+  top = base,
+): Markup {
+  let end = -1;
+  const marks = ticks.map(({ quantity, label }) => {
+    const [place, width] = [x(quantity), textShare(label, 12)];
+    const anchor = anchorAt(place);
+    const start = place - { start: 0, middle: width / 2, end: width }[anchor];
+    const isFree = start > end;
+    if (isFree) end = start + width + 0.01;
+    const at = across(place);
+    return markup`<line class="${top === base ? 'axis' : 'grid'}" x1="${at}" x2="${at}" y1="${top}" y2="${base + 4}"/>${isFree && markup`<text class="tick" x="${at}" y="${base + 16}" text-anchor="${anchor}">${label}</text>`}`;
+  });
+  return join(marks);
+}
 
 /** A share of the width, 0 to 1, as an SVG length. */
 export const across = (share: number): string => `${Number((share * 100).toFixed(3))}%`;
 
 /** Keeps a label at `share` of the width inside the frame. */
-export const anchorAt = (share: number): 'start' | 'middle' | 'end' =>
+const anchorAt = (share: number): 'start' | 'middle' | 'end' =>
   share < 0.06 ? 'start' : share > 0.94 ? 'end' : 'middle';
 
 export interface Bar {
   readonly label: string;
-  /** Its length. */
+  /** Where it starts; 0 by default. */
+  readonly from?: number;
+  /** Where it ends. */
   readonly amount: number;
   /** The amount as text, at the right end. */
   readonly text: string;
   readonly tone: Tone;
-  /** Shown when pointed at. */
-  readonly name: string;
+  /** Shown when pointed at, instead of the amount. */
+  readonly name?: string;
+  /** A part of the bar above it, drawn thinner. */
+  readonly isPart?: boolean;
+}
+
+interface Extent {
+  /** Fills the width where no bar ends beyond it. */
+  readonly limit?: number;
+  /** Prints an axis. */
+  readonly tick?: (amount: number) => string;
 }
 
 const ROW = 44;
-const BAR_TOP = 22;
-const BAR_HEIGHT = 12;
+const PART_ROW = 34;
 
-/** Horizontal bars on one linear scale that starts at zero; the longest, or `limit` where it is more, fills the width. Labels stand above their bars. */
-export function barChart(title: string, bars: readonly Bar[], limit = 0): Chart {
-  const scale = linearScale(0, Math.max(limit, ...bars.map(({ amount }) => amount)), 1, String);
+/** Horizontal bars below their labels on one linear scale from zero; the one that ends last, or the limit where it is more, fills the width. */
+export function barChart(title: string, bars: readonly Bar[], { limit = 0, tick }: Extent = {}): Chart {
+  const scale = linearScale(0, Math.max(limit, ...bars.map(({ amount }) => amount)), 5, tick ?? String);
+  let top = 0;
+  const rows = bars.map((bar) => {
+    const row = barMarks(bar, top, scale, tick === undefined);
+    top += bar.isPart ? PART_ROW : ROW;
+    return row;
+  });
   return {
     title,
     description: `${bars.map(({ label, text }) => `${label}: ${text}`).join('; ')}.`,
-    height: Math.max(1, bars.length * ROW - 6),
-    marks: bars.map((bar, index) => barMarks(bar, index * ROW, scale.at(bar.amount))),
+    height: Math.max(1, tick === undefined ? top - 6 : top + 22),
+    marks: [tick && axisTicks(scale.ticks, scale.at, top, 0), rows],
   };
 }
 
-const barMarks = ({ label, text, tone, name }: Bar, top: number, share: number): Markup =>
-  markup`<text class="label" x="0" y="${top + 14}">${label}</text><text class="figure" x="100%" y="${top + 14}" text-anchor="end">${text}</text><rect class="track" x="0" y="${top + BAR_TOP}" width="100%" height="${BAR_HEIGHT}"/><rect class="mark ${tone}" x="0%" y="${top + BAR_TOP}" width="${across(share)}" height="${BAR_HEIGHT}"><title>${label}: ${name}</title></rect>`;
+function barMarks(bar: Bar, top: number, { at }: Scale, hasTrack: boolean): Markup {
+  const { label, from = 0, amount, text, tone, name = text, isPart } = bar;
+  const [y, height] = [top + 22, isPart ? 6 : 12];
+  // On an axis what took a millisecond of minutes still gets a visible sliver.
+  const width = Math.max(hasTrack ? 0 : 0.004, at(amount) - at(from));
+  const x = Math.min(at(from), 1 - width);
+  return markup`<text class="${isPart ? 'tick' : 'label'}" x="0" y="${top + 14}">${fitted(label, 0.97 - textShare(text, 13.5), 13.5)}</text><text class="figure" x="100%" y="${top + 14}" text-anchor="end">${text}</text>${hasTrack && markup`<rect class="track" x="0" y="${y}" width="100%" height="${height}"/>`}<rect class="mark ${tone}" x="${across(x)}" y="${y}" width="${across(width)}" height="${height}"><title>${label}: ${name}</title></rect>`;
+}

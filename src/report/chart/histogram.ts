@@ -1,6 +1,15 @@
 import { formatStatistic, plural, powerOfTen } from '../../base/text/quantity.js';
 import { join, type Markup, markup } from '../markup/markup.js';
-import { across, axisTicks, type Chart, logScale, type Scale, type Tone } from './frame.js';
+import {
+  across,
+  axisTicks,
+  type Chart,
+  fitted,
+  logScale,
+  type Scale,
+  type Tone,
+  textShare,
+} from './frame.js';
 
 /** Number of elements that fell in [from, to). */
 interface Bin {
@@ -112,10 +121,8 @@ function binBar(bin: Bin, x: (quantity: number) => number, y: (count: number) =>
 const valueAxis = (scale: Scale, x: (quantity: number) => number, title: string): Markup =>
   markup`<line class="axis" x1="${across(AXIS_START)}" x2="${across(AXIS_END)}" y1="${BASE}" y2="${BASE}"/><line class="axis" x1="0" x2="${across(ZERO_BAR)}" y1="${BASE}" y2="${BASE}"/>${axisTicks(scale.ticks, x, BASE)}<text class="tick" x="100%" y="${BASE + 36}" text-anchor="end">${title}</text><text class="tick" x="0" y="${BASE + 36}">elements, log scale</text>`;
 
-/** A row for each label, above the plot. */
+/** A row for each label, above the plot: at its place where a phone has room for it, else on its inner side. */
 const ROW = 16;
-/** Of a character on a phone, as a share of the width: a label is at its place where it fits, else on its inner side. */
-const CHARACTER = 7.6 / 326;
 
 /** A limit of 0 is where the axis starts. Labels come after all lines, so that a line of one mark never strikes through the label of another. */
 function marks(placeable: readonly HistogramMark[], x: (quantity: number) => number): Markup {
@@ -129,14 +136,15 @@ function marks(placeable: readonly HistogramMark[], x: (quantity: number) => num
       markup`<line class="${kind}" x1="${across(place)}" x2="${across(place)}" y1="${y + 4}" y2="${BASE}"/>`,
   );
   const labels = placed.map(({ kind, label, place, y }) => {
-    const width = Math.min(1, label.length * CHARACTER);
+    const text = fitted(label, 1);
+    const width = textShare(text);
     const [anchor, at] =
       Math.min(place, 1 - place) >= width / 2
         ? ['middle', place]
         : place > 0.5
           ? ['end', Math.max(place, width)]
           : ['start', Math.min(place, 1 - width)];
-    return markup`<text class="mark-label ${kind}" x="${across(at)}" y="${y}" text-anchor="${anchor}">${label}</text>`;
+    return markup`<text class="mark-label ${kind}" x="${across(at)}" y="${y}" text-anchor="${anchor}">${text}</text>`;
   });
   return join([...lines, ...labels]);
 }

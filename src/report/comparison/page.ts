@@ -192,7 +192,6 @@ function speedBlocks(rows: readonly ComparedRow[], a: string | null, b: string |
         amount: Number(row[side]),
         text: formatMs(Number(row[side])),
         tone: side === 'a' ? ('accent' as const) : ('quiet' as const),
-        name: formatMs(Number(row[side])),
       })),
     );
   return present([

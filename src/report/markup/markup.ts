@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /** Text that is already HTML or SVG. Only this file makes one, so that nothing reaches a page unescaped. */
 export class Markup {
   readonly #source: string;
@@ -41,6 +43,38 @@ export const ascii = (source: string): string =>
 
 /** A stylesheet or script of our own, which escaping would break. */
 export const ownSource = (source: string): Markup => new Markup(source);
+
+interface Document {
+  readonly title: Content;
+  /** Of trtforge. */
+  readonly version: string;
+  readonly style: string;
+  /** Stands in the body, where the caller puts it. */
+  readonly script: string;
+  readonly body: Content;
+}
+
+const sha256 = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+/** One HTML file that opens offline and is safe to pass on: nothing is loaded, and no script or style runs but these two, by their digests. */
+export const htmlFile = ({ title, version, style, script, body }: Document): string =>
+  markup`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="trtforge ${version}">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src ${ownSource(sha256(script))}; style-src ${ownSource(sha256(style))}; img-src data:; base-uri 'none'; form-action 'none'">
+<link rel="icon" href="data:,">
+<title>${title} &middot; trtforge</title>
+<style>${ownSource(style)}</style>
+</head>
+<body>
+${body}
+</body>
+</html>
+`.toString();
 
 function contentSource(content: Content): string {
   if (content instanceof Markup) return content.toString();

@@ -52,7 +52,7 @@ h3 { font-size: 1.2rem; margin: 1.6rem 0 0.5rem; }
 h2::before { counter-increment: section; content: counter(section); color: var(--muted); font-weight: 400; margin-right: 0.7em; }
 p { margin: 0 0 0.8em; }
 a { color: var(--accent); text-underline-offset: 0.2em; }
-a:focus-visible, summary:focus-visible, pre:focus-visible, .scroll:focus-visible { outline: 2px solid var(--accent); outline-offset: 3px; border-radius: 4px; }
+a:focus-visible, .copy:focus-visible, summary:focus-visible, pre:focus-visible, .scroll:focus-visible { outline: 2px solid var(--accent); outline-offset: 3px; border-radius: 4px; }
 code, pre { font-family: var(--mono); font-size: 0.875em; }
 code { overflow-wrap: anywhere; }
 .muted { color: var(--muted); }
@@ -108,13 +108,21 @@ th, td { padding: 0.45rem 0.9rem 0.45rem 0; vertical-align: top; text-align: lef
 th:last-child, td:last-child { padding-right: 0; }
 thead th { font-weight: 600; border-bottom: 1px solid var(--ink); white-space: nowrap; vertical-align: bottom; }
 tbody th { font-weight: 400; min-width: 7rem; }
-tbody th > code { display: inline-block; width: max-content; max-width: min(26rem, 78vw); }
+tbody th code { display: inline-block; width: max-content; max-width: min(26rem, 78vw); }
 tbody tr + tr > * { border-top: 1px solid var(--rule); }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.words { min-width: 5rem; }
 .line { display: block; font-variant-numeric: tabular-nums; }
 .short { white-space: nowrap; }
 .long { min-width: 15rem; }
+
+.heat { display: block; padding: 0 0.35em; white-space: nowrap; background: color-mix(in srgb, var(--accent) calc(var(--heat) * 4.5%), var(--card)); }
+${Array.from({ length: 11 }, (_, step) => `.h${step} { --heat: ${step}; }`).join(' ')}
+.map { font-size: 0.84rem; }
+.map td, .map thead th + th { padding: 0.45rem 0.35rem; }
+.map td:has(.bad) { background: color-mix(in srgb, var(--bad-wash) 70%, transparent); }
+.map td:has(.warn) { background: color-mix(in srgb, var(--warn-wash) 70%, transparent); }
+.map tbody th { position: sticky; left: 0; z-index: 1; background: var(--paper); }
 
 .facts { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 19rem), 1fr)); gap: 0 2rem; margin: 1.2rem 0; font-size: 0.93rem; }
 .facts > div { display: grid; grid-template-columns: 7.5rem 1fr; gap: 0.8rem; padding: 0.4rem 0; border-bottom: 1px solid var(--rule); }
@@ -138,7 +146,9 @@ details > :not(summary) { margin: 0.8rem 0 0.4rem 1.05rem; }
 
 pre { background: var(--card); border: 1px solid var(--rule); border-radius: 10px; padding: 0.8rem 1rem; margin: 0; overflow-x: auto; white-space: pre-wrap; overflow-wrap: anywhere; line-height: 1.5; }
 pre.command { white-space: pre; user-select: all; -webkit-user-select: all; }
-p + pre.command, ul + pre.command { margin-top: 0.8rem; }
+.typed { display: flex; align-items: flex-start; gap: 0.5rem; margin: 0.8rem 0 0; }
+.typed pre { flex: 1; min-width: 0; }
+.copy { font: inherit; font-size: 0.875rem; color: var(--ink); background: var(--card); border: 1px solid var(--muted); border-radius: 10px; padding: 0 0.9rem; min-height: 2.75rem; min-width: 6rem; cursor: pointer; }
 pre.json { max-height: 26rem; overflow: auto; }
 footer { margin-top: 3.5rem; border-top: 1px solid var(--rule); padding-top: 1rem; font-size: 0.875rem; color: var(--muted); }
 
@@ -152,13 +162,20 @@ ${CHART}
   .facts > div { grid-template-columns: 6rem 1fr; }
   .dials .tile-figure { height: auto; padding-top: 0.6rem; }
   section { margin-top: 2.6rem; }
+  .map, .map caption, .map tbody { display: block; }
+  .map thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+  .map tbody tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(6.4rem, 1fr)); gap: 0 0.5rem; border-top: 1px solid var(--rule); padding: 0.6rem 0; }
+  .map tbody tr > * { border: 0; padding: 0.2rem 0.35rem; }
+  .map tbody th { position: static; grid-column: 1 / -1; padding: 0; }
+  .map td:empty { display: none; }
+  .map td::before { content: attr(data-column); display: block; color: var(--muted); font-size: 0.85em; overflow-wrap: anywhere; }
 }
 @media (prefers-reduced-motion: reduce) { html { scroll-behavior: auto; } }
 @media print {
   :root { --paper: #fff; --card: #fff; --ink: #000; --muted: #444; --rule: #ccc; --track: #eee; --accent: #2b5f9e; --quiet: #999; --good: #1c7a4a; --bad: #b3261e; --warn: #8a5a00; --good-wash: #fff; --bad-wash: #fff; --warn-wash: #fff; --accent-wash: #fff; }
   body { font-size: 10.5pt; }
   .page { max-width: none; padding: 0; }
-  nav, .skip { display: none; }
+  nav, .skip, .copy { display: none; }
   figure, tr, pre.command, .verdict { break-inside: avoid; }
   h2, h3 { break-after: avoid; }
   .scroll, pre.json { overflow: visible; max-height: none; }

@@ -3,7 +3,7 @@ import type { ConversionResult } from '../../formats/precision/conversion.js';
 import { decidedBy } from '../../quality/verify/headline.js';
 import { compareRuns } from '../comparison/compare.js';
 import { type ForgeResult, forgeResultSchema } from '../result.js';
-import { accuracySection, engineAccuracySection } from '../section/accuracy.js';
+import { verificationSection } from '../section/accuracy.js';
 import { engineSection, layersSection, sizesSection } from '../section/engine.js';
 import { modelSection } from '../section/model.js';
 import { healSection, precisionSection } from '../section/precision.js';
@@ -56,8 +56,9 @@ export const forgeReport = defineReport<ForgeResult>({
 /** The sections of one model; a run over several has these for each. */
 export const modelSections = (result: ForgeResult): readonly Section[] =>
   present([
-    accuracySection(result),
-    engineAccuracySection(result),
+    result.verification && verificationSection('accuracy', 'Accuracy', result.verification),
+    result.engineVerification &&
+      verificationSection('engine-accuracy', 'Accuracy of the engine', result.engineVerification),
     speedSection(result),
     healSection(result),
     precisionSection(result),

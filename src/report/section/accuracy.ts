@@ -6,7 +6,6 @@ import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.j
 import { errorMapChart } from '../chart/error-map.js';
 import type { Chart } from '../chart/frame.js';
 import { type HistogramMark, histogramChart } from '../chart/histogram.js';
-import type { ForgeResult } from '../result.js';
 import {
   type Block,
   type Blocks,
@@ -25,16 +24,6 @@ import {
   table,
 } from '../section.js';
 import { formatMeasure, IN_SHORT, outcomeTone, shortStatistics } from '../sentences.js';
-
-/** The accuracy of the converted model against the original. */
-export const accuracySection = ({ verification }: ForgeResult): Section | null =>
-  verification === null ? null : verificationSection('accuracy', 'Accuracy', verification);
-
-/** The accuracy of the engine, run on its GPU, against the original. */
-export const engineAccuracySection = ({ engineVerification }: ForgeResult): Section | null =>
-  engineVerification === null
-    ? null
-    : verificationSection('engine-accuracy', 'Accuracy of the engine', engineVerification);
 
 /** A verification, as a section. */
 export const verificationSection = (id: string, title: string, verification: VerifyResult): Section => ({

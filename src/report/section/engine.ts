@@ -1,7 +1,7 @@
 import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../base/text/quantity.js';
 import { originText } from '../../engines/builder/build-result.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
-import { type Bar, barChart } from '../chart/frame.js';
+import { type Bar, barChart, type Tone } from '../chart/frame.js';
 import type { ForgeResult } from '../result.js';
 import {
   charts,
@@ -91,36 +91,24 @@ export function layersSection({ build }: ForgeResult): Section | null {
 export function sizesSection({ model, conversion, build }: ForgeResult): Section | null {
   if (model === null) return null;
   const original = modelBytes(model);
-  const row = (label: string, bytes: number, tone: 'accent' | 'quiet' | 'good'): Bar => ({
-    label,
-    amount: bytes,
-    text:
-      bytes === original || original === 0
-        ? formatBytes(bytes)
-        : `${formatBytes(bytes)} · ${formatShare(bytes / original)}`,
-    tone,
-    name: formatBytes(bytes),
-  });
-  const rows = [row('ONNX as provided', original, 'quiet')];
-  const sizes = [`${formatBytes(original)} of ONNX`];
-  if (conversion !== null) {
-    const { before, after } = conversion.bytes;
-    rows.push(row(`ONNX typed ${precisionLabel(conversion.precision)}`, after, 'accent'));
-    sizes.push(
-      `${formatBytes(after)} after conversion (${formatShare(after / Math.max(1, before))} of the original)`,
-    );
-  }
-  if (build !== null) {
-    rows.push(row('engine', build.passport.plan.bytes, 'good'));
-    sizes.push(`${formatBytes(build.passport.plan.bytes)} as an engine`);
-  }
+  const bar = (label: string, bytes: number, tone: Tone): Bar => {
+    const share = bytes === original || original === 0 ? '' : ` · ${formatShare(bytes / original)}`;
+    return { label, amount: bytes, text: `${formatBytes(bytes)}${share}`, tone };
+  };
+  const bars = [
+    bar('ONNX as provided', original, 'quiet'),
+    ...(conversion === null
+      ? []
+      : [bar(`ONNX typed ${precisionLabel(conversion.precision)}`, conversion.bytes.after, 'accent')]),
+    ...(build === null ? [] : [bar('engine', build.passport.plan.bytes, 'good')]),
+  ];
   return {
     id: 'sizes',
     title: 'Sizes',
-    lead: `${sizes.join(', ')}.`,
+    lead: `${bars.map(({ label, text }) => `${label}: ${text}`).join(', ')}.`,
     blocks: [
       charts({
-        chart: barChart('Size at each station', rows),
+        chart: barChart('Size at each station', bars),
         caption: 'Bytes on disk, external data included.',
       }),
     ],

@@ -1,6 +1,6 @@
 import { formatBytes, formatCount, plural } from '../../base/text/quantity.js';
 import type { ModelFacts } from '../../formats/onnx/model-facts.js';
-import { barChart, type Chart } from '../chart/frame.js';
+import { barChart, type Chart, type Tone } from '../chart/frame.js';
 import type { ForgeResult } from '../result.js';
 import { charts, code, facts, list, muted, note, type Section, strong, table } from '../section.js';
 import { modelBytes, nameOfFile } from '../sentences.js';
@@ -81,12 +81,9 @@ function opsChart(ops: ModelFacts['ops']): Chart {
   const drawn = sorted.slice(0, sorted.length > OPS_DRAWN + 1 ? OPS_DRAWN : sorted.length);
   const rest = sorted.slice(drawn.length);
   const restCount = rest.reduce((sum, [, count]) => sum + count, 0);
-  const bar = (label: string, amount: number, tone: 'accent' | 'quiet') => ({
-    label,
-    amount,
-    text: formatCount(amount),
-    tone,
-    name: plural(amount, 'node'),
+  const bar = (label: string, amount: number, tone: Tone) => ({
+    ...{ label, amount, tone },
+    text: plural(amount, 'node'),
   });
   return barChart('Nodes by operator', [
     ...drawn.map(([op, count]) => bar(op, count, 'accent')),

@@ -1,7 +1,7 @@
 import { formatCount, formatShare, plural } from '../../base/text/quantity.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
 import { betweenRule, rules } from '../../formats/precision/rules.js';
-import { barChart } from '../chart/frame.js';
+import { barChart, type Tone } from '../chart/frame.js';
 import type { ForgeResult } from '../result.js';
 import {
   charts,
@@ -22,12 +22,9 @@ export function precisionSection({ conversion }: ForgeResult): Section | null {
   if (conversion === null) return null;
   const { label, kinds, all, lowest, others, stay } = computedNodes(conversion);
   const counts = countsText(conversion);
-  const bar = (label: string, amount: number, tone: 'accent' | 'quiet') => ({
-    label,
-    amount,
+  const bar = (label: string, amount: number, tone: Tone) => ({
+    ...{ label, amount, tone },
     text: all === 0 ? '0' : `${formatCount(amount)} · ${formatShare(amount / all)}`,
-    tone,
-    name: plural(amount, 'node'),
   });
   return {
     id: 'precision',

@@ -1,5 +1,5 @@
-import { formatMs, plural } from '../../base/text/quantity.js';
-import { type Span, timelineChart } from '../chart/plot.js';
+import { formatMs, formatMsTick, plural } from '../../base/text/quantity.js';
+import { type Bar, barChart } from '../chart/frame.js';
 import type { ForgeResult, ReportPhase } from '../result.js';
 import { badge, charts, code, command, facts, note, numbers, type Section, table } from '../section.js';
 
@@ -13,16 +13,16 @@ const SHORTEST_STEP = 0.02;
 
 /** The run on a time line, and every phase with its result or why it did not run. */
 export function phasesSection({ phases, totalMs }: TimedPhases): Section {
-  const spans = phases.flatMap((phase) => spansOf(phase, totalMs));
+  const bars = phases.flatMap((phase) => barsOf(phase, totalMs));
   return {
     id: 'phases',
     title: 'The run',
     lead: phasesSentence({ phases, totalMs }),
     blocks: [
-      spans.length === 0
+      bars.length === 0
         ? note('No phase was started.')
         : charts({
-            chart: timelineChart('Time line of the run', spans),
+            chart: barChart('Time line of the run', bars, { tick: formatMsTick }),
             caption: 'The phases of the run on one axis of time.',
           }),
       table(
@@ -51,21 +51,18 @@ function phasesSentence({ phases, totalMs }: TimedPhases): string {
   return `${plural(count('done'), 'phase')} in ${formatMs(totalMs)}.${most}${notRun}`;
 }
 
-function spansOf({ name, status, startMs, ms, steps }: ReportPhase, totalMs: number): readonly Span[] {
-  const whole =
-    startMs === null || ms === null
-      ? []
-      : [{ label: name, startMs, endMs: startMs + ms, tone: tones[status], inner: false }];
-  const inner = steps
-    .filter((step) => step.name !== name && step.ms >= totalMs * SHORTEST_STEP)
-    .map((step) => ({
-      label: step.name,
-      startMs: step.startMs,
-      endMs: step.startMs + step.ms,
-      tone: 'quiet' as const,
-      inner: true,
-    }));
-  return [...whole, ...inner];
+/** A bar of a phase, and one of each part of it that is long enough to be seen. */
+function barsOf({ name, status, startMs, ms, steps }: ReportPhase, totalMs: number): readonly Bar[] {
+  const bar = (label: string, from: number, took: number): Omit<Bar, 'tone'> => ({
+    ...{ label, from, amount: from + took, text: formatMs(took) },
+    name: `from ${formatMs(from)} to ${formatMs(from + took)}`,
+  });
+  return [
+    ...(startMs === null || ms === null ? [] : [{ ...bar(name, startMs, ms), tone: tones[status] }]),
+    ...steps
+      .filter((step) => step.name !== name && step.ms >= totalMs * SHORTEST_STEP)
+      .map((step) => ({ ...bar(step.name, step.startMs, step.ms), tone: 'quiet' as const, isPart: true })),
+  ];
 }
 
 /** The environment of the run. */

@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { contrasts, pageWidth } from '../../report/probes.js';
+import { axeFaults } from '../../support/axe.js';
 import { launchChromium } from '../../support/browser.js';
 import { describeWith } from '../../support/needs.js';
 import { trtforge } from '../../support/trtforge.js';
@@ -83,20 +83,6 @@ describeWith('chromium', 'the page of explore in Chromium', (executable) => {
     await context.close();
   }
 
-  const faultsOf = async (page: Page): Promise<string[]> => {
-    // By the protocol: the page's policy lets no other script in.
-    await page.evaluate(axe.source);
-    return page.evaluate(async () => {
-      const { violations } = await (
-        globalThis as unknown as {
-          axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
-        }
-      ).axe.run();
-      return violations.map(({ id, nodes }) =>
-        `${id}: ${nodes.map(({ html }) => html).join(' ')}`.slice(0, 400),
-      );
-    });
-  };
   const current = (page: Page) => page.locator('tr[aria-selected="true"] th').textContent();
   const heading = (page: Page) => page.locator('.details h2').textContent();
 
@@ -111,7 +97,7 @@ describeWith('chromium', 'the page of explore in Chromium', (executable) => {
         const views = await page.locator('[aria-label="Tables"] button').all();
         for (const view of views) {
           await view.click();
-          expect(await faultsOf(page)).toEqual([]);
+          expect(await axeFaults(page)).toEqual([]);
           const [lowest] = await page.evaluate(contrasts);
           expect(lowest!.ratio, lowest!.text).toBeGreaterThanOrEqual(4.5);
         }

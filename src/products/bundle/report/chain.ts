@@ -112,6 +112,6 @@ function driftChart({ candidate, components, drift_limit: limit }: ChainCheck) {
       tone: error === null || error > limit ? 'bad' : 'accent',
       name: `${token_changes} tokens and ${duration_changes} durations change`,
     })),
-    limit,
+    { limit },
   );
 }
