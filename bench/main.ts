@@ -10,6 +10,7 @@ import { compare } from './cases/compare.js';
 import { convert } from './cases/convert.js';
 import { demo } from './cases/demo.js';
 import { edit } from './cases/edit.js';
+import { explore } from './cases/explore.js';
 import { fleet } from './cases/fleet.js';
 import { guard } from './cases/guard.js';
 import { images } from './cases/images.js';
@@ -42,6 +43,7 @@ const cases: readonly BenchCase[] = [
   transfer,
   guard,
   wer,
+  explore,
   verify,
   quantisation,
   edit,

@@ -11,3 +11,4 @@ export function captionNumbers(): string[];
 export function clipboardText(): Promise<string>;
 export function forbidClipboard(): void;
 export function columnShown(cell: unknown): string;
+export function isDrawn(canvas: unknown): boolean;

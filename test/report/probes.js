@@ -86,3 +86,10 @@ export function forbidClipboard() {
 
 /** What a cell of a map shows above it. */
 export const columnShown = (cell) => getComputedStyle(cell, '::before').content;
+
+/** Whether any pixel of a canvas has a colour. */
+export const isDrawn = (canvas) =>
+  canvas
+    .getContext('2d')
+    .getImageData(0, 0, canvas.width, canvas.height)
+    .data.some((part) => part !== 0);

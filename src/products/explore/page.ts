@@ -36,7 +36,7 @@ export function explorePage(explored: Explored): string {
   };
   const more = sides.map(({ rows, tensors }) => ({
     tensors: pack(tensors),
-    attributes: rows.map(({ attributes }) => attributes),
+    rows: pack(rows.map(({ attributes }) => ({ attributes }))),
   }));
   return htmlFile({
     title: markup`${name} &middot; layers`,

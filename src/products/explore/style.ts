@@ -24,7 +24,7 @@ main { flex: 1; min-height: 0; display: flex; flex-direction: column; gap: 0.5re
 .scroller thead th { position: sticky; top: 0; z-index: 1; height: 34px; padding: 0; border: 0; box-shadow: inset 0 -1px var(--ink); background: var(--card); }
 .scroller thead th button { font: inherit; font-weight: 600; color: inherit; background: none; border: 0; padding: 0 0.5rem; height: 33px; width: 100%; text-align: inherit; cursor: pointer; }
 .scroller tbody:not([aria-hidden]) tr { height: 26px; }
-.scroller tbody:not([aria-hidden]) tr > * { height: 26px; line-height: 25px; padding: 0 0.5rem; border: 0; box-shadow: inset 0 -1px var(--rule); max-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; background: var(--card); }
+.scroller tbody:not([aria-hidden]) tr > * { height: 26px; line-height: 25px; padding: 0 0.5rem; border: 0; box-shadow: inset 0 -1px var(--rule); max-width: 0; overflow: clip; text-overflow: ellipsis; white-space: nowrap; background: var(--card); }
 .scroller .words { width: 9rem; }
 .scroller .number { width: 5.6rem; }
 .scroller tr .wide { width: 17rem; }

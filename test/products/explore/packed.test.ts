@@ -7,9 +7,12 @@ test('objects come back as they were packed, values that repeat being there once
     type: index % 2 === 0 ? 'Conv' : null,
     inputs: [index, index + 1],
     ms: index === 7 ? null : index / 3,
+    why: null,
   }));
   const packed = pack(objects);
-  expect(unpack(JSON.parse(JSON.stringify(packed)))).toEqual(objects);
+  const again = unpack<(typeof objects)[number]>(JSON.parse(JSON.stringify(packed)));
+  expect(again.map(({ name, type, inputs, ms, why }) => ({ name, type, inputs, ms, why }))).toEqual(objects);
   expect(packed.fields.type).toMatchObject({ few: ['Conv', null] });
+  expect(packed.fields.why).toEqual({ few: [null], at: [] });
   expect(unpack(pack([]))).toEqual([]);
 });

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { contrasts, pageWidth } from '../../report/probes.js';
+import { contrasts, isDrawn, pageWidth } from '../../report/probes.js';
 import { axeFaults } from '../../support/axe.js';
 import { launchChromium } from '../../support/browser.js';
 import { describeWith } from '../../support/needs.js';
@@ -118,6 +118,8 @@ describeWith('chromium', 'the page of explore in Chromium', (executable) => {
       expect(await grid.getAttribute('aria-rowcount')).toBe(String(MANY + 1));
       const rows = page.locator('tbody:not([aria-hidden]) tr');
       expect(await rows.count()).toBeLessThan(80);
+      for (const picture of ['.lanes', '.strip'])
+        await expect.poll(() => page.locator(picture).evaluate(isDrawn)).toBe(true);
       await page.locator('.scroller').evaluate((box) => {
         box.scrollTop = 26 * 4000;
       });

@@ -14,5 +14,5 @@ export type PageData = Omit<Explored, 'sides'> & { readonly sides: readonly Page
 /** What a selected row of a side shows besides, read when one is. */
 export interface More {
   readonly tensors: readonly Tensor[];
-  readonly attributes: readonly Row['attributes'][];
+  readonly rows: readonly Pick<Row, 'attributes'>[];
 }

@@ -70,7 +70,7 @@ export class Details {
   }
 
   #rowParts(side: number, index: number): Node[] {
-    const attributes = this.more()[side]!.attributes[index]!;
+    const { attributes } = this.more()[side]!.rows[index]!;
     const row = this.#row(side, index);
     const { error, why } = row;
     const beside: Readonly<Record<string, Fact>> = {

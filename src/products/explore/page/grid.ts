@@ -78,7 +78,7 @@ export class Grid {
 
   show(shown: Shown, label: string): void {
     this.#shown = shown;
-    this.#drawnLanes = shown.readers && lanesOf(shown.readers);
+    this.#drawnLanes = null;
     this.#bars = null;
     this.#current = Math.min(this.#current, Math.max(0, shown.lines.length - 1));
     const { columns, lines, sort } = shown;
@@ -125,10 +125,12 @@ export class Grid {
     });
   }
 
-  /** All that it needs of the layout is read first: what is read after a change costs another layout. */
+  /** All that it needs of the layout is read first: what is read after a change costs another layout. A table that has none yet takes the height of the window, and its pictures once it has. */
   #draw(): void {
     const { lines } = this.#shown;
-    const { scrollTop, clientHeight } = this.#scroller;
+    const { isConnected } = this.element;
+    const { scrollTop } = this.#scroller;
+    const clientHeight = isConnected ? this.#scroller.clientHeight : innerHeight;
     const { clientHeight: height, clientWidth } = this.element;
     const window: Window = {
       scrollTop,
@@ -138,11 +140,13 @@ export class Grid {
       strip: this.#strip.clientWidth,
     };
     const first = Math.max(0, Math.floor(scrollTop / ROW) - AROUND);
-    const last = Math.min(lines.length, first + Math.ceil(clientHeight / ROW) + 2 * AROUND);
+    const around = isConnected ? 2 * AROUND : 0;
+    const last = Math.min(lines.length, first + Math.ceil(clientHeight / ROW) + around);
     this.#above.style.height = `${first * ROW}px`;
     this.#below.style.height = `${(lines.length - last) * ROW}px`;
     this.#place(first, last);
     if (lines.length > 0) this.#table.setAttribute('aria-activedescendant', `${LINE_ID}${this.#current}`);
+    if (!isConnected) return;
     this.#drawLanes(window);
     this.#drawStrip(window);
   }
@@ -235,13 +239,14 @@ export class Grid {
 
   /** Lines in the window and the tensors that run through it. */
   #drawLanes({ scrollTop, clientHeight, height, width: room }: Window): void {
+    const { lines, readers } = this.#shown;
+    this.#drawnLanes ??= readers && lanesOf(readers);
     const lanes = this.#drawnLanes;
     this.#lanes.hidden = lanes === null;
     if (lanes === null) return;
     const width = Math.floor(Math.min(Math.min(12, lanes.count) * LANE + 10, room * 0.22));
     this.#lanes.style.width = `${width}px`;
     const context = cleared(this.#lanes, width, height);
-    const { lines, readers } = this.#shown;
     const gap = Math.min(LANE, (width - 10) / Math.max(1, lanes.count));
     const x = (line: number) => 6 + lanes.lane[line]! * gap;
     const y = (line: number) => HEAD + line * ROW + ROW / 2 - scrollTop;

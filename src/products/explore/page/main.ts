@@ -81,8 +81,8 @@ const grid = new Grid({
   },
 });
 const more = once(() =>
-  dataOf<{ readonly tensors: Packed; readonly attributes: More['attributes'] }[]>('more').map(
-    ({ tensors, attributes }): More => ({ tensors: unpack(tensors), attributes }),
+  dataOf<Record<keyof More, Packed>[]>('more').map(
+    ({ tensors, rows }): More => ({ tensors: unpack(tensors), rows: unpack(rows) }),
   ),
 );
 const details = new Details(explored, more, goTo, () => grid.focus());
@@ -102,7 +102,7 @@ const scopes = element(
 );
 const idle = element('input', { type: 'checkbox' });
 const layers = element('div', { class: 'layers' }, [grid.element, details.element]);
-const byOperator = element('div', { class: 'by-operator', hidden: '' }, [operatorElement()]);
+const byOperator = element('div', { class: 'by-operator', hidden: '' });
 const tabs = [
   ...views.map((each) => button(each.title, () => show(each))),
   button('By operator', () => showOperators()),
@@ -139,7 +139,10 @@ function show(next: View): void {
   update({});
 }
 
-const showOperators = (): void => press(views.length);
+function showOperators(): void {
+  if (!byOperator.hasChildNodes()) byOperator.append(operatorElement());
+  press(views.length);
+}
 
 function update(change: Partial<Choice>): void {
   choice = { ...choice, ...change };
@@ -227,6 +230,8 @@ function operatorElement(): Node {
   ]);
 }
 
+// Before it is part of the document, so that nothing asks for a layout before the first paint.
+show(view);
 document
   .getElementById('app')!
   .replaceChildren(
@@ -242,4 +247,3 @@ document
       byOperator,
     ]),
   );
-show(view);

@@ -1,4 +1,4 @@
-/** One field of many objects: its values, or positions in its few different values. */
+/** One field of many objects: its values, or positions in its few different values; none where all have the first. */
 type Field =
   | { readonly values: readonly unknown[] }
   | { readonly few: readonly unknown[]; readonly at: readonly number[] };
@@ -27,14 +27,25 @@ function fieldOf(values: readonly unknown[]): Field {
     places.set(key, few.length);
     return few.push(value) - 1;
   });
+  if (few.length === 1) return { few, at: [] };
   return few.length * 2 < values.length ? { few, at } : { values };
 }
 
-/** The objects again; `T` is what was packed. */
+/** The objects again, which read their fields where they are packed: most of thousands of rows are never shown. `T` is what was packed. */
 export function unpack<T>({ length, fields }: Packed): T[] {
-  const objects = Array.from({ length }, (): Record<string, unknown> => ({}));
-  for (const [name, field] of Object.entries(fields))
-    for (const [index, object] of objects.entries())
-      object[name] = 'few' in field ? field.few[field.at[index]!] : field.values[index];
-  return objects as T[];
+  class Item {
+    constructor(readonly packedAt: number) {}
+  }
+  for (const [name, field] of Object.entries(fields)) {
+    const get =
+      'few' in field
+        ? function (this: Item) {
+            return field.few[field.at[this.packedAt] ?? 0];
+          }
+        : function (this: Item) {
+            return field.values[this.packedAt];
+          };
+    Object.defineProperty(Item.prototype, name, { get });
+  }
+  return Array.from({ length }, (_, place) => new Item(place) as T);
 }
