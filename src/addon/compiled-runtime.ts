@@ -5,6 +5,7 @@ import type {
   NativeMeasureRequest,
   NativeOpenRequest,
   NativeOutput,
+  NativeRefitRequest,
   NativeShape,
   SmallTensors,
 } from './native-engine.js';
@@ -44,6 +45,12 @@ export interface CompiledRuntime {
     onEvent: (event: NativeEvent) => void,
   ): NativeJob<{ readonly handle: Handle; readonly facts: NativeEngineFacts }>;
   engineLayers(engine: Handle): NativeJob<string>;
+  engineRefit(
+    engine: Handle,
+    request: NativeRefitRequest,
+    onEvent: (event: NativeEvent) => void,
+  ): NativeJob<void>;
+  engineSerialize(engine: Handle, planPath: string, flags: number): NativeJob<number>;
   engineClose(engine: Handle): NativeJob<void>;
   engineAllocate(engine: Handle, bytes: number): Handle;
   createContext(engine: Handle, request: NativeContextRequest): NativeJob<Handle>;

@@ -9,6 +9,7 @@ import { isIntegerDtype } from '../../formats/tensor/values.js';
 import { identitiesOf, passportPath } from './engine-name.js';
 import { identityDigest } from './identity.js';
 import { identityDocumentSchema, sha256Schema } from './identity-schema.js';
+import { modelGraphSchema } from './model-graph.js';
 
 /** Distribution of an input's elements: drawn (`formats/tensor/random.ts`), a mask of ones and then zeros, or listed (values of a shape tensor). */
 const spreadSchema = z.discriminatedUnion('kind', [
@@ -204,6 +205,8 @@ export const passportSchema = z.object({
     outputs: z.array(networkTensorSchema),
     /** Of engines of quantized models, where the plan holds a program that can be read. */
     precisions: layerPrecisionsSchema.optional(),
+    /** Of engines with the builder flag `refit`: the graph that the builder read, by which other weights are judged. */
+    graph: modelGraphSchema.optional(),
   }),
   built: z.object({
     /** `trtforge 0.1.0` */
@@ -233,6 +236,8 @@ export const passportSchema = z.object({
         skipped: z.array(z.object({ sizes: z.string(), reason: z.string() })),
       })
       .optional(),
+    /** Of an engine that was not built but refitted: the engine whose weights were replaced. */
+    refitted: z.object({ identity: sha256Schema, sha256: sha256Schema }).optional(),
   }),
   /** Absent where no reference could be run, or none within its time. */
   knownAnswer: knownAnswerSchema.optional(),
