@@ -20,8 +20,8 @@ import type { EngineSession } from './engines/runtime/tensorrt/engine-interface.
 import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 import type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
 import type { ForgeContext, ForgeOptions } from './forge/options.js';
-import type { RefitOptions } from './quality/known-answer/at-build.js';
 import type { CheckedSessionOptions as EngineSessionOptions } from './quality/known-answer/at-load.js';
+import type { RefitOptions } from './quality/known-answer/refit.js';
 import type { VerifyContext, VerifyRequest } from './quality/verify/request.js';
 import type { InstalledToolchain, InstallRequest } from './tensorrt/toolchain/install.js';
 
@@ -138,8 +138,8 @@ export const buildOrLoad = lazy(
  */
 export const refitEngine = lazy(
   async (): Promise<(requested: RefitOptions, context?: Partial<BuildContext>) => Promise<ObtainedEngine>> =>
-    (await import('./quality/known-answer/at-build.js')).refitEngine,
-  async () => (await import('./quality/known-answer/at-build.js')).refitOptions,
+    (await import('./quality/known-answer/refit.js')).refitEngine,
+  async () => (await import('./quality/known-answer/refit.js')).refitOptions,
   async () => (await import('./engines/builder/build.js')).buildContextOptions,
 );
 /**

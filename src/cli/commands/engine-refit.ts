@@ -1,6 +1,6 @@
 import { assertNoFolder } from '../../base/files/user-files.js';
 import { allBut, valuesOf } from '../../base/options/option.js';
-import { refitEngine, refitOptions } from '../../quality/known-answer/at-build.js';
+import { refitEngine, refitOptions } from '../../quality/known-answer/refit.js';
 import { defineCommand } from '../command.js';
 import { inConfig } from '../option.js';
 import { type BuildReport, command as build, buildReport } from './build.js';

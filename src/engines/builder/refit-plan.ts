@@ -10,7 +10,7 @@ import {
   type Skeleton,
   weightsToRefit,
 } from '../plan/refit.js';
-import type { BuildOptions, PlanBuilder, ResolvedBuild } from './build.js';
+import type { BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
 import { inChild } from './build-plan.js';
 
 /** What the child process of a refit takes besides its build. */
@@ -27,22 +27,29 @@ export interface RefitRequest {
 export const refittingBuilder =
   (skeleton: Skeleton): PlanBuilder =>
   async (build, files, context) => {
-    const { identity, plan } = skeleton.passport;
+    refittingParser(build.toolchain);
     const changed = await inPhase('compare graphs', context.emit, () =>
       weightsToRefit(skeleton, build.modelPath, files.modelPath, context),
     );
-    refittingParser(build.toolchain);
-    const refit: RefitRequest = { planPath: skeleton.planPath, changed };
-    const doing = `refitting ${skeleton.planPath} from ${build.modelPath}`;
-    const outcome = await inChild(build, files, context, doing, refit);
-    return {
-      ...outcome,
-      layers: plan.layers,
-      inputs: plan.inputs,
-      outputs: plan.outputs,
-      refitted: { identity: identity.digest, sha256: plan.sha256 },
-    };
+    return refit(skeleton, changed, build, files, context);
   };
+
+/** The same of a model whose graph was compared; `changed` are the weights that the engine must take. */
+export async function refit(
+  { planPath, passport: { identity, plan } }: Skeleton,
+  changed: RefitRequest['changed'],
+  ...[build, files, context]: Parameters<PlanBuilder>
+): Promise<BuildOutcome> {
+  const doing = `refitting ${planPath} from ${build.modelPath}`;
+  const outcome = await inChild(build, files, context, doing, { planPath, changed });
+  return {
+    ...outcome,
+    layers: plan.layers,
+    inputs: plan.inputs,
+    outputs: plan.outputs,
+    refitted: { identity: identity.digest, sha256: plan.sha256 },
+  };
+}
 
 type Refit = Pick<BuildOptions, 'model' | 'output' | 'device' | 'plugins' | 'toolchain'>;
 

@@ -1,5 +1,4 @@
 import { toBinary } from '@bufbuild/protobuf';
-import { z } from 'zod';
 import { sha256 } from '../../base/files/digest.js';
 import type { WorkContext } from '../../events.js';
 import {
@@ -13,21 +12,8 @@ import {
 import { editModel } from '../../formats/onnx/model.js';
 import { type ModelProto, ModelProtoSchema } from '../../formats/onnx/onnx_pb.js';
 import { dtypeFromOnnx, dtypes } from '../../formats/tensor/dtype.js';
+import type { ModelGraph } from './passport.js';
 import { digestWeights, dropRemarks, replaceValues } from './read-model.js';
-
-/** A model's graph apart from the values of its weights, which another model of the same graph may replace in an engine (builder flag `refit`). */
-export const modelGraphSchema = z.object({
-  /** SHA-256 over the model as `digestModel` has it, without the values of weights. */
-  digest: z.string(),
-  /** Number of nodes by operator. */
-  operators: z.record(z.string(), z.int().positive()),
-  /** Floating-point initializers and constants that nodes use: type and shape, and the first digits of the SHA-256 of their values. */
-  weights: z.record(z.string(), z.object({ type: z.string(), values: z.string() })),
-  /** Of these, what the parser computes other weights from (batch normalizations): the engine does not have them by these names. */
-  folded: z.array(z.string()),
-});
-
-export type ModelGraph = z.infer<typeof modelGraphSchema>;
 
 const DIGITS = 16;
 

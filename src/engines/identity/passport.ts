@@ -9,7 +9,6 @@ import { isIntegerDtype } from '../../formats/tensor/values.js';
 import { identitiesOf, passportPath } from './engine-name.js';
 import { identityDigest } from './identity.js';
 import { identityDocumentSchema, sha256Schema } from './identity-schema.js';
-import { modelGraphSchema } from './model-graph.js';
 
 /** Distribution of an input's elements: drawn (`formats/tensor/random.ts`), a mask of ones and then zeros, or listed (values of a shape tensor). */
 const spreadSchema = z.discriminatedUnion('kind', [
@@ -168,6 +167,20 @@ export const layerPrecisionsSchema = z.object({
 });
 
 export type LayerPrecisions = z.infer<typeof layerPrecisionsSchema>;
+
+/** A model's graph apart from the values of its weights, which another model of the same graph may replace in an engine (builder flag `refit`). */
+const modelGraphSchema = z.object({
+  /** SHA-256 over the model as `digestModel` has it, without the values of weights. */
+  digest: z.string(),
+  /** Number of nodes by operator. */
+  operators: z.record(z.string(), z.int().positive()),
+  /** Floating-point initializers and constants that nodes use: type and shape, and the first digits of the SHA-256 of their values. */
+  weights: z.record(z.string(), z.object({ type: z.string(), values: z.string() })),
+  /** Of these, what the parser computes other weights from (batch normalizations): the engine does not have them by these names. */
+  folded: z.array(z.string()),
+});
+
+export type ModelGraph = z.infer<typeof modelGraphSchema>;
 
 const networkTensorSchema = z.object({
   name: z.string(),

@@ -6,14 +6,9 @@ import { formatNamed } from '../../formats/precision/formats/index.js';
 import { generationOf, isAtLeast, numberOf, sinceIn, versionsWith } from '../../tensorrt/toolchain/abi.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { conversionOptionsOf } from '../identity/conversion.js';
-import {
-  changedWeights,
-  graphDifferences,
-  type ModelGraph,
-  readModelGraph,
-} from '../identity/model-graph.js';
-import type { Passport } from '../identity/passport.js';
-import type { Recipe } from '../identity/recipe.js';
+import { changedWeights, graphDifferences, readModelGraph } from '../identity/model-graph.js';
+import type { ModelGraph, Passport } from '../identity/passport.js';
+import { isRefittable, type Recipe } from '../identity/recipe.js';
 import { withoutPlaceholders } from './parsed-model.js';
 
 /** An engine whose weights are replaced by those of another model. */
@@ -33,9 +28,6 @@ export function skeletonOf({
   if (passport !== null) return { planPath: path, passport };
   throw new TrtforgeError('TF_ENGINE_NOT_REFITTABLE', `${path} has no passport: nothing states its graph.`);
 }
-
-/** Whether an engine of this recipe takes other weights. */
-export const isRefittable = ({ flags }: Pick<Recipe, 'flags'>): boolean => flags.includes('refit');
 
 /** The line that builds an engine of a model, to be refitted later. */
 export const refittableBuild = (model: string): string => shellLine(['trtforge', 'build', model, '--refit']);

@@ -304,3 +304,48 @@ describe('session.refit', () => {
     expect(valuesOf((await session.run({ x: x() })).get('y')!.bytes)).toEqual(fresh);
   });
 });
+
+describe('build --refit with a store', () => {
+  const build = (of: string, wishes: NodeJS.ProcessEnv = {}, ...more: readonly string[]) => {
+    rmSync(at('calls'), { force: true });
+    const store = ['--cache-dir', at('store'), '--batch', '1/8/64', '--refit'];
+    return trtforge(['build', of, ...store, ...more], wishes);
+  };
+  const isBuilt = () => calls().some((line) => line.startsWith('createInferBuilder'));
+
+  it('refits an engine of the same graph that is there in place of a build', async () => {
+    const { answer: skeleton } = await build(model);
+    expect(skeleton).toMatchObject({ source: 'built', refittedFrom: null });
+    expect(isBuilt()).toBe(true);
+    const { answer } = await build(retrained);
+    expect(answer).toMatchObject({ source: 'built', refittedFrom: skeleton.identity, unanswered: null });
+    expect(isBuilt()).toBe(false);
+    expect(await trtforge(['engine', 'check', answer.engine as string])).toMatchObject({ exitCode: 0 });
+    expect((await build(retrained)).answer).toMatchObject({ source: 'local', identity: answer.identity });
+  });
+
+  it('builds with --force-rebuild, another recipe or another graph', async () => {
+    const third = await affineModel({ two: 7, one: 1 });
+    expect((await build(third, {}, '--force-rebuild')).answer).toMatchObject({ refittedFrom: null });
+    const other = await affineModel({ two: 8, one: 1 });
+    const level = ['--builder-config', 'optimization-level=1'];
+    expect((await build(other, {}, ...level)).answer).toMatchObject({ refittedFrom: null });
+    const relu = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 4]);
+      graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float32', ['n', 4]);
+    });
+    expect((await build(relu)).answer).toMatchObject({ refittedFrom: null, warnings: [] });
+  });
+
+  it.each(['fails', 'half'])('builds, with a warning, where a refit %s', async (wish) => {
+    const fresh = await affineModel({ two: wish === 'half' ? 11 : 12, one: 1 });
+    const { answer, exitCode } = await build(fresh, { FAKE_REFIT: wish });
+    expect(exitCode).toBe(0);
+    expect(answer.refittedFrom).toBeNull();
+    expect(isBuilt()).toBe(true);
+    expect((answer.warnings as readonly string[]).join(' ')).toMatch(
+      wish === 'half' ? /known answer/ : /refitted/,
+    );
+  });
+});

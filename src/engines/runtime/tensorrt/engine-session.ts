@@ -7,7 +7,6 @@ import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { refittingParser, skeletonOf, typedForRefit, weightsToRefit } from '../../plan/refit.js';
 import type { RunOptions } from '../session.js';
 import { mapOf } from '../session-inputs.js';
 import { DeviceState } from './device-state.js';
@@ -134,6 +133,10 @@ class LoadedSession implements EngineSession {
   async refit(model: string, { signal }: RunOptions = {}): Promise<void> {
     this.#checkIdle();
     const { native, toolchain, plan } = this.#engine;
+    // Loaded only now: who runs an engine needs no converter.
+    const { refittingParser, skeletonOf, typedForRefit, weightsToRefit } = await import(
+      '../../plan/refit.js'
+    );
     const parserLibrary = refittingParser(toolchain);
     const folder = makeScratch('refit');
     try {
