@@ -52,7 +52,7 @@ ${sections.map(sectionMarkup)}
   });
 }
 
-function header({ name, subtitle, kind, version, startedAt, verdict, figures }: Page): Markup {
+function header({ name, subtitle, kind, version, startedAt, verdict, figures = [] }: Page): Markup {
   const time =
     startedAt === undefined
       ? null
@@ -68,7 +68,7 @@ const icons: Readonly<Record<Outcome, Markup>> = {
   inconclusive: markup`<path d="M17.5 19c0-8 13-8 13 0 0 5-6.5 5-6.5 10M24 34.5v.5"/>`,
 };
 
-const banner = ({ outcome, word, headline, reasons, remedies, next = [] }: PageVerdict): Markup =>
+const banner = ({ outcome, word, headline, reasons, remedies = [], next = [] }: PageVerdict): Markup =>
   markup`<div class="verdict ${outcome}" role="status"><svg class="verdict-icon" viewBox="0 0 48 48" width="48" height="48" aria-hidden="true"><circle cx="24" cy="24" r="22"/>${icons[outcome]}</svg><div><p class="verdict-word">${word}</p><p class="verdict-headline">${headline}</p>${reasons.length > 0 && markup`<ul>${reasons.map((reason) => markup`<li>${reason}</li>`)}</ul>`}${remedies.map((remedy) => markup`<p class="remedy">${inline(remedy)}</p>`)}${next.map(commandMarkup)}</div></div>`;
 
 const commandMarkup = (line: string): Markup =>

@@ -14,7 +14,7 @@ export function renderMarkdown({ name, subtitle, version, startedAt, verdict, se
     [subtitle, `trtforge ${version}`, ...(startedAt === undefined ? [] : [startedAt])].map(text).join(' · '),
     `**${text(verdict.headline)}**`,
     verdict.reasons.map((reason) => `- ${text(reason)}`).join('\n'),
-    ...verdict.remedies.map(inline),
+    ...(verdict.remedies ?? []).map(inline),
     ...(verdict.next ?? []).map((line) => fence(line)),
     ...present(sections).flatMap((section) => sectionBlocks(section, '##')),
   ]

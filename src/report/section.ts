@@ -16,7 +16,7 @@ export interface Page {
   readonly startedAt?: string;
   readonly verdict: PageVerdict;
   /** The few numbers that people ask for first. Sections have them too: only HTML draws these. */
-  readonly figures: readonly Figure[];
+  readonly figures?: readonly Figure[];
   readonly sections: readonly (Section | null)[];
   /** The file beside the page that has the data; absent where only the page has it. */
   readonly dataFile?: string;
@@ -28,8 +28,8 @@ export interface PageVerdict {
   readonly headline: string;
   readonly reasons: readonly string[];
   /** Remedies, and known issues. */
-  readonly remedies: readonly Text[];
-  /** Command lines that go on from here; none by default. */
+  readonly remedies?: readonly Text[];
+  /** Command lines that go on from here. */
   readonly next?: readonly string[];
 }
 

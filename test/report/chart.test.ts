@@ -57,8 +57,6 @@ describe('series of a plot', () => {
       ...text,
       x: { title: 'x', scale: x },
       y: { title: 'y', scale: y },
-      points: [],
-      limits: [],
       ...(series === undefined ? {} : { series }),
     });
 

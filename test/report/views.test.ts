@@ -298,7 +298,7 @@ describe('the ring of the tolerance', () => {
   const figures = (outcome: 'pass' | 'inconclusive', more: Partial<ForgeResult> = {}) => {
     const outputs = passed.outputs.map((output) => ({ ...output, outcome }));
     const verification = { ...passed, outcome, outputs };
-    return forgeReport.page(sampleResult({ verification, ...more })).figures.map(({ name }) => name);
+    return forgeReport.page(sampleResult({ verification, ...more })).figures!.map(({ name }) => name);
   };
 
   test('is there where a limit decided, and not beside a doubt', () => {

@@ -28,7 +28,6 @@ export const sizingReport = defineReport<StreamsResult>({
             ? `No number of streams is known. ${stop.text}`
             : `At most ${peakGpuStreams} streams of ${fps} frames per second, with batches of ${maxBatch}.`,
         reasons: result.warnings,
-        remedies: [],
       },
       figures: [
         { text: peakGpuStreams === null ? '–' : formatCount(peakGpuStreams), name: `streams at ${fps} fps` },

@@ -28,9 +28,6 @@ const tones = {
 } as const;
 const states = Object.keys(tones) as JobStatus['state'][];
 
-/** Reasons of the verdict; the section of reasons has all. */
-const REASONS = 3;
-
 /** Models by targets: what a fleet has, what it lacks and why. */
 export const fleetReport = defineReport<FleetStatus>({
   source: 'fleet status',
@@ -38,9 +35,7 @@ export const fleetReport = defineReport<FleetStatus>({
   result: fleetStatusSchema,
   page: (status) => {
     const { jobs, outcome, address, at, version } = status;
-    const have = jobs.filter(({ state }) => state === 'have').length;
-    const bad = reasonsOf(jobs).filter(({ state }) => tones[state] === 'bad');
-    const more = bad.length - REASONS;
+    const reasons = reasonsOf(jobs);
     return {
       name: 'Fleet',
       subtitle: address,
@@ -50,61 +45,58 @@ export const fleetReport = defineReport<FleetStatus>({
       verdict: {
         outcome,
         word: outcomeWord[outcome],
-        headline: `${have} of ${plural(jobs.length, 'engine')} are there.`,
-        reasons: [
-          ...bad
-            .slice(0, REASONS)
-            .map(({ state, why, of }) => `${plural(of.length, 'engine')} ${state}: ${why}`),
-          ...(more > 0 ? [`${plural(more, 'more reason')} below.`] : []),
-        ],
-        remedies: [],
+        headline: `${jobs.filter(isThere).length} of ${plural(jobs.length, 'engine')} are there.`,
+        // The section of reasons has all; the map is to begin on the first screen.
+        reasons: reasons
+          .filter(({ state }) => tones[state] === 'bad')
+          .slice(0, 3)
+          .map(({ state, why, of }) => `${plural(of.length, 'engine')} ${state}: ${why}`),
       },
-      figures: [],
-      sections: [matrix(status), whyNot(status), asked(status)],
+      sections: [matrix(status), whyNot(reasons), asked(status)],
     };
   },
 });
 
-/** What a cell of the map shows below its state, each shaded by its share of the largest on the page; known answer and policy follow where they did not pass. */
-const measures: readonly {
-  readonly of: (job: JobStatus, now: string) => number | null;
-  readonly text: (amount: number) => string;
-}[] = [
-  { of: ({ bytes }) => bytes, text: formatBytes },
-  { of: ({ buildMs }) => buildMs, text: formatMs },
-  {
-    // Clocks differ, and passports come from elsewhere.
-    of: ({ builtAt }, now) => {
-      const age = Date.parse(now) - Date.parse(builtAt ?? '');
-      return Number.isFinite(age) ? Math.max(0, age) : null;
-    },
-    text: (ms) => `${plural(Math.floor(ms / 86_400_000), 'day')} old`,
-  },
-];
+const isThere = ({ state }: JobStatus): boolean => state === 'have';
 
+const DAY = 86_400_000;
+
+/** By two clocks; null where the passport, which may be another's, has no date. */
+function ageOf({ builtAt }: JobStatus, now: string): number | null {
+  const age = Date.parse(now) - Date.parse(builtAt ?? '');
+  return Number.isFinite(age) ? Math.max(0, age) : null;
+}
+
+/** Models by targets. A cell has the state, and of an engine that is there its size, the time of its build and its age, each shaded by its share of the largest. */
 function matrix({ jobs, at }: FleetStatus): Section {
   const targets = [...new Set(jobs.map(({ on }) => on))];
   const rows = groupsBy(jobs, ({ model, precision }) => `${model}\n${precision}`);
-  const counts = states.map((state) => [jobs.filter((job) => job.state === state).length, state] as const);
-  const shown = measures.map(({ of, text }) => {
-    const largest = Math.max(1, ...jobs.map((job) => of(job, at) ?? 0));
-    return (job: JobStatus) => {
-      const amount = of(job, at);
+  const shaded = (of: (job: JobStatus) => number | null, text: (amount: number) => string) => {
+    const largest = Math.max(1, ...jobs.map((job) => of(job) ?? 0));
+    return (job: JobStatus): readonly Text[] => {
+      const amount = of(job);
       return amount === null ? [] : [heat(text(amount), amount / largest)];
     };
-  });
+  };
+  const figures = [
+    shaded(({ bytes }) => bytes, formatBytes),
+    shaded(({ buildMs }) => buildMs, formatMs),
+    shaded(
+      (job) => ageOf(job, at),
+      (ms) => `${plural(Math.floor(ms / DAY), 'day')} old`,
+    ),
+  ];
   const cell = (job: JobStatus): readonly Text[] => [
     badge(job.state, tones[job.state]),
-    ...shown.flatMap((figure) => figure(job)),
+    ...figures.flatMap((figure) => figure(job)),
     ...(job.check === null || job.check === 'pass' ? [] : [`answer: ${job.check}`]),
     ...(job.gate === null || job.gate === 'pass' ? [] : [`policy: ${job.gate}`]),
   ];
+  const counts = groupsBy(jobs, ({ state }) => state).map((of) => `${of.length} ${of[0]!.state}`);
   return {
     id: 'engines',
     title: 'Models by targets',
-    lead: `${plural(rows.length, 'model')}, ${plural(targets.length, 'target')}: ${counts
-      .flatMap(([count, state]) => (count === 0 ? [] : [`${count} ${state}`]))
-      .join(', ')}.`,
+    lead: `${plural(rows.length, 'model')}, ${plural(targets.length, 'target')}: ${counts.join(', ')}.`,
     blocks: [
       table(
         'State, size, build time and age of every engine; the larger, the stronger the shade',
@@ -121,21 +113,26 @@ function matrix({ jobs, at }: FleetStatus): Section {
 
 function groupsBy(jobs: readonly JobStatus[], keyOf: (job: JobStatus) => string): readonly JobStatus[][] {
   const groups = new Map<string, JobStatus[]>();
-  for (const job of jobs) groups.set(keyOf(job), [...(groups.get(keyOf(job)) ?? []), job]);
+  for (const job of jobs) {
+    const group = groups.get(keyOf(job));
+    if (group === undefined) groups.set(keyOf(job), [job]);
+    else group.push(job);
+  }
   return [...groups.values()];
 }
 
 /** Engines that are not there for one reason, the worst states first, then the most engines. */
 function reasonsOf(jobs: readonly JobStatus[]) {
   const whyOf = ({ why, name }: JobStatus) => (why[0] ?? 'no reason is known').replaceAll(name, 'the engine');
-  const open = jobs.filter(({ state }) => state !== 'have');
-  return groupsBy(open, (job) => `${job.state}\n${whyOf(job)}`)
+  return groupsBy(
+    jobs.filter((job) => !isThere(job)),
+    (job) => `${job.state}\n${whyOf(job)}`,
+  )
     .map((of) => ({ state: of[0]!.state, why: whyOf(of[0]!), of }))
     .sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state) || b.of.length - a.of.length);
 }
 
-function whyNot({ jobs }: FleetStatus): Section | null {
-  const reasons = reasonsOf(jobs);
+function whyNot(reasons: ReturnType<typeof reasonsOf>): Section | null {
   if (reasons.length === 0) return null;
   return {
     id: 'why',

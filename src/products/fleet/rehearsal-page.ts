@@ -31,9 +31,7 @@ export const rehearsalReport = defineReport<Rehearsal>({
       word: goWords[rehearsal.outcome],
       headline: `${plural(rehearsal.engines.length, 'engine')} rehearsed.`,
       reasons: rehearsal.reasons,
-      remedies: [],
     },
-    figures: [],
     sections: [engines(rehearsal), policy(rehearsal), notDone(rehearsal)],
   }),
 });

@@ -30,8 +30,8 @@ interface Plot {
   readonly x: { readonly title: string; readonly scale: Scale };
   readonly y: { readonly title: string; readonly scale: Scale };
   /** Rising in x. */
-  readonly points: readonly PlotPoint[];
-  readonly limits: readonly PlotLimit[];
+  readonly points?: readonly PlotPoint[];
+  readonly limits?: readonly PlotLimit[];
   /** Each has a colour of its own; those after the fifth are hollow or dashed. */
   readonly series?: readonly PlotSeries[];
 }
@@ -47,7 +47,7 @@ const LEGEND_ROW = 20;
 const MOST_MARKS = 1200;
 
 /** Points over two axes, linear or logarithmic by their scales. A point beyond an end of an axis sits at that end; one that is not finite is not drawn. */
-export function plotChart({ title, description, x, y, points, limits, series = [] }: Plot): Chart {
+export function plotChart({ title, description, x, y, points = [], limits = [], series = [] }: Plot): Chart {
   const shown = thinned(points.filter((point) => Number.isFinite(point.x) && Number.isFinite(point.y)));
   const placeX = (amount: number) => LEFT + (RIGHT - LEFT) * x.scale.at(amount);
   const placeY = (amount: number) => Number((BASE - PLOT_HEIGHT * y.scale.at(amount)).toFixed(2));

@@ -31,7 +31,6 @@ export const verifyReport = defineReport<VerifyResult>({
       remedies: result.next === undefined ? [] : [result.next.message],
       next: present([result.next?.command ?? null, result.next?.bisect ?? null]),
     },
-    figures: [],
     sections: [verificationSection('accuracy', 'Accuracy', result), repeatSection(result.repeat)],
   }),
 });
@@ -60,9 +59,7 @@ export const compareReport = defineReport<CompareResult>({
         word: outcomeWord[outcome],
         headline,
         reasons: result.reasons,
-        remedies: [],
       },
-      figures: [],
       sections: [
         {
           id: 'accuracy',

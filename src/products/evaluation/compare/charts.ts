@@ -32,8 +32,6 @@ export function accuracyChart(metric: string, variants: readonly Drawn[]): Chart
       title: metric,
       scale: linearScale(Math.max(0, low - room), Math.max(high, Math.min(1, high + room)), 5, share),
     },
-    points: [],
-    limits: [],
     series: points.map(({ name, ...point }) => ({ name, points: [point] })),
   });
 }
@@ -49,8 +47,6 @@ export function precisionChart(variants: readonly Drawn[]): Chart | null {
     description: `${curves.map(({ name, curve }) => `${name}: precision ${(curve[50] ?? 0).toFixed(3)} at a recall of 0.50, ${(curve[90] ?? 0).toFixed(3)} at 0.90`).join('; ')}.`,
     x: { title: 'recall', scale: linearScale(0, 1, 5, share) },
     y: { title: 'precision', scale: linearScale(0, 1, 5, share) },
-    points: [],
-    limits: [],
     series: curves.map(({ name, curve }) => ({
       name,
       joined: true,
@@ -78,8 +74,6 @@ export function latencyChart(variants: readonly Drawn[]): Chart | null {
       ),
     },
     y: { title: 'share of runs', scale: linearScale(0, 1, 4, share) },
-    points: [],
-    limits: [],
     series: timed.map(({ name, latency }) => ({
       name,
       joined: true,

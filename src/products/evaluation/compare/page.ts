@@ -42,9 +42,7 @@ export const comparisonReport = defineReport<Comparison>({
         word: isWhole ? 'Compared' : outcomeWord[outcome],
         headline: `${countText(result)} ran; others are compared with ${result.reference ?? 'none'}. Limits are the gate's: \`trtforge gate\`.`,
         reasons: notesOf(result),
-        remedies: [],
       },
-      figures: [],
       sections: [
         figuresSection(result),
         notRunSection(result),

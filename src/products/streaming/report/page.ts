@@ -36,9 +36,7 @@ export const parityReport = defineReport<ParityResult>({
       word: outcomeWord[result.outcome],
       headline: parityHeadline(result),
       reasons: result.reasons,
-      remedies: [],
     },
-    figures: [],
     sections: [
       driftSection(result),
       outputsSection(result),

@@ -33,7 +33,6 @@ export const adviseReport = defineReport<Advice>({
       word: 'Found',
       headline: result.headline,
       reasons: [`The budget: ${budgetText(result)}. ${samplesText(result)}`],
-      remedies: [],
     },
     figures: [
       {

@@ -33,7 +33,6 @@ export const bisectReport = defineReport<BisectResult>({
       word: words[result.outcome],
       headline: result.headline,
       reasons: result.reasons,
-      remedies: [],
     },
     figures: [
       { text: causes[result.cause], name: 'cause' },

@@ -38,7 +38,6 @@ export const layersReport = defineReport<LayerComparison>({
       word: outcomeWord[result.outcome],
       headline: result.headline,
       reasons: result.reasons,
-      remedies: [],
     },
     figures: [
       { text: String(result.tensors.length), name: 'tensors compared' },
@@ -65,7 +64,6 @@ function errorSection({ tensors, firstDivergence, worst }: LayerComparison): Sec
       tone: outcome === 'fail' ? 'bad' : 'accent',
       name,
     })),
-    limits: [],
   });
   return {
     id: 'errors',
