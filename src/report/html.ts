@@ -128,7 +128,7 @@ const isCode = (value: Text): boolean =>
   typeof value !== 'string' && 'mark' in value && value.mark === 'code';
 
 /** Wide tables scroll in their own box, which a keyboard can reach. */
-function tableMarkup({ caption, columns, rows, isMap }: Extract<Block, { kind: 'table' }>): Markup {
+export function tableMarkup({ caption, columns, rows, isMap }: Extract<Block, { kind: 'table' }>): Markup {
   const kindOf = (index: number) => (typeof columns[index] === 'string' ? 'words' : 'number');
   const heads = columns.map((column, index) => {
     const title = typeof column === 'string' ? column : column.number;

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
+import { operatorTable } from '../../engines/layers/operator-table.js';
+import { tableMarkup } from '../../report/html.js';
 import {
   ascii,
   htmlFile,
@@ -10,6 +12,7 @@ import {
   visibleText,
 } from '../../report/markup/markup.js';
 import { pageStyle } from '../../report/markup/style.js';
+import { numbers } from '../../report/section.js';
 import { pack } from './page/packed.js';
 import type { Explored, Row } from './result.js';
 import { exploreStyle } from './style.js';
@@ -22,6 +25,14 @@ const island = (data: unknown): Markup =>
   jsonIsland(data, (_, value) => (typeof value === 'string' ? visibleText(value) : value));
 
 const withoutMore = ({ attributes: _, ...row }: Row): Omit<Row, 'attributes'> => row;
+
+function operatorMarkup({ operators }: Explored): Markup {
+  const { heads, rows } = operatorTable(operators);
+  const [first = '', ...others] = heads;
+  const caption =
+    'Each layer is counted once: for the node of it with the most FLOPs, or the first that multiplies';
+  return tableMarkup({ kind: 'table', caption, columns: [first, ...numbers(...others)], rows, isMap: false });
+}
 
 /**
  * The page. Names come from outside: they are data in an inert element, hidden characters made visible, and reach the page as text nodes alone.
@@ -44,6 +55,7 @@ export function explorePage(explored: Explored): string {
     style: `${pageStyle}${exploreStyle}`,
     script: code,
     body: markup`<div id="app"><noscript>This page draws its table with a script of its own. The data are in it as JSON, in the element with the id "data".</noscript></div>
+<div class="by-operator" hidden>${operatorMarkup(explored)}</div>
 <script type="application/json" id="data">${island(shown)}</script>
 <script>${ownSource(code)}</script>
 <script type="application/json" id="more">${island(more)}</script>`,

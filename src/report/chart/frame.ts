@@ -96,11 +96,21 @@ export const textShare = (text: string, size = 12.5): number =>
   [...text].reduce((sum, letter) => sum + (letter < '\u2e80' ? 0.61 : 1), 0) * (size / PHONE);
 
 /** A text that takes at most this share of a phone's chart, cut in its middle where it is longer. */
-export function fitted(text: string, share: number, size?: number): string {
+function fitted(text: string, share: number, size?: number): string {
   const letters = [...text];
   const kept = Math.floor((letters.length * share) / textShare(text, size)) - 1;
   if (textShare(text, size) <= share) return text;
   return `${letters.slice(0, Math.ceil(kept / 2)).join('')}…${letters.slice(letters.length - Math.floor(kept / 2)).join('')}`;
+}
+
+/** A label in the middle of `place` where a phone has room for it, else on its inner side; `from` and `to` are what it takes there. */
+export function labelAt(label: string, place: number, size?: number) {
+  const text = fitted(label, 1, size);
+  const width = textShare(text, size);
+  const from = Math.min(Math.max(0, place - width / 2), 1 - width);
+  const shift = from - (place - width / 2);
+  const [anchor, at] = shift === 0 ? ['middle', place] : shift > 0 ? ['start', from] : ['end', from + width];
+  return { text, anchor, at, from, to: from + width } as const;
 }
 
 /** The ticks of a horizontal axis at `base` pixels, with lines down from `top`; `x` is the share of the width where a quantity stands. A label that would lie on the one before is left out. */
@@ -112,23 +122,17 @@ export function axisTicks(
 ): Markup {
   let end = -1;
   const marks = ticks.map(({ quantity, label }) => {
-    const [place, width] = [x(quantity), textShare(label, 12)];
-    const anchor = anchorAt(place);
-    const start = place - { start: 0, middle: width / 2, end: width }[anchor];
-    const isFree = start > end;
-    if (isFree) end = start + width + 0.01;
-    const at = across(place);
-    return markup`<line class="${top === base ? 'axis' : 'grid'}" x1="${at}" x2="${at}" y1="${top}" y2="${base + 4}"/>${isFree && markup`<text class="tick" x="${at}" y="${base + 16}" text-anchor="${anchor}">${label}</text>`}`;
+    const { text, anchor, at, from, to } = labelAt(label, x(quantity), 12);
+    const place = across(x(quantity));
+    const isFree = from > end;
+    if (isFree) end = to + 0.01;
+    return markup`<line class="${top === base ? 'axis' : 'grid'}" x1="${place}" x2="${place}" y1="${top}" y2="${base + 4}"/>${isFree && markup`<text class="tick" x="${across(at)}" y="${base + 16}" text-anchor="${anchor}">${text}</text>`}`;
   });
   return join(marks);
 }
 
 /** A share of the width, 0 to 1, as an SVG length. */
 export const across = (share: number): string => `${Number((share * 100).toFixed(3))}%`;
-
-/** Keeps a label at `share` of the width inside the frame. */
-const anchorAt = (share: number): 'start' | 'middle' | 'end' =>
-  share < 0.06 ? 'start' : share > 0.94 ? 'end' : 'middle';
 
 export interface Bar {
   readonly label: string;

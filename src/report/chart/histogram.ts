@@ -1,15 +1,6 @@
 import { formatStatistic, plural, powerOfTen } from '../../base/text/quantity.js';
 import { join, type Markup, markup } from '../markup/markup.js';
-import {
-  across,
-  axisTicks,
-  type Chart,
-  fitted,
-  logScale,
-  type Scale,
-  type Tone,
-  textShare,
-} from './frame.js';
+import { across, axisTicks, type Chart, labelAt, logScale, type Scale, type Tone } from './frame.js';
 
 /** Number of elements that fell in [from, to). */
 interface Bin {
@@ -47,20 +38,18 @@ const AXIS_END = 0.91;
 /** A histogram with both axes logarithmic, so that a single element near a limit is seen beside millions that are far from it. */
 export function histogramChart(facts: Histogram): Chart {
   const filled = facts.bins.filter((bin) => bin.count > 0);
+  const placeable = facts.marks.filter(({ quantity }) => quantity >= 0 && Number.isFinite(quantity));
   const places = [
-    ...filled.flatMap((bin) => [bin.from, bin.to]),
-    ...facts.marks.map((mark) => mark.quantity),
-  ].filter((quantity) => quantity > 0 && Number.isFinite(quantity));
-  const scale = logScale(
-    places.length > 0 ? Math.min(...places) : 1e-8,
-    places.length > 0 ? Math.max(...places) : 1,
-  );
+    ...filled.flatMap(({ from, to }) => [from, to]),
+    ...placeable.map(({ quantity }) => quantity),
+  ];
+  const above = places.filter((quantity) => quantity > 0 && Number.isFinite(quantity));
+  const scale = logScale(Math.min(...above), Math.max(...above));
   const x = (quantity: number) => AXIS_START + (AXIS_END - AXIS_START) * scale.at(quantity);
   const most = Math.max(1, facts.zeros, ...filled.map((bin) => bin.count));
   const y = heightOf(most);
   const toneOf = binTones(facts.marks);
   const { title, description } = facts;
-  const placeable = facts.marks.filter(({ quantity }) => quantity >= 0 && Number.isFinite(quantity));
   const more = Math.max(0, ROW * (placeable.length + 0.5) - PLOT_TOP);
   const drawn = [
     countGrid(most, y),
@@ -121,7 +110,7 @@ function binBar(bin: Bin, x: (quantity: number) => number, y: (count: number) =>
 const valueAxis = (scale: Scale, x: (quantity: number) => number, title: string): Markup =>
   markup`<line class="axis" x1="${across(AXIS_START)}" x2="${across(AXIS_END)}" y1="${BASE}" y2="${BASE}"/><line class="axis" x1="0" x2="${across(ZERO_BAR)}" y1="${BASE}" y2="${BASE}"/>${axisTicks(scale.ticks, x, BASE)}<text class="tick" x="100%" y="${BASE + 36}" text-anchor="end">${title}</text><text class="tick" x="0" y="${BASE + 36}">elements, log scale</text>`;
 
-/** A row for each label, above the plot: at its place where a phone has room for it, else on its inner side. */
+/** A row for each label, above the plot. */
 const ROW = 16;
 
 /** A limit of 0 is where the axis starts. Labels come after all lines, so that a line of one mark never strikes through the label of another. */
@@ -136,14 +125,7 @@ function marks(placeable: readonly HistogramMark[], x: (quantity: number) => num
       markup`<line class="${kind}" x1="${across(place)}" x2="${across(place)}" y1="${y + 4}" y2="${BASE}"/>`,
   );
   const labels = placed.map(({ kind, label, place, y }) => {
-    const text = fitted(label, 1);
-    const width = textShare(text);
-    const [anchor, at] =
-      Math.min(place, 1 - place) >= width / 2
-        ? ['middle', place]
-        : place > 0.5
-          ? ['end', Math.max(place, width)]
-          : ['start', Math.min(place, 1 - width)];
+    const { text, anchor, at } = labelAt(label, place);
     return markup`<text class="mark-label ${kind}" x="${across(at)}" y="${y}" text-anchor="${anchor}">${text}</text>`;
   });
   return join([...lines, ...labels]);

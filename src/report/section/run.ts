@@ -5,8 +5,7 @@ import { badge, charts, code, command, facts, note, numbers, type Section, table
 
 export type TimedPhases = Pick<ForgeResult, 'phases' | 'totalMs'>;
 
-const tones = { done: 'accent', failed: 'bad', skipped: 'quiet', 'not-reached': 'quiet' } as const;
-const badges = { done: 'good', failed: 'bad', skipped: 'warn', 'not-reached': 'quiet' } as const;
+const tones = { done: 'good', failed: 'bad', skipped: 'warn', 'not-reached': 'quiet' } as const;
 
 /** Parts of a phase shorter than this share of the run would be slivers under a label. */
 const SHORTEST_STEP = 0.02;
@@ -30,7 +29,7 @@ export function phasesSection({ phases, totalMs }: TimedPhases): Section {
         ['phase', 'status', ...numbers('took'), 'result'],
         phases.map((phase) => [
           phase.name,
-          badge(phase.status.replace('-', ' '), badges[phase.status]),
+          badge(phase.status.replace('-', ' '), tones[phase.status]),
           phase.ms === null ? '–' : formatMs(phase.ms),
           phase.detail,
         ]),

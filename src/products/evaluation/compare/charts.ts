@@ -8,8 +8,6 @@ interface Drawn {
   readonly figures: Figures;
 }
 
-const share = (quantity: number): string => String(quantity);
-
 /** The compared metric over the median latency; null where fewer than two variants have both. */
 export function accuracyChart(metric: string, variants: readonly Drawn[]): Chart | null {
   const points = variants.flatMap(({ name, figures }) => {
@@ -30,7 +28,7 @@ export function accuracyChart(metric: string, variants: readonly Drawn[]): Chart
     },
     y: {
       title: metric,
-      scale: linearScale(Math.max(0, low - room), Math.max(high, Math.min(1, high + room)), 5, share),
+      scale: linearScale(Math.max(0, low - room), Math.max(high, Math.min(1, high + room)), 5, String),
     },
     series: points.map(({ name, ...point }) => ({ name, points: [point] })),
   });
@@ -45,8 +43,8 @@ export function precisionChart(variants: readonly Drawn[]): Chart | null {
   return plotChart({
     title: 'Precision and recall',
     description: `${curves.map(({ name, curve }) => `${name}: precision ${(curve[50] ?? 0).toFixed(3)} at a recall of 0.50, ${(curve[90] ?? 0).toFixed(3)} at 0.90`).join('; ')}.`,
-    x: { title: 'recall', scale: linearScale(0, 1, 5, share) },
-    y: { title: 'precision', scale: linearScale(0, 1, 5, share) },
+    x: { title: 'recall', scale: linearScale(0, 1, 5, String) },
+    y: { title: 'precision', scale: linearScale(0, 1, 5, String) },
     series: curves.map(({ name, curve }) => ({
       name,
       joined: true,
@@ -73,7 +71,7 @@ export function latencyChart(variants: readonly Drawn[]): Chart | null {
         formatMsTick,
       ),
     },
-    y: { title: 'share of runs', scale: linearScale(0, 1, 4, share) },
+    y: { title: 'share of runs', scale: linearScale(0, 1, 4, String) },
     series: timed.map(({ name, latency }) => ({
       name,
       joined: true,

@@ -1,4 +1,3 @@
-import { operatorTable } from '../../../engines/layers/operator-table.js';
 import type { Explored } from '../result.js';
 import { aboutComparison, aboutSide } from '../words.js';
 import type { More, PackedSide, PageData, PageSide } from './data.js';
@@ -11,7 +10,7 @@ import { type Packed, unpack } from './packed.js';
 const dataOf = <T>(id: string): T => JSON.parse(document.getElementById(id)!.textContent!) as T;
 
 const explored = readData();
-const { sides, comparison, operators } = explored;
+const { sides, comparison } = explored;
 const letters = sides.length === 1 ? [''] : ['A', 'B'];
 
 function readData(): PageData {
@@ -102,7 +101,7 @@ const scopes = element(
 );
 const idle = element('input', { type: 'checkbox' });
 const layers = element('div', { class: 'layers' }, [grid.element, details.element]);
-const byOperator = element('div', { class: 'by-operator', hidden: '' });
+const byOperator = document.querySelector<HTMLElement>('.by-operator')!;
 const tabs = [
   ...views.map((each) => button(each.title, () => show(each))),
   button('By operator', () => showOperators()),
@@ -139,10 +138,7 @@ function show(next: View): void {
   update({});
 }
 
-function showOperators(): void {
-  if (!byOperator.hasChildNodes()) byOperator.append(operatorElement());
-  press(views.length);
-}
+const showOperators = (): void => press(views.length);
 
 function update(change: Partial<Choice>): void {
   choice = { ...choice, ...change };
@@ -198,35 +194,6 @@ function sideElement({ from, notes, ...side }: PageSide, index: number): Node {
             element('ul', {}, items),
           ]),
         ]),
-  ]);
-}
-
-function operatorElement(): Node {
-  const { heads, rows } = operatorTable(operators);
-  const numbers = (texts: readonly string[]) =>
-    texts.map((text) => element('td', { class: 'number' }, [text]));
-  return element('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'By operator' }, [
-    element('table', {}, [
-      element('caption', {}, [
-        'Each layer is counted once: for the node of it with the most FLOPs, or the first that multiplies.',
-      ]),
-      element('thead', {}, [
-        element(
-          'tr',
-          {},
-          heads.map((text, index) =>
-            element('th', { scope: 'col', class: index === 0 ? 'words' : 'number' }, [text]),
-          ),
-        ),
-      ]),
-      element(
-        'tbody',
-        {},
-        rows.map(([op = '', ...cells]) =>
-          element('tr', {}, [element('th', { scope: 'row' }, [op]), ...numbers(cells)]),
-        ),
-      ),
-    ]),
   ]);
 }
 

@@ -37,15 +37,15 @@ export function unpack<T>({ length, fields }: Packed): T[] {
     constructor(readonly packedAt: number) {}
   }
   for (const [name, field] of Object.entries(fields)) {
-    const get =
+    const valueAt =
       'few' in field
-        ? function (this: Item) {
-            return field.few[field.at[this.packedAt] ?? 0];
-          }
-        : function (this: Item) {
-            return field.values[this.packedAt];
-          };
-    Object.defineProperty(Item.prototype, name, { get });
+        ? (place: number) => field.few[field.at[place] ?? 0]
+        : (place: number) => field.values[place];
+    Object.defineProperty(Item.prototype, name, {
+      get(this: Item) {
+        return valueAt(this.packedAt);
+      },
+    });
   }
   return Array.from({ length }, (_, place) => new Item(place) as T);
 }

@@ -182,7 +182,7 @@ function paretoChart(
     x: { title: what, scale: linearScale(0.95 * Math.min(...xs), 1.05 * Math.max(...xs), 4, format) },
     y: {
       title: metric,
-      scale: linearScale(Math.min(...ys) - room, Math.max(...ys) + room, 5, (value) => String(value)),
+      scale: linearScale(Math.min(...ys) - room, Math.max(...ys) + room, 5, String),
     },
     points,
     limits,
