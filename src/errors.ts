@@ -604,8 +604,8 @@ export const catalogue = {
   TF_SESSION_BUSY: {
     exitCode: ExitCode.badInput,
     meaning:
-      'An engine was to be refitted while its session ran, or a session was used while its engine was refitted.',
-    remedy: 'Await the runs, then session.refit(), then go on.',
+      'A run was requested while another one used the same activation pool, or while the engine was refitted; or an engine was to be refitted while it ran.',
+    remedy: 'Await each run, and each session.refit(), before the next.',
   },
   TF_SESSION_BINDING: {
     exitCode: ExitCode.badInput,

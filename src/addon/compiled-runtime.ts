@@ -1,5 +1,4 @@
 import type {
-  NativeContextRequest,
   NativeEngineFacts,
   NativeMeasurement,
   NativeMeasureRequest,
@@ -53,7 +52,11 @@ export interface CompiledRuntime {
   engineSerialize(engine: Handle, planPath: string, flags: number): NativeJob<number>;
   engineClose(engine: Handle): NativeJob<void>;
   engineAllocate(engine: Handle, bytes: number): Handle;
-  createContext(engine: Handle, request: NativeContextRequest): NativeJob<Handle>;
+  /** No `activations` means memory of the context's own. */
+  createContext(
+    engine: Handle,
+    request: { readonly profile: number; readonly profiling: boolean; readonly activations: Handle | null },
+  ): NativeJob<Handle>;
   contextOutputs(context: Handle, shapes: readonly NativeShape[]): readonly NativeOutput[];
   contextLayerTimes(
     context: Handle,
