@@ -605,7 +605,8 @@ export const catalogue = {
     exitCode: ExitCode.badInput,
     meaning:
       'A run was requested while another one used the same activation pool, or while the engine was refitted; or an engine was to be refitted while it ran.',
-    remedy: 'Await each run, and each session.refit(), before the next.',
+    remedy:
+      'Await each run, and each session.refit(), before the next; engines that run at once are opened without `memory`.',
   },
   TF_SESSION_BINDING: {
     exitCode: ExitCode.badInput,

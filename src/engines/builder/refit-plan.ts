@@ -8,17 +8,11 @@ import {
   refittableBuild,
   refittingParser,
   type Skeleton,
+  serializationFlags,
   weightsToRefit,
 } from '../plan/refit.js';
 import type { BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
-import { inChild } from './build-plan.js';
-
-/** What the child process of a refit takes besides its build. */
-export interface RefitRequest {
-  readonly planPath: string;
-  /** `NativeRefitRequest.changed`. */
-  readonly changed: readonly string[];
-}
+import { inChild, type RefitRequest } from './build-plan.js';
 
 /**
  * The builder that makes a plan of an engine by replacing its weights, in a child process; it needs the engine's GPU. `loadPath` has the bytes that were checked. Throws TF_ENGINE_NOT_REFITTABLE,
@@ -37,11 +31,15 @@ export const refittingBuilder =
 /** The same of a model whose graph was compared. */
 export async function refit(
   { planPath, passport: { identity, plan } }: Skeleton,
-  request: RefitRequest,
+  weights: Pick<RefitRequest, 'planPath' | 'changed'>,
   ...[build, files, context]: Parameters<PlanBuilder>
 ): Promise<BuildOutcome> {
   const doing = `refitting ${planPath} from ${build.modelPath}`;
-  const outcome = await inChild(build, files, context, doing, request);
+  const outcome = await inChild(build, files, context, doing, {
+    ...weights,
+    parserLibrary: refittingParser(build.toolchain),
+    flags: serializationFlags(build.toolchain, build.identity.recipe),
+  });
   return {
     ...outcome,
     layers: plan.layers,
