@@ -57,7 +57,7 @@ export async function refitEngine(
     const skeleton = skeletonOf(plan);
     const build = await resolveBuild(refitBuild(skeleton, requested), context);
     assertSameBuild(skeleton, build);
-    return obtainEngine(build, stores, {
+    return await obtainEngine(build, stores, {
       ...context,
       build: refittingBuilder(skeleton, plan.loadPath),
       areSizesKnown: true,
