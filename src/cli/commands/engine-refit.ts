@@ -1,7 +1,9 @@
 import { assertNoFolder } from '../../base/files/user-files.js';
+import { formatBytes, formatMs } from '../../base/text/quantity.js';
+import { type RefitResult, refitResult } from '../../engines/builder/build-result.js';
 import { refitEngine, refitOptions } from '../../quality/known-answer/refit.js';
-import { defineCommand } from '../command.js';
-import { type BuildReport, command as build, buildReport } from './build.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { renderNext, renderWarnings } from '../text.js';
 
 const { output, device, plugins, toolchain, identity } = refitOptions;
 
@@ -15,10 +17,24 @@ export const command = defineCommand({
     'trtforge build model.onnx --refit -o model.engine',
   ],
   options: { output, device, plugins, toolchain, identity },
-  schema: build.schema,
-  run: async ([engine = '', model = ''], options, context): Promise<BuildReport> => {
+  schema: async () => (await import('../../engines/builder/build-result-schema.js')).refitResultSchema,
+  run: async ([engine = '', model = ''], options, context): Promise<RefitResult> => {
     assertNoFolder(options.output, "the engine's file", 'new.engine');
-    return buildReport(await refitEngine({ engine, model, ...options }, context));
+    return refitResult(await refitEngine({ engine, model, ...options }, context));
   },
-  render: build.render,
+  render,
 });
+
+function render(result: RefitResult, output: TextOutput): void {
+  const { bold, green } = output.colors;
+  const how = green(`refitted in ${formatMs(result.refitMs)}`);
+  output.line(`${bold(result.name)}  ${how}  ${formatBytes(result.bytes)}`);
+  output.line(`  engine    ${result.engine}`);
+  output.line(`  passport  ${result.passport}`);
+  output.line(`  identity  ${result.identity}`);
+  output.line(`  from      ${result.refittedFrom}`);
+  output.line(`  for       ${result.target}, ${result.library}, ${result.precision}`);
+  if (result.unanswered !== null) output.line(`  answer    none: ${result.unanswered}`);
+  renderNext([...(result.unanswered === null ? ['engine', 'check'] : ['bench']), result.engine], output);
+  renderWarnings(result.warnings, output);
+}

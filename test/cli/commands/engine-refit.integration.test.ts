@@ -95,7 +95,7 @@ describe('engine refit', () => {
       'new.engine',
     ]);
     const [before, after] = [readPassport('skeleton.engine'), readPassport('new.engine')];
-    expect(answer).toMatchObject({ source: 'built', refittedFrom: before.identity.digest, unanswered: null });
+    expect(answer).toMatchObject({ refittedFrom: before.identity.digest, unanswered: null });
     expect(exitCode).toBe(0);
     expect(calls()).toContain('refitCudaEngine');
     expect(calls().some((line) => line.startsWith('createInferBuilder'))).toBe(false);
@@ -110,6 +110,14 @@ describe('engine refit', () => {
       trtforge(['verify', 'new.engine', '--against', against, '--shapes', 'x:2x4', '--samples', '2']);
     expect(await verify(retrained)).toMatchObject({ exitCode: 0, answer: { outcome: 'pass' } });
     expect(await verify(model)).toMatchObject({ exitCode: 1 });
+  });
+
+  it('prints the engine, and whose weights were replaced', async () => {
+    const line = ['engine', 'refit', 'skeleton.engine', retrained, '-o', 'printed.engine'];
+    const { exitCode, out } = await runLine(line, environment);
+    expect(exitCode).toBe(0);
+    expect(out).toContain(readPassport('skeleton.engine').identity.digest);
+    expect(out).toContain('engine check printed.engine');
   });
 
   it('refits again what was refitted', async () => {
