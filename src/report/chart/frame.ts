@@ -92,7 +92,7 @@ export function chartFile(chart: Chart): string {
 const PHONE = 326;
 
 /** The share of a phone's chart that a text takes, by the width of common letters; `size` is that of the font in pixels. */
-export const textShare = (text: string, size = 12.5): number =>
+const textShare = (text: string, size = 12.5): number =>
   [...text].reduce((sum, letter) => sum + (letter < '\u2e80' ? 0.61 : 1), 0) * (size / PHONE);
 
 /** A text that takes at most this share of a phone's chart, cut in its middle where it is longer. */
