@@ -1,5 +1,5 @@
-import { TrtforgeError } from '../../../errors.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import { TrtforgeError } from '../../errors.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { BoxEvidence, type BoxForm } from './box-format.js';
 import { Rows, shapesOf } from './rows.js';
 
