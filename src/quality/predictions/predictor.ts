@@ -76,6 +76,11 @@ export class Predictor {
     return { predictions: this.#predictions, why: this.#why };
   }
 
+  /** Why no decoder knows the outputs, as far as pictures were taken. */
+  get unknown(): TrtforgeError | undefined {
+    return this.#reading === undefined ? this.#why : undefined;
+  }
+
   #attempt(work: () => void): void {
     try {
       work();

@@ -2,8 +2,6 @@ import type { SampleFile } from '../../engines/calibration/sample-source.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { pairOf } from '../predictions/prediction.js';
 import { classNamesOf, Predictor } from '../predictions/predictor.js';
-import { isOfDecisions } from './decisions.js';
-import { decidedBy } from './headline.js';
 import type { Outputs } from './judge-runs.js';
 import type { JudgedOutput } from './judged.js';
 import type { VerifyRequest } from './request.js';
@@ -13,8 +11,8 @@ import type { ReferenceRun } from './sample-runs.js';
 const MOST_SHOWN = 12;
 
 /**
- * The pictures or recordings of a comparison with the outputs of both sides decoded, in the order in which they decide: the largest share of a limit, then
- * the most decisions turned; where decisions decided, the other way round. Undefined where no sample is such a file.
+ * The pictures or recordings of a comparison with the outputs of both sides decoded: those with the most decisions turned first, then those whose error has
+ * the largest share of a limit. Undefined where no sample is such a file.
  */
 export function worstSamples(
   { reference: model, data }: Pick<VerifyRequest, 'reference' | 'data'>,
@@ -47,12 +45,9 @@ export function worstSamples(
       ...pairOf(theirs[at] ?? null, ours[at] ?? null),
     };
   });
-  const decides = decidedBy({ outputs: judged.map(({ output }) => output) })?.check.statistic ?? '';
-  const share = (a: WorstSample, b: WorstSample) => order(Number(b.share), Number(a.share));
-  const turned = (a: WorstSample, b: WorstSample) => order(b.lost + b.new, a.lost + a.new);
-  const isFirst = isOfDecisions(decides);
+  const turned = (one: WorstSample) => one.lost + one.new;
   return all
-    .sort((a, b) => (isFirst ? turned(a, b) || share(a, b) : share(a, b) || turned(a, b)))
+    .sort((a, b) => turned(b) - turned(a) || order(Number(b.share), Number(a.share)))
     .slice(0, MOST_SHOWN);
 }
 

@@ -55,7 +55,7 @@ export const verificationSection = (id: string, title: string, verification: Ver
 function sampleBlocks({ worstSamples = [], precision }: VerifyResult): Blocks {
   if (worstSamples.length === 0) return [];
   const drawn = samples(worstSamples);
-  const lead = `${plural(worstSamples.length, 'sample')}, in the order in which they decide, with what the original and the ${precision.toUpperCase()} candidate state of each. Dashed boxes are those that only one of them has.`;
+  const lead = `${plural(worstSamples.length, 'sample')}, those with the most decisions turned first, then those with the largest errors, with what the original and the ${precision.toUpperCase()} candidate state of each. Dashed boxes are those that only one of them has.`;
   return [part({ id: 'worst-samples', title: 'Worst samples', lead, blocks: [drawn] })];
 }
 
