@@ -74,7 +74,7 @@ export const command = defineCommand({
     'trtforge run model.onnx --inputs random --seed 1 --shapes x:4x128 -o reference.npz',
     'trtforge run model.onnx inputs.npz --provider cuda --device 1 -o outputs.npz',
     'trtforge run model.engine --inputs random --iterations 100 --cuda-graph never --json',
-    'trtforge run yolo.onnx pictures --preprocess yolo --draw out/',
+    'trtforge run yolo.onnx images/ --preprocess yolo --draw out/',
   ],
   options: commandOptions,
   schema: async () => (await import('../../quality/predictions/run-samples.js')).runSamplesResultSchema,

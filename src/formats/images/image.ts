@@ -78,7 +78,7 @@ export async function thumbnail(
   const { pipeline } = await readHeader(path, bytes);
   return pipeline
     .autoOrient()
-    .flatten()
+    .removeAlpha()
     .resize(side, side, { fit: 'inside', withoutEnlargement: true })
     .jpeg({ quality })
     .toBuffer()
@@ -90,7 +90,7 @@ export async function drawnOver(path: string, svg: string): Promise<Buffer> {
   const { pipeline } = await readHeader(path, readImageFile(path));
   return pipeline
     .autoOrient()
-    .flatten()
+    .removeAlpha()
     .composite([{ input: Buffer.from(svg) }])
     .jpeg({ quality: 92 })
     .toBuffer()

@@ -94,7 +94,7 @@ function pairOfBoxes(reference: Boxes, candidate: Boxes | null): PredictionPair 
 }
 
 /** The label of each cell, row by row. */
-export const cellsOf = ({ labels, runs }: Mask): readonly string[] =>
+const cellsOf = ({ labels, runs }: Mask): readonly string[] =>
   runs.flatMap(([label, count]) => Array.from({ length: count }, () => labels[label] ?? ''));
 
 /** In a sentence the first so many are named. */

@@ -118,7 +118,10 @@ export class Predictor {
       decoder.take(outputs, (candidates, { needsNms }) =>
         use({
           kind: 'boxes',
-          boxes: keptOf(candidates, needsNms, SUPPRESSION).map((at) => this.#box(candidates, at, picture)),
+          // Of what lies in the padding nothing is on the picture.
+          boxes: keptOf(candidates, needsNms, SUPPRESSION)
+            .map((at) => this.#box(candidates, at, picture))
+            .filter(({ box: [, , width, height] }) => width > 0 && height > 0),
         }),
       );
   }
