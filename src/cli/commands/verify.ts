@@ -28,7 +28,10 @@ const commandOptions = {
     required: '--against model.onnx',
   }),
   precision: verifyOptions.precision,
-  report: errorReportOption,
+  report: {
+    ...errorReportOption,
+    describe: `${errorReportOption.describe}; with the worst pictures`,
+  },
   shapes: judgingOptions.shapes,
   ...comparisonOptions,
   ...placeOptions,
