@@ -193,7 +193,7 @@ function highest(count: number, score: (at: number) => number): number {
 }
 
 /** The class of each place: integers [1, height, width], or scores [1, classes, height, width] of as many classes as there are names. */
-const maskReading: Plain = (outputs, { placement, canvas }, hints) => {
+const maskReading: Plain = (outputs, picture, hints) => {
   const tensor = onlyOutput(outputs);
   if (tensor === null) return null;
   const [, channels = 0] = tensor.shape.length === 4 ? tensor.shape : [1, 1];
@@ -202,10 +202,22 @@ const maskReading: Plain = (outputs, { placement, canvas }, hints) => {
   const [down = 0, across = 0] = tensor.shape.slice(-2);
   if (tensor.shape.length < 3 || Math.min(down, across) < LEAST_MAP) return null;
   const values = numbersOf(tensor);
-  const step = Math.max(1, Math.max(down, across) / MOST_CELLS);
-  const [columns, rows] = [Math.floor(across / step), Math.floor(down / step)];
-  const label = (x: number, y: number) => {
-    const place = Math.floor((y + 0.5) * step) * across + Math.floor((x + 0.5) * step);
+  const { placement, canvas } = picture;
+  const area = seenArea(picture);
+  // Places of the map that the area has, and of these so many as a page shows.
+  const [wide, high] = [
+    (area.width * placement.scaleX * across) / canvas.width,
+    (area.height * placement.scaleY * down) / canvas.height,
+  ];
+  const step = Math.max(1, Math.max(wide, high) / MOST_CELLS);
+  const [columns, rows] = [wide, high].map((places) => Math.max(1, Math.round(places / step))) as [
+    number,
+    number,
+  ];
+  const label = (column: number, row: number) => {
+    const x = (area.left + ((column + 0.5) * area.width) / columns) * placement.scaleX + placement.left;
+    const y = (area.top + ((row + 0.5) * area.height) / rows) * placement.scaleY + placement.top;
+    const place = Math.floor((y * down) / canvas.height) * across + Math.floor((x * across) / canvas.width);
     return areLabels ? values[place]! : highest(channels, (at) => values[at * down * across + place]!);
   };
   const found: number[] = [];
@@ -217,11 +229,16 @@ const maskReading: Plain = (outputs, { placement, canvas }, hints) => {
     if (last?.[0] === index) last[1]++;
     else runs.push([index, 1]);
   }
-  const area: Mask['area'] = {
-    left: rounded(-placement.left / placement.scaleX, 1),
-    top: rounded(-placement.top / placement.scaleY, 1),
-    width: rounded(canvas.width / placement.scaleX, 1),
-    height: rounded(canvas.height / placement.scaleY, 1),
-  };
   return { kind: 'mask', area, columns, rows, labels: found.map((each) => nameOf(each, hints)), runs };
 };
+
+/** The part of a picture that the network sees: a crop cuts some away. */
+function seenArea({ width, height, placement, canvas }: Picture): Mask['area'] {
+  const seen = (side: number, input: number, offset: number, scale: number) => {
+    const from = Math.max(0, -offset / scale);
+    return [rounded(from, 1), rounded(Math.min(side, (input - offset) / scale) - from, 1)] as const;
+  };
+  const [left, across] = seen(width, canvas.width, placement.left, placement.scaleX);
+  const [top, down] = seen(height, canvas.height, placement.top, placement.scaleY);
+  return { left, top, width: across, height: down };
+}

@@ -105,7 +105,7 @@ function maskMarks(
       const [x, y] = [area.left + column * across, area.top + row * down];
       paths[at] +=
         `M${fixed(x)} ${fixed(y)}h${fixed(cells * across)}v${fixed(down)}h${fixed(-cells * across)}z`;
-      if (longest[at] !== undefined && cells > longest[at].cells) longest[at] = { cells, x, y: y + down };
+      if (longest[at] !== undefined && cells > longest[at].cells) longest[at] = { cells, x, y: y + down / 2 };
       cell += cells;
       left -= cells;
     }
@@ -117,7 +117,7 @@ function maskMarks(
 
 /** The same for one name on both sides and on every picture. */
 const colourOf = (name: string): string =>
-  `hsl(${Array.from(name).reduce((hash, letter) => (hash * 31 + (letter.codePointAt(0) ?? 0)) % 360, 7)}, 85%, 50%)`;
+  `hsl(${Array.from(name).reduce((hash, letter) => (hash * 137 + (letter.codePointAt(0) ?? 0)) % 1e9, 7) % 360}, 85%, 50%)`;
 
 function outline(
   { peaks, seconds }: Extract<ShownFile, { peaks: unknown }>,

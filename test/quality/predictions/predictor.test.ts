@@ -85,20 +85,20 @@ describe('a mask', () => {
 
   it('is the class of each place, of labels or of scores', () => {
     const mask = one(unnamed, integerTensor('int64', [1, 8, 8], labels));
-    expect(mask).toMatchObject({ kind: 'mask', columns: 8, rows: 8, labels: ['class 5', 'class 1'] });
-    expect(mask).toMatchObject({ area: { left: 0, top: -25, width: 100, height: 100 } });
+    expect(mask).toMatchObject({ kind: 'mask', columns: 8, rows: 4, labels: ['class 5', 'class 1'] });
+    expect(mask).toMatchObject({ area: { left: 0, top: 0, width: 100, height: 50 } });
     const scores = [0, 1].flatMap((kind) => labels.map((label) => (label === 5 ? -kind : kind)));
     const named = one(labelled(['road', 'car']), floats([1, 2, 8, 8], scores));
     expect(named).toMatchObject({
       labels: ['road', 'car'],
-      runs: Array.from({ length: 16 }, (_, at) => [at % 2, 4]),
+      runs: Array.from({ length: 8 }, (_, at) => [at % 2, 4]),
     });
     expect(predictionText(named!, '')).toBe('road 50\u00a0%, car 50\u00a0%');
   });
 
   it('of a map larger than a page shows is thinned', () => {
     const map = integerTensor('uint8', [1, 1, 400, 200], new Uint8Array(80_000));
-    expect(one(unnamed, map)).toMatchObject({ columns: 40, rows: 80, runs: [[0, 3200]] });
+    expect(one(unnamed, map)).toMatchObject({ columns: 80, rows: 80, runs: [[0, 6400]] });
   });
 });
 
