@@ -8,6 +8,7 @@ import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { detector, paintCells } from '../../products/evaluation/detection/coloured-cells.js';
 import { paint } from '../../products/evaluation/image-networks.js';
+import { toneFile } from '../../report/tone.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-worst-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -83,4 +84,26 @@ test.each([1, 3])('a class that turns, in batches of %i', async (batch) => {
   });
   expect(worst).toHaveLength(3);
   expect(worst!.filter(({ lost }) => lost > 0)).toHaveLength(1);
+});
+
+test('recordings are listed by their error alone', async () => {
+  const encoder = (factor: number) =>
+    modelFile((graph) => {
+      graph.input('signal', 'float32', [1, 64, 't']);
+      graph.initializer('factor', floats('float32', [], [factor]));
+      graph.node('Mul', { inputs: ['signal', 'factor'], outputs: ['encoded'] });
+      graph.output('encoded', 'float32', [1, 64, 't']);
+    });
+  const { file, sha256 } = toneFile(folder);
+  const worst = await worstOf({
+    ...{ reference: await encoder(1), candidate: await encoder(2) },
+    data: { files: [file] },
+  });
+  expect(worst).toEqual([
+    {
+      ...{ sample: 0, file, sha256, size: null, share: expect.any(Number) },
+      ...{ reference: null, candidate: null, lost: 0, new: 0 },
+    },
+  ]);
+  expect(Number(worst![0]!.share)).toBeGreaterThan(1);
 });
