@@ -90,14 +90,31 @@ export class Predictor {
     }
   }
 
+  /** By all outputs together, else by the first of several that is known alone: exports also have those of training. */
   #readingOf(outputs: NamedTensors, picture: Picture): Reading {
+    const names = [...outputs.keys()];
+    let why: unknown;
+    for (const chosen of [names, ...(names.length > 1 ? names.map((name) => [name]) : [])]) {
+      const of = (all: NamedTensors): NamedTensors =>
+        new Map(chosen.flatMap((name) => (all.has(name) ? [[name, all.get(name)!] as const] : [])));
+      try {
+        const reading = this.#readingOfThose(of(outputs), picture);
+        return (all, at, use) => reading(of(all), at, use);
+      } catch (error) {
+        why ??= error;
+      }
+    }
+    throw why;
+  }
+
+  #readingOfThose(outputs: NamedTensors, picture: Picture): Reading {
     const plain = [classReading, maskReading].find((reading) => reading(outputs, picture, this.#hints));
     if (plain !== undefined)
       return (each, at, use) => {
         const prediction = plain(each, at, this.#hints);
         if (prediction !== null) use(prediction);
       };
-    let why: unknown;
+    let why: unknown = unknown(outputs);
     for (const classes of numbersOfClasses(outputs, this.#hints)) {
       const options = { ...picture.canvas, classes, confidence: CONFIDENCE, multiLabel: false };
       try {
@@ -107,10 +124,10 @@ export class Predictor {
         this.#decoder = new Decoder(options);
         return this.#boxes(this.#decoder);
       } catch (error) {
-        why ??= error;
+        why = error;
       }
     }
-    throw why ?? unknown(outputs);
+    throw why;
   }
 
   #boxes(decoder: Decoder): Reading {

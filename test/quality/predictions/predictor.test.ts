@@ -54,6 +54,20 @@ describe('boxes', () => {
     expect(one(unnamed, rows)).toMatchObject({ boxes: [{ label: 'class 7', box: [25, 12.5, 25, 25] }] });
   });
 
+  it('of one of several outputs, the first that is known alone', () => {
+    const predictor = new Predictor(labelled(['cat', 'dog']));
+    const raw = floats([1, 4, 4], Array(16).fill(1));
+    predictor.take(
+      new Map([
+        ['raw', raw],
+        ['boxes', head],
+        ['again', head],
+      ]),
+      picture,
+    );
+    expect(predictor.finish().predictions).toMatchObject([{ boxes: [{ label: 'cat' }, { label: 'dog' }] }]);
+  });
+
   it('that are not numbers leave that picture alone without a prediction', () => {
     const broken = floats([1, 6, 8], [...Array(32).fill(8), Number.NaN, ...Array(15).fill(0)]);
     const { predictions, why } = predictionsOf(labelled(['cat', 'dog']), head, broken, head);
