@@ -120,7 +120,8 @@ export async function runOpened(
   );
 }
 
-interface Runs extends RunContext {
+/** The context of the runs of an opened session. */
+export interface Runs extends RunContext {
   /** When opening began, for the time it took. */
   readonly started: number;
 }

@@ -12,22 +12,26 @@ const boxSchema = z.object({
 });
 type Box = z.infer<typeof boxSchema>;
 
+/** The class of each place: a grid over a part of the picture, in its pixels. */
+const maskSchema = z
+  .object({
+    kind: z.literal('mask'),
+    area: z.object({ left: z.number(), top: z.number(), width: z.number(), height: z.number() }),
+    columns: z.int().positive().max(200),
+    rows: z.int().positive().max(200),
+    labels: z.array(z.string()),
+    /** Row by row: index of a label, and of how many cells it is. */
+    runs: z.array(z.tuple([z.int().nonnegative(), z.int().positive()])),
+  })
+  .refine(({ columns, rows, runs }) => runs.reduce((sum, [, cells]) => sum + cells, 0) === columns * rows);
+
 /** What the outputs of a network state of a picture. */
 export const predictionSchema = z.discriminatedUnion('kind', [
   /** The strongest first. */
   z.object({ kind: z.literal('boxes'), boxes: z.array(boxSchema) }),
   /** The class with the highest score. */
   z.object({ kind: z.literal('class'), label: z.string(), probability: z.number() }),
-  /** The class of each place: a grid over a part of the picture, in its pixels. */
-  z.object({
-    kind: z.literal('mask'),
-    area: z.object({ left: z.number(), top: z.number(), width: z.number(), height: z.number() }),
-    columns: z.int().positive(),
-    rows: z.int().positive(),
-    labels: z.array(z.string()),
-    /** Row by row: index of a label, and of how many cells it is. */
-    runs: z.array(z.tuple([z.int().nonnegative(), z.int().positive()])),
-  }),
+  maskSchema,
 ]);
 export type Prediction = z.infer<typeof predictionSchema>;
 export type Mask = Extract<Prediction, { readonly kind: 'mask' }>;

@@ -56,9 +56,10 @@ export class Predictor {
     this.#hints = hints;
   }
 
-  /** Takes the outputs of one picture, their batch of 1. */
-  take(outputs: NamedTensors, picture: Picture): void {
+  /** Takes the outputs of one sample, their batch of 1; of what is no picture nothing is decoded. */
+  take(outputs: NamedTensors, picture: Picture | undefined): void {
     const at = this.#predictions.push(null) - 1;
+    if (picture === undefined) return;
     this.#attempt(() => {
       this.#reading ??= this.#readingOf(outputs, picture);
       this.#reading(outputs, picture, (prediction) => {
@@ -67,7 +68,7 @@ export class Predictor {
     });
   }
 
-  /** By picture; null for what cannot be decoded, and `why` of the last such picture. */
+  /** By sample; null for what cannot be decoded, and `why` of the last such picture. */
   finish(): {
     readonly predictions: readonly (Prediction | null)[];
     readonly why: TrtforgeError | undefined;

@@ -3,13 +3,12 @@ import { z } from 'zod';
 import { openFile } from '../../base/files/byte-source.js';
 import { statIfThere } from '../../base/files/files.js';
 import { noteInput, protectingInputs } from '../../base/files/user-files.js';
-import { plural } from '../../base/text/quantity.js';
 import { readSamples, typedSample } from '../../engines/calibration/read-samples.js';
-import type { CalibrationSample, SampleFile } from '../../engines/calibration/sample-source.js';
+import type { CalibrationSample, SampleFile, SampleSource } from '../../engines/calibration/sample-source.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { rejectMissing } from '../../engines/run/check-sources.js';
 import { passportHere } from '../../engines/run/passport-inputs.js';
-import { type RunContext, runOpened, writeOutputs } from '../../engines/run/run-file.js';
+import { type RunContext, type Runs, runOpened, writeOutputs } from '../../engines/run/run-file.js';
 import { type RunRequest, type RunResult, runResultSchema } from '../../engines/run/run-result.js';
 import type { OpenedEngine, OpenedModel } from '../../engines/runtime/back-end.js';
 import { callShapeOf, chooseProfile } from '../../engines/runtime/tensorrt/choose-profile.js';
@@ -17,7 +16,7 @@ import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { readLabels } from '../../formats/images/labels.js';
 import { predictionSchema } from './prediction.js';
-import { classNamesOf, Predictor } from './predictor.js';
+import { classNamesOf, Predictor, type PredictorHints } from './predictor.js';
 
 /** The result of `run`; of a run over samples it has each. */
 export const runSamplesResultSchema = runResultSchema.extend({
@@ -68,68 +67,80 @@ export function runSamples(
 }
 
 async function run(request: RunSamplesRequest, context: RunContext) {
-  const { file, imgsz, output } = request;
-  const isEngine = isEngineFile(file);
-  const preprocess =
-    request.preprocess ?? (isEngine ? passportHere(file)?.model.preprocess : undefined) ?? undefined;
+  const { output, pictures = false } = request;
   for (const path of request.samples) assertThere(path);
-  const sources = readSamples(request.samples, { preprocess, imgsz });
+  const hints = hintsOf(request);
+  const sources = readSamples(request.samples, { preprocess: hints.preprocess, imgsz: request.imgsz });
   const total = sources.reduce((sum, each) => sum + (each.total ?? Number.NaN), 0);
   checkPlace(output, total);
-  const given = request.labels === undefined ? undefined : readLabels(request.labels);
-  const names = given ?? (isEngine ? undefined : classNamesOf(file));
-  const predictor = new Predictor({ names, preprocess });
+  const predictor = new Predictor(hints);
   const samples: Omit<RunSample, 'prediction'>[] = [];
-  const ms: number[] = [];
-  let outputs: RunResult['outputs'] = [];
-  let first: CalibrationSample | undefined;
-  let profile: number | null = null;
+  const runAll = async (session: OpenedEngine | OpenedModel, { emit, signal, started }: Runs) => {
+    const openMs = performance.now() - started;
+    const ms: number[] = [];
+    let facts: Pick<RunResult, 'inputs' | 'outputs' | 'profile'> | undefined;
+    for await (const sample of samplesFor(session.inputs, sources)) {
+      const [file] = sample.files ?? [];
+      if (pictures) assertPicture(sample.origin, file);
+      const ran = await runOne(session, sample, request, signal);
+      const place = output === undefined || total === 1 ? output : join(output, npzName(samples.length));
+      const written = writeOutputs(ran.outputs, place);
+      facts = {
+        profile: ran.profile,
+        inputs: facts?.inputs ?? describedInputs(sample, request.samples),
+        outputs: facts?.outputs.map((one, at) => together(one, written[at]!)) ?? written,
+      };
+      predictor.take(ran.outputs, file?.picture);
+      if (pictures && predictor.unknown !== undefined) throw predictor.unknown;
+      ms.push(...ran.ms);
+      samples.push({ origin: sample.origin, output: place ?? null, drawn: null, file });
+      emit?.({ type: 'progress', phase: 'run', done: samples.length, total: total || samples.length });
+    }
+    if (facts === undefined)
+      throw new TrtforgeError('TF_CALIBRATION_INVALID', `${request.samples.join(', ')} has no sample.`);
+    const outputs =
+      total === 1 ? facts.outputs : facts.outputs.map((one) => ({ ...one, file: output ?? null }));
+    return { ...facts, outputs, openMs, ms };
+  };
   const result = await runOpened(
     request,
     context,
     () => {},
-    async (session, { emit, started, signal }) => {
-      const openMs = performance.now() - started;
-      await inPhase('run', emit, async () => {
-        for (const source of sources)
-          for await (const read of source.samples(session.inputs)) {
-            const sample = typedSample(read, session.inputs);
-            rejectMissing(session.inputs, sample.inputs);
-            const [picture] = sample.files ?? [];
-            if (request.pictures === true) assertPicture(sample.origin, picture);
-            const ran = await runOne(session, sample, request, signal);
-            const place =
-              output === undefined || total === 1 ? output : join(output, npzName(samples.length));
-            const written = writeOutputs(ran.outputs, place);
-            outputs = first === undefined ? written : outputs.map((one, at) => together(one, written[at]!));
-            if (picture?.picture !== undefined) predictor.take(ran.outputs, picture.picture);
-            if (request.pictures === true && predictor.unknown !== undefined) throw predictor.unknown;
-            first ??= sample;
-            profile = ran.profile;
-            ms.push(...ran.ms);
-            samples.push({ origin: sample.origin, output: place ?? null, drawn: null, file: picture });
-            emit?.({ type: 'progress', phase: 'run', done: samples.length, total: total || samples.length });
-          }
-      });
-      const from = `${plural(samples.length, 'sample')} of ${request.samples.join(', ')}`;
-      const inputs = [...(first?.inputs ?? [])].map(([name, { dtype, shape }]) => ({
-        ...{ name, dtype, shape: [...shape], from },
-      }));
-      const described = total === 1 ? outputs : outputs.map((one) => ({ ...one, file: output ?? null }));
-      return { inputs, outputs: described, profile, openMs, ms };
-    },
+    (session, runs) => inPhase('run', runs.emit, () => runAll(session, runs)),
   );
   const { predictions, why } = predictor.finish();
-  let picture = 0;
-  const predicted = samples.map((sample) => ({
-    ...sample,
-    prediction: sample.file?.picture === undefined ? null : (predictions[picture++] ?? null),
-  }));
-  const lost = predicted.filter(({ prediction, file: one }) => one?.picture && prediction === null);
-  const warning = `${plural(lost.length, 'picture')} not drawn, ${lost[0]?.origin} first: ${why?.message}`;
-  const isShort = request.pictures === true && lost.length > 0;
-  return { ...result, warnings: [...result.warnings, ...(isShort ? [warning] : [])], samples: predicted };
+  const predicted = samples.map((sample, at) => ({ ...sample, prediction: predictions[at] ?? null }));
+  const lost = pictures ? predicted.filter(({ prediction }) => prediction === null) : [];
+  const warnings = lost.map(({ origin }) => `${origin} is not drawn: ${why?.message}`);
+  return { ...result, warnings: [...result.warnings, ...warnings], samples: predicted };
 }
+
+/** Preparation and names of an engine come from its passport and `--labels`, those of a model from `--preprocess` and its metadata. */
+function hintsOf({ file, labels, preprocess }: RunSamplesRequest): PredictorHints {
+  const isEngine = isEngineFile(file);
+  const calibrated = isEngine ? passportHere(file)?.model.preprocess : undefined;
+  const own = isEngine ? undefined : classNamesOf(file);
+  return {
+    names: labels === undefined ? own : readLabels(labels),
+    preprocess: preprocess ?? calibrated ?? undefined,
+  };
+}
+
+/** The samples in the types of the inputs, none of which they lack. */
+async function* samplesFor(
+  inputs: OpenedModel['inputs'],
+  sources: readonly SampleSource[],
+): AsyncIterable<CalibrationSample> {
+  for (const source of sources)
+    for await (const read of source.samples(inputs)) {
+      const sample = typedSample(read, inputs);
+      rejectMissing(inputs, sample.inputs);
+      yield sample;
+    }
+}
+
+const describedInputs = ({ inputs }: CalibrationSample, files: readonly string[]): RunResult['inputs'] =>
+  [...inputs].map(([name, { dtype, shape }]) => ({ name, dtype, shape: [...shape], from: files.join(', ') }));
 
 async function runOne(
   session: OpenedEngine | OpenedModel,

@@ -30,13 +30,11 @@ export function worstSamples(
   const decoded = ({ outputs }: Outputs) => {
     const predictor = new Predictor(hints);
     for (const { sample, file, row, batch } of rows)
-      if (file.picture !== undefined) predictor.take(rowOf(outputs[sample]!, row, batch), file.picture);
+      predictor.take(rowOf(outputs[sample]!, row, batch), file.picture);
     return predictor.finish().predictions;
   };
   const [theirs, ours] = [decoded(reference), decoded(candidate)];
-  let pictures = 0;
-  const all = rows.map(({ sample, file }): WorstSample => {
-    const at = file.picture === undefined ? -1 : pictures++;
+  const all = rows.map(({ sample, file }, at): WorstSample => {
     const severities = judged.map((one) => one.severities.get(sample) ?? 0);
     return {
       sample,

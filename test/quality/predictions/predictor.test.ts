@@ -1,7 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
-import { type Prediction, pairOf, predictionText } from '../../../src/quality/predictions/prediction.js';
+import {
+  type Prediction,
+  pairOf,
+  predictionSchema,
+  predictionText,
+} from '../../../src/quality/predictions/prediction.js';
 import { Predictor, type PredictorHints } from '../../../src/quality/predictions/predictor.js';
 
 /** A picture of 100 by 50 in a letterbox of 64: shown at 0.64, 16 rows of padding above. */
@@ -108,6 +113,18 @@ describe('a mask', () => {
       runs: Array.from({ length: 8 }, (_, at) => [at % 2, 4]),
     });
     expect(predictionText(named!, '')).toBe('road 50\u00a0%, car 50\u00a0%');
+  });
+
+  it('whose runs are not its cells is no result: drawing it would take any amount of memory', () => {
+    const mask = one(unnamed, integerTensor('int64', [1, 8, 8], labels)) as Extract<
+      Prediction,
+      { kind: 'mask' }
+    >;
+    expect(predictionSchema.safeParse(mask).success).toBe(true);
+    expect(predictionSchema.safeParse({ ...mask, runs: [[0, 1e12]] }).success).toBe(false);
+    expect(predictionSchema.safeParse({ ...mask, columns: 1e6, rows: 1e6, runs: [[0, 1e12]] }).success).toBe(
+      false,
+    );
   });
 
   it('of a map larger than a page shows is thinned', () => {
