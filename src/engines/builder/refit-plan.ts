@@ -8,40 +8,38 @@ import {
   refittableBuild,
   refittingParser,
   type Skeleton,
+  serializationFlags,
   weightsToRefit,
 } from '../plan/refit.js';
 import type { BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
-import { inChild } from './build-plan.js';
-
-/** What the child process of a refit takes besides its build. */
-export interface RefitRequest {
-  readonly planPath: string;
-  /** `NativeRefitRequest.changed`. */
-  readonly changed: readonly string[];
-}
+import { inChild, type RefitRequest } from './build-plan.js';
 
 /**
- * The builder that makes a plan of an engine by replacing its weights, in a child process; it needs the engine's GPU. Throws TF_ENGINE_NOT_REFITTABLE,
+ * The builder that makes a plan of an engine by replacing its weights, in a child process; it needs the engine's GPU. `loadPath` has the bytes that were checked. Throws TF_ENGINE_NOT_REFITTABLE,
  * TF_REFIT_MODEL_MISMATCH (both before any work on the GPU), TF_OPTION_UNSUPPORTED, TF_REFIT_FAILED, and what loading the engine throws.
  */
 export const refittingBuilder =
-  (skeleton: Skeleton): PlanBuilder =>
+  (skeleton: Skeleton, loadPath: string): PlanBuilder =>
   async (build, files, context) => {
     refittingParser(build.toolchain);
     const changed = await inPhase('compare graphs', context.emit, () =>
       weightsToRefit(skeleton, build.modelPath, files.modelPath, context),
     );
-    return refit(skeleton, changed, build, files, context);
+    return refit(skeleton, { planPath: loadPath, changed }, build, files, context);
   };
 
-/** The same of a model whose graph was compared; `changed` are the weights that the engine must take. */
+/** The same of a model whose graph was compared. */
 export async function refit(
   { planPath, passport: { identity, plan } }: Skeleton,
-  changed: RefitRequest['changed'],
+  weights: Pick<RefitRequest, 'planPath' | 'changed'>,
   ...[build, files, context]: Parameters<PlanBuilder>
 ): Promise<BuildOutcome> {
   const doing = `refitting ${planPath} from ${build.modelPath}`;
-  const outcome = await inChild(build, files, context, doing, { planPath, changed });
+  const outcome = await inChild(build, files, context, doing, {
+    ...weights,
+    parserLibrary: refittingParser(build.toolchain),
+    flags: serializationFlags(build.toolchain, build.identity.recipe),
+  });
   return {
     ...outcome,
     layers: plan.layers,

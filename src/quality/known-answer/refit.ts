@@ -9,7 +9,6 @@ import { skeletonOf } from '../../engines/plan/refit.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { readPlanOnDisk } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { openStores } from '../../engines/store/open-stores.js';
-import { signatureOptions } from '../../engines/store/trust.js';
 import { answerMaker } from './at-build.js';
 
 /** The engine to refit, the model whose weights it is to have, and where it is written. */
@@ -29,7 +28,6 @@ export const refitOptions = {
   plugins: loadOptions.plugins,
   toolchain: buildOptions.toolchain,
   identity: loadOptions.identity,
-  ...signatureOptions,
 };
 
 export interface RefitOptions extends OptionsOf<typeof refitOptions> {}
@@ -48,18 +46,20 @@ export async function refitEngine(
   { engine, identity, ...requested }: RefitOptions,
   context: BuildContext = {},
 ): Promise<ObtainedEngine> {
-  const { model, output, device, plugins = [], toolchain, trustKeys = [], signKey } = requested;
+  const { model, plugins = [] } = requested;
   const { environment = process.env } = context;
-  return protectingInputs([model, engine, ...plugins, ...trustKeys, signKey], async () => {
-    const stores = await openStores({ ...requested, store: false, remote: false }, environment);
-    using plan = await readPlanOnDisk(engine, { requirePassport: true, identity, trust: stores.trust });
+  return protectingInputs([model, engine, ...plugins], async () => {
+    const stores = await openStores({ store: false, remote: false }, environment);
+    // What is signed is made only of what was signed, and that nobody else can change meanwhile.
+    const { required, signingKey } = stores.trust;
+    const trust = { ...stores.trust, required: required || signingKey !== null };
+    using plan = await readPlanOnDisk(engine, { requirePassport: true, identity, trust });
     const skeleton = skeletonOf(plan);
-    const request = refitBuild(skeleton, { model, output, device, plugins, toolchain });
-    const build = await resolveBuild(request, context);
+    const build = await resolveBuild(refitBuild(skeleton, requested), context);
     assertSameBuild(skeleton, build);
-    return obtainEngine(build, stores, {
+    return await obtainEngine(build, stores, {
       ...context,
-      build: refittingBuilder({ ...skeleton, planPath: plan.loadPath }),
+      build: refittingBuilder(skeleton, plan.loadPath),
       areSizesKnown: true,
       answer: answerMaker(true),
     });
