@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
+import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundleReport } from '../../src/products/bundle/report/page.js';
 import { compareVariants } from '../../src/products/evaluation/compare/comparison.js';
@@ -12,7 +13,7 @@ import { rehearsalReport } from '../../src/products/fleet/rehearsal-page.js';
 import { parityReport } from '../../src/products/streaming/report/page.js';
 import { benchReport } from '../../src/report/pages/bench.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
-import { renderComparison, renderReport } from '../../src/report/pages/read.js';
+import { picturesOf, renderComparison, renderReport } from '../../src/report/pages/read.js';
 import { failedBundle, sampleBundle, sampleCheck, stoppedBundle } from '../products/bundle/report/sample.js';
 import { sampleVariants } from '../products/evaluation/compare/sample.js';
 import { sampleRehearsal, sampleStatus } from '../products/fleet/sample-status.js';
@@ -21,6 +22,7 @@ import { axeFaults } from '../support/axe.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
 import { comparedSamples, percentileBench, retrainedSample } from './compared-samples.js';
+import { pictured } from './pictured.js';
 import {
   captionNumbers,
   clipboardText,
@@ -61,7 +63,9 @@ const sideBySide = ([a, b]: readonly [unknown, unknown], kind = forgeReport) => 
 const fleets = (result: unknown) => renderReport({ kind: fleetReport, result }, 'html').content;
 const HOSTILE = `</title><script>document.title = 'owned'</script><img src=x onerror="x">\u202e'"${'long'.repeat(20)}`;
 const benches = [percentileBench(2000), percentileBench(1000)] as const;
+const shown = { kind: forgeReport, result: await pictured() };
 const pages: Readonly<Record<string, string>> = {
+  pictures: renderReport(shown, 'html', [], await picturesOf(shown, 'html')).content,
   pass: forged(passed),
   fail: forged(failedSample()),
   stopped: forged(stoppedSample()),
@@ -173,6 +177,22 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
       });
     },
   );
+
+  test.each([390, 1280])('both sides of a picture are drawn over it, %i px wide', async (width) => {
+    await open('pictures', { width }, async (page) => {
+      const drawn = page.locator('.pair svg');
+      expect(await drawn.count()).toBe(6);
+      const [theirs, ours] = await Promise.all([0, 1].map((at) => drawn.nth(at).boundingBox()));
+      expect(Math.abs(theirs!.width / theirs!.height - 1.5)).toBeLessThan(0.1);
+      expect(ours!.x > theirs!.x).toBe(width > 600);
+      const [first, second] = await Promise.all([0, 1].map((at) => drawn.nth(at).screenshot()));
+      const inside = sharp(first).extract({ left: 6, top: 6, width: 1, height: 1 });
+      const levels = await inside.removeAlpha().raw().toBuffer();
+      // The picture is blue: its definition is found, and no policy stops it.
+      expect([...levels].map((level) => Math.round(level / 64))).toEqual([0, 0, 3]);
+      expect(first!.equals(second!)).toBe(false);
+    });
+  });
 
   test('light and dark are two looks, not one', async () => {
     const papers: string[] = [];

@@ -1,6 +1,12 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { readReport, renderComparison, renderReport, writeReport } from '../../report/pages/read.js';
+import {
+  picturesOf,
+  readReport,
+  renderComparison,
+  renderReport,
+  writeReport,
+} from '../../report/pages/read.js';
 import type { RenderedReport } from '../../report/result.js';
 import { broughtBy, defineCommand, sectionsOfProducts } from '../command.js';
 import { choice, text } from '../option.js';
@@ -49,7 +55,10 @@ export const command = defineCommand({
     const sections = hasSections ? (await sectionsOfProducts(products))(runs) : [];
     const { name, content, warnings } =
       two === undefined
-        ? { ...renderReport(one, options.format, sections), warnings: [] }
+        ? {
+            ...renderReport(one, options.format, sections, await picturesOf(one, options.format)),
+            warnings: [],
+          }
         : renderComparison([one, two], options.format, kinds, sections);
     for (const message of warnings) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
     return writeReport(options.format, content, options.output ?? join(one.root, name));

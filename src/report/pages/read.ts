@@ -6,9 +6,11 @@ import { publishFile } from '../../base/files/publish.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Chart, chartFile } from '../chart/frame.js';
+import { noPictures, type Pictures } from '../chart/prediction.js';
 import { comparisonPage } from '../comparison/page.js';
 import { renderHtml } from '../html.js';
 import { renderMarkdown } from '../markdown.js';
+import { loadPictures } from '../pictures.js';
 import type { RenderedReport, ResultAt } from '../result.js';
 import { type Page, present, type Section } from '../section.js';
 import type { ReportKind } from './kind.js';
@@ -64,19 +66,24 @@ function parseReport(text: string, path: string, kinds: readonly ReportKind[]): 
 
 const schemaOf = ({ result }: ReportKind): string => result.shape.schema.value;
 
-/** A report in one of the forms it is written in, with its file name; `more` are sections of other results in its run root. Throws TF_USAGE for `svg` of a result without a chart. */
+/** A report in one of the forms it is written in, with its file name; `more` are sections of other results in its run root, `pictures` what `picturesOf` found. Throws TF_USAGE for `svg` of a result without a chart. */
 export function renderReport(
   { kind, result }: ReadReport,
   format: ReportFormat,
   more: readonly Section[] = [],
+  pictures: Pictures = noPictures,
 ): { readonly name: string; readonly content: string } {
   if (format === 'json') return { name: kind.file, content: `${JSON.stringify(result, null, 2)}\n` };
   if (format === 'svg') return { name: 'report.svg', content: chartFile(chartOf(kind, result)) };
   const page = withSections(kind.page(result), more);
   return format === 'html'
-    ? { name: 'report.html', content: renderHtml(page, result) }
+    ? { name: 'report.html', content: renderHtml(page, result, pictures) }
     : { name: 'report.md', content: renderMarkdown(page) };
 }
+
+/** The pictures of a report, for its page; the other forms have none. */
+export const picturesOf = async ({ kind, result }: ReadReport, format: ReportFormat): Promise<Pictures> =>
+  format === 'html' ? loadPictures(kind.page(result)) : noPictures;
 
 /** Two results of one kind side by side, likewise, and why parts of them cannot be compared. Throws TF_USAGE for kinds that have no such page, and for `svg`. */
 export function renderComparison(
