@@ -30,19 +30,12 @@ const copyScript = `for (const button of document.querySelectorAll('.copy')) {
 /** An entry with thousands of its own stays readable: the page lists this many, the JSON all of them. */
 const ITEMS_LISTED = 200;
 
-/**
- * A page as one HTML file that needs no network; its script does nothing but copy commands. The result is inside as JSON, under the id `result`; `pictures` are those of
- * its samples.
- */
+/** A page as one HTML file that needs no network, with a script that copies commands. The result is inside as JSON, under the id `result`; `pictures` are those of its samples. */
 export function renderHtml(page: Page, result: unknown, pictures = noPictures): string {
   const { name, verdict, version, dataFile } = page;
   const sections = present(page.sections);
-  return htmlFile({
-    title: `${name}: ${verdict.word.toLowerCase()}`,
-    version,
-    style: pageStyle,
-    script: copyScript,
-    body: markup`<a class="skip" href="#${sections[0]?.id ?? 'result'}">Skip to the results</a>
+  const title = `${name}: ${verdict.word.toLowerCase()}`;
+  const body = markup`<a class="skip" href="#${sections[0]?.id ?? 'result'}">Skip to the results</a>
 <div class="page">
 ${header(page)}
 <nav aria-label="Contents"><ol>${sections.map(({ id, title }) => markup`<li><a href="#${id}">${title}</a></li>`)}</ol></nav>
@@ -52,8 +45,8 @@ ${sections.map((section) => sectionMarkup(section, pictures))}
 <footer><p>Written by trtforge ${version}. This page needs no network; its data is inside it as JSON${dataFile && ` and beside it as ${dataFile}`}.</p></footer>
 </div>
 <script type="application/json" id="result">${jsonIsland(result)}</script>
-<script>${ownSource(copyScript)}</script>`,
-  });
+<script>${ownSource(copyScript)}</script>`;
+  return htmlFile({ title, body }, { version, style: pageStyle, script: copyScript });
 }
 
 function header({ name, subtitle, kind, version, startedAt, verdict, figures = [] }: Page): Markup {

@@ -49,15 +49,14 @@ export function explorePage(explored: Explored): string {
     tensors: pack(tensors),
     rows: pack(rows.map(({ attributes }) => ({ attributes }))),
   }));
-  return htmlFile({
-    title: markup`${name} &middot; layers`,
-    version: explored.version,
-    style: `${pageStyle}${exploreStyle}`,
-    script: code,
-    body: markup`<div id="app"><noscript>This page draws its table with a script of its own. The data are in it as JSON, in the element with the id "data".</noscript></div>
+  const body = markup`<div id="app"><noscript>This page draws its table with a script of its own. The data are in it as JSON, in the element with the id "data".</noscript></div>
 <div class="by-operator" hidden>${operatorMarkup(explored)}</div>
 <script type="application/json" id="data">${island(shown)}</script>
 <script>${ownSource(code)}</script>
-<script type="application/json" id="more">${island(more)}</script>`,
-  });
+<script type="application/json" id="more">${island(more)}</script>`;
+  const style = `${pageStyle}${exploreStyle}`;
+  return htmlFile(
+    { title: markup`${name} &middot; layers`, body },
+    { version: explored.version, style, script: code },
+  );
 }

@@ -149,17 +149,12 @@ export interface Bar {
   readonly isPart?: boolean;
 }
 
-interface Extent {
-  /** Fills the width where no bar ends beyond it. */
-  readonly limit?: number;
-  /** Prints an axis. */
-  readonly tick?: (amount: number) => string;
-}
+type Extent = { readonly limit?: number; readonly tick?: (amount: number) => string };
 
 const ROW = 44;
 const PART_ROW = 34;
 
-/** Horizontal bars below their labels on one linear scale from zero; the one that ends last, or the limit where it is more, fills the width. */
+/** Horizontal bars below their labels on one linear scale from zero; the one that ends last, or the limit where it is more, fills the width. `tick` prints an axis. */
 export function barChart(title: string, bars: readonly Bar[], { limit = 0, tick }: Extent = {}): Chart {
   const scale = linearScale(0, Math.max(limit, ...bars.map(({ amount }) => amount)), 5, tick ?? String);
   let top = 0;

@@ -44,20 +44,13 @@ export const ascii = (source: string): string =>
 /** A stylesheet or script of our own, which escaping would break. */
 export const ownSource = (source: string): Markup => new Markup(source);
 
-interface Document {
-  readonly title: Content;
-  /** Of trtforge. */
-  readonly version: string;
-  readonly style: string;
-  /** Stands in the body, where the caller puts it. */
-  readonly script: string;
-  readonly body: Content;
-}
-
 const sha256 = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** One HTML file that opens offline and is safe to pass on: nothing is loaded, and no script or style runs but these two, by their digests. */
-export const htmlFile = ({ title, version, style, script, body }: Document): string =>
+/** One HTML file that opens offline and is safe to pass on: nothing is loaded, and no script or style runs but these two, by their digests. The script stands in the body, where the caller puts it. */
+export const htmlFile = (
+  { title, body }: Readonly<Record<'title' | 'body', Content>>,
+  { version, style, script }: Readonly<Record<'version' | 'style' | 'script', string>>,
+): string =>
   markup`<!doctype html>
 <html lang="en">
 <head>

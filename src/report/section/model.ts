@@ -80,13 +80,13 @@ function opsChart(ops: ModelFacts['ops']): Chart {
   const sorted = Object.entries(ops).sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
   const drawn = sorted.slice(0, sorted.length > OPS_DRAWN + 1 ? OPS_DRAWN : sorted.length);
   const rest = sorted.slice(drawn.length);
-  const restCount = rest.reduce((sum, [, count]) => sum + count, 0);
   const bar = (label: string, amount: number, tone: Tone) => ({
     ...{ label, amount, tone },
     text: plural(amount, 'node'),
   });
+  const others = rest.reduce((sum, [, count]) => sum + count, 0);
   return barChart('Nodes by operator', [
     ...drawn.map(([op, count]) => bar(op, count, 'accent')),
-    ...(rest.length > 0 ? [bar(`${rest.length} other operators`, restCount, 'quiet')] : []),
+    ...(others > 0 ? [bar(`${rest.length} other operators`, others, 'quiet')] : []),
   ]);
 }
