@@ -3,9 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { compareVariants } from '../../src/products/evaluation/compare/comparison.js';
-import { compareRuns } from '../../src/report/comparison/compare.js';
+import { comparableRuns } from '../../src/report/comparison/compare.js';
 import { comparisonPage } from '../../src/report/comparison/page.js';
-import { type RunComparison, runComparisonSchema } from '../../src/report/comparison/result.js';
+import {
+  type ComparedPair,
+  compareResults,
+  runComparisonSchema,
+} from '../../src/report/comparison/result.js';
 import type { ForgeResult } from '../../src/report/result.js';
 import { failedBundle, sampleBundle } from '../products/bundle/report/sample.js';
 import { sampleVariants } from '../products/evaluation/compare/sample.js';
@@ -15,11 +19,20 @@ import { comparedSamples, measuredSample, percentileBench, retrainedSample } fro
 import { sampleResult, stoppedSample } from './sample.js';
 
 const at = (name: string, result: ForgeResult) => ({ root: `runs/${name}`, path: `runs/${name}`, result });
-const compared = (a: ForgeResult, b: ForgeResult): RunComparison =>
-  runComparisonSchema.parse(compareRuns(at('a', a), at('b', b)));
+const sideBySide = (...results: readonly ForgeResult[]) =>
+  runComparisonSchema.parse(
+    compareResults(
+      'forge',
+      comparableRuns,
+      results.map((result, index) => at(`${index}`, result)),
+    ),
+  );
+const compared = (a: ForgeResult, b: ForgeResult) => sideBySide(a, b).pairs[0]!;
+/** What a command printed. */
+const pairIn = (out: string): ComparedPair => runComparisonSchema.parse(JSON.parse(out)).pairs[0]!;
 
-const partOf = ({ parts }: RunComparison, name: string) => parts.find(({ part }) => part === name);
-const ratiosOf = (comparison: RunComparison, name: string) =>
+const partOf = ({ parts }: ComparedPair, name: string) => parts.find(({ part }) => part === name);
+const ratiosOf = (comparison: ComparedPair, name: string) =>
   partOf(comparison, name)?.rows.map(({ ratio }) => ratio);
 
 describe('two runs side by side', () => {
@@ -100,12 +113,12 @@ describe('two runs side by side', () => {
 
   it('are unreliable where a measurement is', () => {
     const doubts = [{ rule: 'clocks', why: 'the clocks changed' }];
-    const both = compared(measured, withRun({ doubts }));
-    const found = partOf(both, 'speed');
+    const both = sideBySide(measured, withRun({ doubts }));
+    const found = partOf(both.pairs[0]!, 'speed');
     expect(found?.notComparable).toEqual([]);
     expect(found?.doubts).toHaveLength(1);
     expect(comparisonPage(both).verdict).toMatchObject({ outcome: 'inconclusive', word: 'Unreliable' });
-    expect(comparisonPage(compared(measured, measured)).verdict).toMatchObject({ outcome: 'pass' });
+    expect(comparisonPage(sideBySide(measured, measured)).verdict).toMatchObject({ outcome: 'pass' });
   });
 
   it('warn where nothing states that the weights are equal', () => {
@@ -116,9 +129,10 @@ describe('two runs side by side', () => {
   });
 
   it('of which one stopped have what there is', () => {
-    const found = compared(sampleResult(), stoppedSample());
+    const { runs, pairs } = sideBySide(sampleResult(), stoppedSample());
+    const found = pairs[0]!;
     expect(found.identity).toBeNull();
-    expect(found.b).toMatchObject({ outcome: 'inconclusive', engine: null });
+    expect(runs[1]).toMatchObject({ outcome: 'inconclusive', engine: null });
     expect(partOf(found, 'accuracy')?.notComparable).toHaveLength(1);
   });
 });
@@ -144,7 +158,7 @@ describe('trtforge report A B', () => {
 
   it('writes its data and a text', async () => {
     const { out } = await report(a, b, '--format', 'json', '-o', '-');
-    expect(runComparisonSchema.parse(JSON.parse(out)).a.run).toBe(a);
+    expect(runComparisonSchema.parse(JSON.parse(out)).runs[0]?.run).toBe(a);
     expect((await report(a, b, '--format', 'markdown')).out).toBe(join(a, 'comparison.md'));
   });
 
@@ -154,8 +168,10 @@ describe('trtforge report A B', () => {
       return file;
     });
     const { out } = await report(fast!, slow!, '--format', 'json', '-o', '-');
-    const found = runComparisonSchema.parse(JSON.parse(out));
-    expect(found).toMatchObject({ kind: 'bench', a: { run: fast }, identity: null });
+    expect(runComparisonSchema.parse(JSON.parse(out))).toMatchObject({
+      ...{ kind: 'bench', runs: [{ run: fast }, { run: slow }], decision: null },
+    });
+    const found = pairIn(out);
     expect(found.parts.map(({ part, notComparable }) => [part, notComparable])).toEqual([
       ['engine', []],
       ['speed', []],
@@ -177,7 +193,7 @@ describe('trtforge report A B', () => {
       written(`bundle-${index}`, result, 'build_report.json'),
     );
     const { out } = await report(one!, other!, '--format', 'json', '-o', '-');
-    const found = runComparisonSchema.parse(JSON.parse(out));
+    const found = pairIn(out);
     const names = new Set(found.parts.map(({ of }) => of));
     expect([...names]).toEqual(
       expect.arrayContaining(sampleBundle().components.map(({ component }) => component)),
@@ -199,7 +215,7 @@ describe('trtforge report A B', () => {
       written(`recipe-${index}`, result, 'build_report.json'),
     );
     const { out } = await report(one!, other!, '--format', 'json', '-o', '-');
-    const { identity } = runComparisonSchema.parse(JSON.parse(out));
+    const { identity } = pairIn(out);
     expect(identity?.differences.map(({ field }) => field)).toEqual([`${component}: recipe.precision`]);
   });
 
@@ -210,7 +226,7 @@ describe('trtforge report A B', () => {
       written(`lacking-${index}`, result, 'build_report.json'),
     );
     const { out } = await report(one!, other!, '--format', 'json', '-o', '-');
-    const { parts } = runComparisonSchema.parse(JSON.parse(out));
+    const { parts } = pairIn(out);
     const missing = parts.filter(({ notComparable }) => notComparable.length > 0);
     expect(missing.map(({ of }) => of)).toContain(whole.components[0]?.component);
     expect(
@@ -223,8 +239,7 @@ describe('trtforge report A B', () => {
       join(written(name, { ...sampleParity(), ...change }, 'parity.json'), 'parity.json');
     const compared = async (other: string) => {
       const { out } = await report(file('stream'), other, '--format', 'json', '-o', '-');
-      const parsed = runComparisonSchema.parse(JSON.parse(out));
-      return partOf(parsed, 'accuracy');
+      return partOf(pairIn(out), 'accuracy');
     };
     const same = await compared(file('stream-2'));
     expect([same?.notComparable, same?.rows[1]?.ratio]).toEqual([[], 1]);
