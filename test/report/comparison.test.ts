@@ -137,6 +137,134 @@ describe('two runs side by side', () => {
   });
 });
 
+/** The accuracy of a run: the largest error of all checks is `share` of their limits, or that share of 100 decisions is lost. */
+function judgedSample(
+  precision: string,
+  bytes: number,
+  judged: { readonly limit?: number; readonly share?: number; readonly lost?: number },
+  more: Partial<ForgeResult> = {},
+): ForgeResult {
+  const { limit = 0.01, share = 0.5, lost } = judged;
+  const sample = sampleResult();
+  const { build, verification } = sample;
+  const check = { statistic: 'RMS', measured: share * limit, limit, pass: share <= 1 };
+  const counted = { reference: 100, kept: 100 - Number(lost), lost: Number(lost), new: 0, ties: 0 };
+  const decisions = [{ rule: 'argmax' as const, ...counted, limit: 0.01, pass: true }];
+  const outputs = verification!.outputs.map((output) => ({
+    ...{ ...output, checks: [check] },
+    ...(lost === undefined ? {} : { decisions }),
+  }));
+  const plan = { ...build!.passport.plan, bytes };
+  return {
+    ...sample,
+    request: { ...sample.request, precision },
+    build: { ...build!, passport: { ...build!.passport, plan } },
+    verification: { ...verification!, outputs },
+    ...more,
+  };
+}
+const asItIs = (bytes: number, more: Partial<ForgeResult> = {}) =>
+  judgedSample('as-is', bytes, {}, { verification: null, conversion: null, ...more });
+const failing = { verdict: { outcome: 'fail' as const, headline: 'It fails.', reasons: [] } };
+
+describe('several runs', () => {
+  it('are points of size and error by one limit, with the front of those that did not fail', () => {
+    const { decision, pairs } = sideBySide(
+      judgedSample('int8', 5000, { limit: 0.1, share: 0.5 }),
+      judgedSample('fp16', 3000, { limit: 0.01, share: 0.8 }),
+      judgedSample('fp8', 2000, { limit: 0.1, share: 3 }, failing),
+      judgedSample('bf16', 3000, { limit: 0.01, share: 2 }),
+      asItIs(6000),
+    );
+    expect(pairs).toHaveLength(4);
+    expect(decision?.cost).toEqual({ what: 'size of the plan', unit: 'bytes' });
+    const rows = decision?.points.map(({ name, cost, error, isFront }) => [name, cost, error, isFront]);
+    expect(rows).toEqual([
+      ['A INT8', 5000, expect.closeTo(0.5), false],
+      ['B FP16', 3000, expect.closeTo(0.08), true],
+      ['C FP8', 2000, expect.closeTo(3), false],
+      ['D BF16', 3000, expect.closeTo(0.2), false],
+      ['E as-is', 6000, 0, true],
+    ]);
+  });
+
+  it('are judged by decisions where all have some', () => {
+    const { decision } = sideBySide(
+      judgedSample('int8', 2000, { lost: 3 }),
+      judgedSample('fp16', 3000, { lost: 0 }),
+    );
+    expect(decision?.error).toMatchObject({ unit: 'share', limit: null });
+    expect(decision?.points.map(({ error, isFront }) => [error, isFront])).toEqual([
+      [0.03, true],
+      [0, true],
+    ]);
+    const mixed = sideBySide(judgedSample('int8', 2000, { lost: 3 }), judgedSample('fp16', 3000, {}));
+    expect(mixed.decision?.error.limit).toBe(1);
+  });
+
+  it('are points of time where a GPU measured two or more, and the others are named', () => {
+    const timed = (rate: number) => ({ bench: measuredSample(rate).bench });
+    const { decision } = sideBySide(
+      judgedSample('int8', 9000, {}, timed(4000)),
+      judgedSample('fp16', 3000, {}, timed(2000)),
+      judgedSample('bf16', 1000, {}),
+    );
+    expect(decision?.cost.unit).toBe('ms');
+    expect(decision?.points.map(({ cost, missing }) => [cost, missing.length])).toEqual([
+      [2, 0],
+      [4, 0],
+      [null, 1],
+    ]);
+    const [first, second] = [judgedSample('int8', 9000, {}, timed(4000)), judgedSample('fp16', 3000, {})];
+    expect(sideBySide(first, second).decision?.cost.unit).toBe('bytes');
+  });
+
+  it('of other models and other samples have no place, and the reason', () => {
+    const fp16 = judgedSample('fp16', 3000, {});
+    const elsewhere = { verification: { ...fp16.verification!, seed: 99 } };
+    const { build } = retrainedSample();
+    const { decision } = sideBySide(
+      fp16,
+      judgedSample('bf16', 3100, {}),
+      judgedSample('int8', 2000, {}, elsewhere),
+      judgedSample('int8', 1000, {}, { build }),
+    );
+    expect(decision?.points.map(({ error, missing }) => [error === null, missing.length])).toEqual([
+      [false, 0],
+      [false, 0],
+      [true, 1],
+      [true, 1],
+    ]);
+    expect(sideBySide(fp16, judgedSample('int8', 2000, {}, elsewhere)).decision).toBeNull();
+  });
+
+  it('that stopped are named with what stopped them', () => {
+    const { decision } = sideBySide(
+      stoppedSample(),
+      judgedSample('fp16', 3000, {}),
+      judgedSample('bf16', 3100, {}),
+    );
+    expect(decision?.points[0]).toMatchObject({
+      isFront: false,
+      missing: [stoppedSample().verdict.headline],
+    });
+  });
+
+  it('have every figure in one row, and a reason once', () => {
+    const [a, b] = comparedSamples();
+    const all = sideBySide(a, b, { ...b, bench: null });
+    const page = comparisonPage(all);
+    const speed = page.sections.find((section) => section?.id === 'speed');
+    const tables = speed!.blocks.flatMap((block) => (block?.kind === 'table' ? [block] : []));
+    expect(tables[0]?.columns).toHaveLength(6);
+    expect(tables[0]?.rows[0]?.slice(1)).toEqual(['4.0 ms', '8.0 ms', '–', '–', '–']);
+    const speeds = page.verdict.reasons.filter((reason) => reason.startsWith('Speed'));
+    expect(speeds).toHaveLength(1);
+    expect(speeds[0]).toContain('C has no measurement');
+    expect(all.pairs.map((pair) => partOf(pair, 'engine')?.rows[0]?.ratio)).toEqual([0.5, 1]);
+  });
+});
+
 describe('trtforge report A B', () => {
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-report-two-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -264,6 +392,8 @@ describe('trtforge report A B', () => {
     ['results of two kinds', () => [a, written('bundle', sampleBundle(), 'build_report.json')]],
     ['a chart', () => [a, b, '--format', 'svg']],
     ['a kind that has no such page', () => [variants(), variants()]],
+    ['more than have a letter', () => Array.from({ length: 27 }, () => a)],
+    ['a third of another kind', () => [a, b, written('bundle', sampleBundle(), 'build_report.json')]],
   ])('rejects %s', async (_what, args) => {
     const { exitCode, json } = await report(...args(), '--json');
     expect([exitCode, json().error?.code]).toEqual([2, 'TF_USAGE']);

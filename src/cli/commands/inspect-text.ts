@@ -6,6 +6,7 @@ import { versionText } from '../../engines/plan/header.js';
 import type { PlanFacts } from '../../engines/plan/inspect.js';
 import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
+import { contentsSentence } from '../../report/sentences.js';
 import type { TextOutput } from '../command.js';
 import { precisionLines } from '../precision-lines.js';
 import { table } from '../text.js';
@@ -90,7 +91,7 @@ export function renderPlan(facts: PlanFacts, output: TextOutput): void {
   output.line();
   const header = facts.foreignHeader;
   section(output, 'Built by', [[`${product} ${versionText(facts.version)}`]]);
-  section(output, 'Size', [[formatBytes(facts.planBytes)]]);
+  section(output, 'Size', [[formatBytes(facts.planBytes)], [contentsSentence(facts.contents)]]);
   section(output, 'SHA-256', [[facts.sha256]]);
   if (facts.program !== null) section(output, 'Computes', programRows(facts.program));
   section(output, 'Passport', [

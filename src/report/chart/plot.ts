@@ -41,6 +41,7 @@ interface Plot {
   readonly series?: readonly PlotSeries[];
 }
 
+const TITLE = 10;
 const TOP = 26;
 const PLOT_HEIGHT = 220;
 const BASE = TOP + PLOT_HEIGHT;
@@ -67,6 +68,7 @@ export function plotChart({ title, description, x, y, points, limits, series = [
   const places = shown.map((point) => ({ ...point, at: placeX(point.x), height: placeY(point.y) }));
   const labels = placedLabels(places, [
     ...y.scale.ticks.map(({ quantity, label }) => textBox(label, 0, 'start', placeY(quantity) + 4)),
+    textBox(y.title, 0, 'start', TITLE),
     ...limits.map(({ y: limit, label }) => textBox(label, 1, 'end', placeY(limit) - 5)),
   ]);
   const drawn = series.map(({ name, points: own, joined = false }, index) => {
@@ -93,7 +95,7 @@ export function plotChart({ title, description, x, y, points, limits, series = [
     (limit) =>
       markup`<line class="limit" x1="${across(LEFT)}" x2="100%" y1="${placeY(limit.y)}" y2="${placeY(limit.y)}"/><text class="mark-label limit" x="100%" y="${placeY(limit.y) - 5}" text-anchor="end">${limit.label}</text>`,
   );
-  const axis = markup`<line class="axis" x1="${across(LEFT)}" x2="100%" y1="${BASE}" y2="${BASE}"/>${axisTicks(x.scale.ticks, placeX, BASE)}<text class="tick" x="100%" y="${BASE + 36}" text-anchor="end">${x.title}</text><text class="tick" x="0" y="${BASE + 36}">${y.title}</text>`;
+  const axis = markup`<line class="axis" x1="${across(LEFT)}" x2="100%" y1="${BASE}" y2="${BASE}"/>${axisTicks(x.scale.ticks, placeX, BASE)}<text class="tick" x="100%" y="${BASE + 36}" text-anchor="end">${x.title}</text><text class="tick" x="0" y="${TITLE}">${y.title}</text>`;
   return {
     title,
     description,

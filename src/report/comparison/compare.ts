@@ -1,8 +1,9 @@
 import { shellLine, shellWords } from '../../base/process/shell-quote.js';
 import { differencesOf } from '../../engines/identity/identity.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
+import { severityOf } from '../../quality/verify/checks.js';
 import { isOfDecisions } from '../../quality/verify/decisions.js';
-import { decidedBy, onSamples } from '../../quality/verify/headline.js';
+import { onSamples } from '../../quality/verify/headline.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import type { ForgeResult } from '../result.js';
 import { modelBytes, precisionLabel } from '../sentences.js';
@@ -91,6 +92,14 @@ const unknownWeights = (a: ForgeResult, b: ForgeResult): string | null =>
     ? null
     : 'Not both runs have an engine, so that only the structure of the models is known to be equal, not their weights.';
 
+/** Rows of the engine that are drawn: the whole, and what it is made of. */
+export const PLAN_SIZE = 'size of the plan';
+export const PLAN_ROWS = {
+  weightsBytes: 'weights in the plan',
+  kernelsBytes: 'kernels in the plan',
+  programBytes: 'program in the plan',
+} as const;
+
 type PartOf = (a: ForgeResult, b: ForgeResult, names: Names) => ComparedPart | null;
 
 const enginePart: PartOf = ({ build: a }, { build: b }, names) => {
@@ -98,7 +107,11 @@ const enginePart: PartOf = ({ build: a }, { build: b }, names) => {
   return comparedPart(
     'engine',
     [
-      row('size of the plan', 'bytes', planA?.bytes, planB?.bytes),
+      row(PLAN_SIZE, 'bytes', planA?.bytes, planB?.bytes),
+      ...Object.entries(PLAN_ROWS).map(([name, what]) => {
+        const key = name as keyof typeof PLAN_ROWS;
+        return row(what, 'bytes', planA?.contents?.[key], planB?.contents?.[key]);
+      }),
       row('layers of the network', 'count', planA?.layers, planB?.layers),
     ],
     [lacks('engine', a, b, names)],
@@ -221,14 +234,18 @@ function decideRuns(runs: readonly ForgeResult[], letters: readonly string[]): D
   const costs = costsOf(runs, letters).find(({ figures }) => figures.filter(Number.isFinite).length > 1);
   const errors = errorsOf(runs, letters);
   if (costs === undefined || errors === null) return null;
-  const points = runs.map(({ request, verdict }, at) => {
+  const points = runs.map(({ request, verdict, error: stopped }, at) => {
     const figures = [costs.figures[at]!, errors.figures[at]!] as const;
     const [cost, error] = figures.map(numberOf) as [number | null, number | null];
     return {
       name: `${letters[at]} ${precisionLabel(request.precision)}`,
       outcome: verdict.outcome,
       ...{ cost, error },
-      missing: [...new Set(figures.filter((figure) => typeof figure === 'string'))],
+      missing: [
+        ...new Set(
+          figures.flatMap((why) => (typeof why === 'number' ? [] : stopped ? verdict.headline : why)),
+        ),
+      ],
     };
   });
   const whole = points.filter(({ cost, error }) => cost !== null && error !== null);
@@ -266,7 +283,8 @@ function errorsOf(runs: readonly ForgeResult[], letters: readonly string[]) {
   const base = verifications[first];
   if (base == null) return null;
   const turned = verifications.map((each) => each && turnedOf(each));
-  const isOfDecisions = verifications.every((each, at) => each === null || turned[at] !== null);
+  const widest = widestLimits(verifications);
+  const areDecisions = verifications.every((each, at) => each === null || turned[at] !== null);
   const figures = runs.map((run, at): Known => {
     const verification = verifications[at] ?? null;
     const names = [letters[first]!, letters[at]!] as const;
@@ -276,11 +294,35 @@ function errorsOf(runs: readonly ForgeResult[], letters: readonly string[]) {
     if (other !== null) return other;
     if (verification === null)
       return isAsItIs(run) ? 0 : 'Its outputs were not compared with those of the original.';
-    return (isOfDecisions ? turned[at] : decidedBy(verification)?.severity) ?? 'Nothing was checked.';
+    return (areDecisions ? turned[at] : severityBy(widest, verification)) ?? 'Nothing was checked.';
   });
-  return isOfDecisions
+  return areDecisions
     ? { what: 'decisions lost or new', unit: 'share' as const, limit: null, figures }
-    : { what: 'error, share of the limit', unit: 'share' as const, limit: 1, figures };
+    : { what: 'error, share of the widest limit', unit: 'share' as const, limit: 1, figures };
+}
+
+/** Limits of different precisions differ, so that shares of their own would not compare: of each check the widest counts, by output and statistic. */
+function widestLimits(verifications: readonly (VerifyResult | null)[]): ReadonlyMap<string, number> {
+  const widest = new Map<string, number>();
+  for (const { name, checks } of verifications.flatMap((each) => each?.outputs ?? []))
+    for (const { statistic, limit, bound } of checks) {
+      const key = `${name}: ${statistic}`;
+      const known = widest.get(key) ?? limit;
+      widest.set(key, bound === 'at-least' ? Math.min(known, limit) : Math.max(known, limit));
+    }
+  return widest;
+}
+
+/** The nearness of the worst check to its limit of these; null where nothing was checked. */
+function severityBy(limits: ReadonlyMap<string, number>, { outputs }: VerifyResult): number | null {
+  const shares = outputs.flatMap(({ name, checks }) =>
+    checks
+      .filter(({ statistic }) => !isOfDecisions(statistic))
+      .map((check) =>
+        severityOf({ ...check, limit: limits.get(`${name}: ${check.statistic}`) ?? check.limit }),
+      ),
+  );
+  return shares.length === 0 ? null : Math.max(...shares);
 }
 
 /** Of the output and the rule of which most turned; null without decisions, and where they are too few. */

@@ -73,12 +73,12 @@ const errorText = (error: Point['error'], { unit }: Decision['error']): string =
 /** Names in a sentence; the table has all. */
 const MOST_NAMED = 6;
 
-/** `A INT8, C FP16: no other is at most as slow and as far from the original.` Null without a front. */
+/** `A INT8, C FP16: no other is as fast and as close to the original.` Null without a front. */
 export function frontSentence({ cost, points }: Decision): string | null {
   const names = points.filter(({ isFront }) => isFront).map(({ name }) => name);
   return names.length === 0
     ? null
-    : `${names.slice(0, MOST_NAMED).join(', ')}${names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : ''}: no other is at most as ${cost.unit === 'ms' ? 'slow' : 'large'} and as far from the original.`;
+    : `${names.slice(0, MOST_NAMED).join(', ')}${names.length > MOST_NAMED ? ` and ${names.length - MOST_NAMED} more` : ''}: no other is as ${cost.unit === 'ms' ? 'fast' : 'small'} and as close to the original.`;
 }
 
 /** More points are labelled only on the front. */
@@ -144,7 +144,7 @@ export function decisionSection(decision: Decision): Section {
   return {
     id: 'decision',
     title: 'Which to take',
-    lead: `${frontSentence(decision) ?? 'No run has both figures and passed.'}`,
+    lead: frontSentence(decision) ?? 'No run has both figures and passed.',
     blocks: [
       chart &&
         charts({

@@ -6,7 +6,8 @@ import {
   formatShare,
   formatStatistic,
 } from '../../base/text/quantity.js';
-import { barChart } from '../chart/frame.js';
+import { type Bar, barChart } from '../chart/frame.js';
+import { PLAN_COLOURS, planParts } from '../section/engine.js';
 import {
   badge,
   charts,
@@ -22,6 +23,7 @@ import {
   table,
 } from '../section.js';
 import { nameOfFile, outcomeTone, outcomeWord } from '../sentences.js';
+import { PLAN_ROWS, PLAN_SIZE } from './compare.js';
 import { decisionSection, frontSentence } from './decision.js';
 import {
   type ComparedPair,
@@ -38,11 +40,9 @@ export function comparisonPage(result: RunComparison): Page {
   const { runs, pairs } = result;
   const parts = mergedParts(result);
   const names = [...new Set(runs.map(({ model, engine, run }) => nameOfFile(model ?? engine ?? run)))];
-  const all = parts.flatMap((each) =>
-    each.sides.map(({ part, of }) => ({ ...part, title: titleOf(each), of })),
-  );
-  const apart = all.filter(({ notComparable }) => notComparable.length > 0);
-  const doubtful = all.filter(({ doubts }) => doubts.length > 0);
+  const reasonsOf = (name: ReasonKind, said: string) =>
+    parts.flatMap((each) => reasons(each, name).map((reason) => `${titleOf(each)}: ${said}${reason}`));
+  const [apart, doubtful] = [reasonsOf('notComparable', 'not comparable. '), reasonsOf('doubts', '')];
   const isSound = apart.length === 0 && doubtful.length === 0;
   return {
     name: names.join(' and '),
@@ -53,14 +53,7 @@ export function comparisonPage(result: RunComparison): Page {
       outcome: isSound ? 'pass' : 'inconclusive',
       word: doubtful.length > 0 ? 'Unreliable' : isSound ? 'Comparable' : 'Not all comparable',
       headline: headlineOf(result),
-      reasons: [
-        ...new Set([
-          ...doubtful.flatMap(({ doubts, title }) => doubts.map((doubt) => `${title}: ${doubt}`)),
-          ...apart.flatMap(({ notComparable, title, of }) =>
-            notComparable.map((reason) => `${title}${of}: not comparable. ${reason}`),
-          ),
-        ]),
-      ],
+      reasons: [...doubtful, ...apart],
       remedies: [],
     },
     figures:
@@ -97,9 +90,20 @@ const titles: Readonly<Record<ComparedPart['part'], string>> = {
 const titleOf = ({ part, of }: Pick<ComparedPart, 'part' | 'of'>): string =>
   of === null ? titles[part] : `${titles[part]}: ${of}`;
 
-/** A part of all pairs; `of` names the pair, where there are several. */
+/** A part of all pairs: of each its place, its letters and its figures. */
 interface MergedPart extends Pick<ComparedPart, 'part' | 'of'> {
   readonly sides: readonly { readonly at: number; readonly of: string; readonly part: ComparedPart }[];
+}
+
+type ReasonKind = 'notComparable' | 'doubts' | 'warnings';
+
+/** Sentences of a part, each once; one that is not about all pairs names its own. */
+function reasons({ sides }: MergedPart, kind: ReasonKind): readonly string[] {
+  const texts = [...new Set(sides.flatMap(({ part }) => part[kind]))];
+  return texts.map((text) => {
+    const about = sides.filter(({ part }) => part[kind].includes(text));
+    return about.length === sides.length ? text : `${about.map(({ of }) => of).join(', ')}: ${text}`;
+  });
 }
 
 function mergedParts({ pairs }: RunComparison): readonly MergedPart[] {
@@ -108,7 +112,7 @@ function mergedParts({ pairs }: RunComparison): readonly MergedPart[] {
     for (const part of parts) {
       const key = titleOf(part);
       const known = merged.get(key) ?? { part: part.part, of: part.of, sides: [] };
-      const of = pairs.length === 1 ? '' : `, ${letterOf(at)} and ${letterOf(pairs.length)}`;
+      const of = `${letterOf(at)} and ${letterOf(pairs.length)}`;
       known.sides.push({ at, of, part });
       merged.set(key, known);
     }
@@ -211,20 +215,10 @@ function valueText(value: unknown): Text {
 }
 
 function partSection(merged: MergedPart, index: number, { runs }: RunComparison): Section {
-  const { part, of, sides } = merged;
+  const { part, of } = merged;
   const title = titleOf(merged);
-  const reasons = (name: 'notComparable' | 'doubts' | 'warnings') => [
-    ...new Set(
-      sides.flatMap((side) =>
-        side.part[name].map((text) => `${sides.length > 1 ? `${side.of.slice(2)}: ` : ''}${text}`),
-      ),
-    ),
-  ];
-  const [notComparable, doubts, warnings] = [
-    reasons('notComparable'),
-    reasons('doubts'),
-    reasons('warnings'),
-  ];
+  const notComparable = reasons(merged, 'notComparable');
+  const [doubts, warnings] = [reasons(merged, 'doubts'), reasons(merged, 'warnings')];
   const isComparable = notComparable.length === 0;
   const last = runs.length - 1;
   const letters = lettersOf(runs);
@@ -253,6 +247,7 @@ function partSection(merged: MergedPart, index: number, { runs }: RunComparison)
           ...ratios.map((ratio) => (ratio === null ? '–' : `${formatStatistic(ratio)}×`)),
         ]),
       ),
+      part === 'engine' ? sizesChart(rows) : null,
       ...(part === 'speed' && isComparable ? speedBlocks(rows, runs) : []),
     ],
   };
@@ -273,6 +268,27 @@ function rowsOf({ sides }: MergedPart, count: number) {
       ratios: of.map((row) => row?.ratio ?? null),
     };
   });
+}
+
+/** The plans, each with what it is made of where that is known; null for results that state no plans. */
+function sizesChart(rows: ReturnType<typeof rowsOf>) {
+  const amounts = (name: string, at: number) => rows.find(({ what }) => what === name)?.amounts[at] ?? null;
+  const sizes = rows.find(({ what }) => what === PLAN_SIZE)?.amounts ?? [];
+  const bars = sizes.flatMap((size, at): Bar[] => {
+    const [weightsBytes, kernelsBytes, programBytes] = Object.values(PLAN_ROWS).map((name) =>
+      amounts(name, at),
+    );
+    if (size === null) return [];
+    const name = formatBytes(Number(size));
+    const bar = { label: letterOf(at), amount: Number(size), tone: 'quiet' as const, name };
+    if (weightsBytes == null || kernelsBytes == null || programBytes == null)
+      return [{ ...bar, text: `${name}, contents not known` }];
+    const contents = { weightsBytes, kernelsBytes, programBytes };
+    return [{ ...bar, text: name, parts: planParts(contents) }];
+  });
+  return bars.length === 0
+    ? null
+    : charts({ chart: barChart('What the plans hold', bars), caption: PLAN_COLOURS });
 }
 
 function speedBlocks(rows: ReturnType<typeof rowsOf>, runs: readonly ComparedSide[]) {

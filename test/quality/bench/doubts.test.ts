@@ -218,7 +218,11 @@ describe('valleys of a sweep', () => {
   });
 
   it('are none of one batch, of rising rates, and of runs without one', () => {
-    for (const rates of [{ 8: 1000 }, { 1: 100, 2: 200, 4: 400 }, { 1: 0, 2: 0 }])
-      expect(sweep(rates)).toEqual([]);
+    const sweeps: readonly Readonly<Record<number, number>>[] = [
+      { 8: 1000 },
+      { 1: 100, 2: 200, 4: 400 },
+      { 1: 0, 2: 0 },
+    ];
+    for (const rates of sweeps) expect(sweep(rates)).toEqual([]);
   });
 });
