@@ -361,6 +361,8 @@ describe('labels of a plot', () => {
     const svg = svgOf(plot([{ x: 1, y: 1, label: name }]));
     expect(svg).not.toContain('<script');
     expect(/dx="10"[^>]*>([^<]*)</.exec(svg)?.[1]).toMatch(/…$/);
+    const letter = svgOf(plot([{ x: 5, y: 1, label: `A ${'W'.repeat(500)}` }]));
+    expect(letter).toContain('>A</text>');
   });
 });
 

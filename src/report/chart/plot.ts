@@ -61,10 +61,13 @@ export function plotChart({ title, description, x, y, points, limits, series = [
     ({ quantity, label }) =>
       markup`<line class="grid" x1="${across(LEFT)}" x2="100%" y1="${placeY(quantity)}" y2="${placeY(quantity)}"/><text class="tick" x="0" y="${placeY(quantity) + 4}">${label}</text>`,
   );
-  const marks = shown.map(
-    (point) =>
-      markup`<circle class="mark ${point.tone}${point.hollow ? ' other' : ''}" cx="${across(placeX(point.x))}" cy="${placeY(point.y)}" r="${radiusOf(point, shown.length)}"><title>${point.name}</title></circle>`,
-  );
+  const isQuiet = ({ tone }: PlotPoint) => Number(tone === 'quiet');
+  const marks = shown
+    .toSorted((a, b) => isQuiet(b) - isQuiet(a))
+    .map(
+      (point) =>
+        markup`<circle class="mark ${point.tone}${point.hollow ? ' other' : ''}" cx="${across(placeX(point.x))}" cy="${placeY(point.y)}" r="${radiusOf(point, shown.length)}"><title>${point.name}</title></circle>`,
+    );
   const places = shown.map((point) => ({ ...point, at: placeX(point.x), height: placeY(point.y) }));
   const labels = placedLabels(places, [
     ...y.scale.ticks.map(({ quantity, label }) => textBox(label, 0, 'start', placeY(quantity) + 4)),
@@ -171,20 +174,24 @@ function placedLabels(points: readonly PlacedPoint[], texts: readonly Box[]): re
   return labelled.flatMap(({ at, height, label = '' }) => {
     const letters = [...label];
     const text = letters.length > LONGEST_LABEL ? `${letters.slice(0, LONGEST_LABEL - 1).join('')}…` : label;
-    for (const offset of OFFSETS)
-      for (const anchor of ['start', 'end'] as const) {
-        const baseline = height + 4 + offset;
-        const box = textBox(text, at, anchor, baseline, 10);
-        const isInside =
-          box.top >= 0 &&
-          box.bottom <= BASE &&
-          WIDTHS.every((width) => at * width + box.left >= 0 && at * width + box.right <= width);
-        if (!isInside || !taken.every((other) => areApart(box, other))) continue;
-        taken.push(box);
-        const line = markup`<line class="note" x1="${across(at)}" x2="${across(at)}" y1="${height}" y2="${baseline - 4}"/>`;
-        const word = markup`<text class="tick" x="${across(at)}" dx="${anchor === 'start' ? 10 : -10}" y="${baseline}" text-anchor="${anchor}">${text}</text>`;
-        return [markup`${offset === 0 ? '' : line}${word}`];
-      }
+    // Where the whole has no room, its first word may.
+    const tries = [...new Set([text, text.split(' ')[0]!])].flatMap((word) =>
+      OFFSETS.flatMap((offset) => (['start', 'end'] as const).map((anchor) => ({ word, offset, anchor }))),
+    );
+    for (const { word, offset, anchor } of tries) {
+      const baseline = height + 4 + offset;
+      const box = textBox(word, at, anchor, baseline, 10);
+      const isInside =
+        box.top >= 0 &&
+        box.bottom <= BASE &&
+        WIDTHS.every((width) => at * width + box.left >= 0 && at * width + box.right <= width);
+      if (!isInside || !taken.every((other) => areApart(box, other))) continue;
+      taken.push(box);
+      const line = markup`<line class="note" x1="${across(at)}" x2="${across(at)}" y1="${height}" y2="${baseline - 4}"/>`;
+      return [
+        markup`${offset === 0 ? '' : line}<text class="tick" x="${across(at)}" dx="${anchor === 'start' ? 10 : -10}" y="${baseline}" text-anchor="${anchor}">${word}</text>`,
+      ];
+    }
     return [];
   });
 }

@@ -96,6 +96,7 @@ export function decisionChart({ cost, error, points }: Decision, chosen: string 
   // Beyond twice the limit all are of as little use.
   const top = 1.1 * (limit ? Math.min(most, 2 * limit) : most) || 0.01;
   const [least, dearest] = [Math.min(...placed.map(({ x }) => x)), Math.max(...placed.map(({ x }) => x))];
+  const front = placed.filter(({ isFront }) => isFront).sort((a, b) => a.x - b.x);
   const text = ({ name, ...point }: Point) =>
     `${name}: ${costText(point.cost, cost)}, ${errorText(point.error, error)}${isFailed(point) ? ', failed' : ''}`;
   return plotChart({
@@ -134,6 +135,7 @@ export function decisionChart({ cost, error, points }: Decision, chosen: string 
       }))
       .sort((a, b) => a.x - b.x),
     limits: limit === null ? [] : [{ y: limit, label: 'limit' }],
+    series: [{ name: 'the front', joined: true, points: front }],
   });
 }
 
@@ -149,7 +151,7 @@ export function decisionSection(decision: Decision): Section {
       chart &&
         charts({
           chart,
-          caption: 'Left costs less, down is closer to the original. Blue: the front. Rings: failed.',
+          caption: 'Left costs less, down is closer to the original. Rings: failed.',
         }),
       table(
         'Cost and error of each',

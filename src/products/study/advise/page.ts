@@ -110,8 +110,7 @@ function choiceSection(result: Advice): Section {
       chart &&
         charts({
           chart,
-          caption:
-            'Left costs less, down is closer to FP32. Green: advised. Blue: the front. Grey: the others.',
+          caption: 'Left costs less, down is closer to FP32. Green: advised.',
         }),
       facts([
         ['model', code(result.output)],
