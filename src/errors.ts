@@ -602,6 +602,11 @@ export const catalogue = {
       'Shapes (or values of a shape tensor) passed to an engine lie outside every optimization profile it was built with; the message has the valid ranges.',
     remedy: 'Use shapes within one profile, or build the engine with a profile that includes these.',
   },
+  TF_SESSION_BUSY: {
+    exitCode: ExitCode.badInput,
+    meaning: 'Two runs at once were requested of engines that share their activations.',
+    remedy: 'Await one run before the next, or open one of the engines without `memory`.',
+  },
   TF_SESSION_NOT_PREPARED: {
     exitCode: ExitCode.badInput,
     meaning: 'A blocking run has shapes whose buffers are not prepared, and preparing them does not block.',

@@ -212,6 +212,19 @@ export const openEngineSession = lazy(
   async () => (await import('./quality/known-answer/at-load.js')).checkedSessionOptions,
 );
 /**
+ * Memory for the activations of several engines, which run one at a time: what the largest needs, in the place of the sum. Open all engines before the first of them runs.
+ *
+ * ```ts
+ * const memory = await activationPool();
+ * await using encoder = await openEngineSession('encoder.engine', { memory });
+ * await using joint = await openEngineSession('joint.engine', { memory });
+ * use([memory.bytes, memory.separateBytes]);
+ * ```
+ */
+export const activationPool = lazy(
+  async () => (await import('./engines/runtime/tensorrt/engine-session.js')).activationPool,
+);
+/**
  * Compares an engine or a model with a model on the same inputs.
  *
  * ```ts

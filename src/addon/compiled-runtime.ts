@@ -1,5 +1,4 @@
 import type {
-  NativeContextRequest,
   NativeEngineFacts,
   NativeMeasurement,
   NativeMeasureRequest,
@@ -46,7 +45,11 @@ export interface CompiledRuntime {
   engineLayers(engine: Handle): NativeJob<string>;
   engineClose(engine: Handle): NativeJob<void>;
   engineAllocate(engine: Handle, bytes: number): Handle;
-  createContext(engine: Handle, request: NativeContextRequest): NativeJob<Handle>;
+  /** No `activations` means memory of the context's own. */
+  createContext(
+    engine: Handle,
+    request: { readonly profile: number; readonly profiling: boolean; readonly activations: Handle | null },
+  ): NativeJob<Handle>;
   contextOutputs(context: Handle, shapes: readonly NativeShape[]): readonly NativeOutput[];
   contextLayerTimes(
     context: Handle,

@@ -77,6 +77,8 @@ export interface NativeContextRequest {
   readonly profile: number;
   /** Emits per-layer times (`layerTimes`); slower, never for latency. */
   readonly profiling: boolean;
+  /** Memory for activations that other contexts use too, one at a time; absent for memory of its own. */
+  readonly activations?: NativeDeviceMemory | undefined;
 }
 
 export interface NativeShape {

@@ -63,7 +63,10 @@ class CompiledEngine implements NativeEngine {
   }
 
   createContext(request: NativeContextRequest): NativeJob<NativeContext> {
-    const creating = rethrown(() => this.#compiled.createContext(this.handle, request));
+    const { activations } = request;
+    if (activations !== undefined && !(activations instanceof CompiledMemory)) throw foreign('device memory');
+    const compiled = { ...request, activations: activations?.handle ?? null };
+    const creating = rethrown(() => this.#compiled.createContext(this.handle, compiled));
     return convertedJob(creating, (handle) => new CompiledContext(this.#compiled, this, handle));
   }
 

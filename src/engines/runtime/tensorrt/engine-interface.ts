@@ -7,6 +7,7 @@ import type { ElementArray } from '../../../formats/tensor/values.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { trustOptions } from '../../store/trust.js';
 import type { Binding, RunOptions, Session } from '../session.js';
+import { ActivationPool } from './activation-pool.js';
 import { type CudaGraph, engineOptions } from './engine-options.js';
 
 /** min, opt and max of one input in one optimization profile: dimensions, or the values of a shape tensor. */
@@ -150,6 +151,8 @@ export const engineSessionOptions = {
   contexts: optional(is.whole(1)),
   /** Number of calls that `run` keeps ready per context, and the pinned memory that they may use; default 16 and 2 GiB. */
   keepCalls: optional(is.object<OptionsOf<typeof callOptions>>(callOptions)),
+  /** Activations that this session shares with others, one run at a time; default: memory of its own for each context. */
+  memory: optional(is.instance(ActivationPool, 'the result of activationPool()')),
   ...trustOptions,
   ...engineOptions,
 };

@@ -2,6 +2,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { mapOf } from '../session-inputs.js';
+import { ActivationPool } from './activation-pool.js';
 import { DeviceState } from './device-state.js';
 import { type ContextSettings, ProfileContexts } from './engine-context.js';
 import type {
@@ -25,10 +26,19 @@ export async function openEngineSession(
   planPath: string,
   options: EngineSessionOptions & { readonly addon?: EngineAddon } = {},
 ): Promise<EngineSession> {
-  return sessionOf(await loadEngine(planPath, options), options);
+  const engine = await loadEngine(planPath, options);
+  try {
+    return sessionOf(engine, options);
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
 }
 
-/** A session over an engine that is loaded; closing it closes the engine. */
+/** Memory for the activations of sessions that run in turn, which is their option `memory`. */
+export const activationPool = (): ActivationPool => new ActivationPool();
+
+/** A session over an engine that is loaded; closing it closes the engine. Throws TF_SESSION_INPUT for a pool that the engine cannot use. */
 export const sessionOf = (engine: LoadedEngine, options: EngineSessionOptions): EngineSession =>
   new LoadedSession(engine, options, true);
 
@@ -51,6 +61,7 @@ class LoadedSession implements EngineSession {
     const { emit = ignoreEvents, keepCalls = {}, contexts = 1 } = options;
     const { gpu, toolchain, native, plan } = engine;
     const fallbacks: string[] = [];
+    options.memory?.join(engine);
     this.#engine = engine;
     this.#isOwner = isOwner;
     this.backend = `${toolchain.product === 'tensorrt' ? 'TensorRT' : 'TensorRT-RTX'} ${native.facts.libraryVersion} (${gpu.name})`;
@@ -65,6 +76,7 @@ class LoadedSession implements EngineSession {
     this.#settings = {
       engine,
       cudaGraph: options.cudaGraph ?? 'auto',
+      memory: options.memory,
       keep: { count: keepCalls.count ?? KEEP_CALLS, bytes: keepCalls.bytes ?? KEEP_BYTES },
       onFallback: (why) => {
         if (fallbacks.includes(why)) return;
@@ -137,6 +149,7 @@ class LoadedSession implements EngineSession {
   async #close(): Promise<void> {
     const closed = await Promise.allSettled([...this.#contexts].map((context) => context.close()));
     await Promise.all([...this.#states].map((state) => state.end()));
+    this.#settings.memory?.leave(this.#engine.native);
     if (this.#isOwner) await this.#engine.close();
     for (const outcome of closed) if (outcome.status === 'rejected') throw outcome.reason;
   }
