@@ -316,6 +316,24 @@ describe('trtforge report A B', () => {
     expect(readFileSync(page, 'utf8')).toContain('p99.9');
   });
 
+  it('shows verifications, and no ratio of errors against other references or on other samples', async () => {
+    const { verification } = sampleResult();
+    const file = (name: string, change: object = {}) =>
+      join(written(name, { ...verification, ...change }, 'verify.json'), 'verify.json');
+    const { out } = await report(
+      ...[file('one'), file('far', { reference: 'other.onnx' }), file('drawn', { seed: 8 }), file('last')],
+      ...['--format', 'json', '-o', '-'],
+    );
+    const { pairs, runs, decision } = runComparisonSchema.parse(JSON.parse(out));
+    const parts = pairs.map((pair) => partOf(pair, 'accuracy'));
+    expect(parts.map((part) => [part?.notComparable.length, part?.rows[0]?.ratio])).toEqual([
+      [0, 1],
+      [1, null],
+      [1, null],
+    ]);
+    expect([runs[0]?.outcome, decision]).toEqual([verification!.outcome, null]);
+  });
+
   it('shows two bundles, component by component and with their chained checks', async () => {
     const [one, other] = [sampleBundle(), failedBundle()].map((result, index) =>
       written(`bundle-${index}`, result, 'build_report.json'),

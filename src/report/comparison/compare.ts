@@ -3,7 +3,7 @@ import { differencesOf } from '../../engines/identity/identity.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { severityOf } from '../../quality/verify/checks.js';
 import { isOfDecisions } from '../../quality/verify/decisions.js';
-import { onSamples } from '../../quality/verify/headline.js';
+import { onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import type { ForgeResult } from '../result.js';
 import { modelBytes, precisionLabel } from '../sentences.js';
@@ -14,6 +14,7 @@ import {
   type ComparedPart,
   comparedPart,
   differ,
+  fileSide,
   lacks,
   type Names,
   row,
@@ -181,25 +182,9 @@ function comparedWithOriginal(runs: readonly ForgeResult[]) {
 const accuracyPart: PartOf = (runA, runB, names) => {
   const { isOfEngines, verifications } = comparedWithOriginal([runA, runB]);
   const [a = null, b = null] = verifications;
-  const outputsOf = (side: VerifyResult | null) =>
-    new Map(side?.outputs.map((output) => [output.name, output]));
-  const [outputsA, outputsB] = [outputsOf(a), outputsOf(b)];
-  const amount = (output: VerifiedOutput | undefined, statistic: string) =>
-    output?.statistics.find(({ name }) => name === statistic)?.amount;
   return comparedPart(
     'accuracy',
-    [...new Set([...outputsA.keys(), ...outputsB.keys()])].flatMap((name) => {
-      const [one, other] = [outputsA.get(name), outputsB.get(name)];
-      const turned = [one, other].flatMap((side) => side?.checks.map(({ statistic }) => statistic) ?? []);
-      return [
-        ...['max', 'mean'].map((statistic) =>
-          row(`${name}: ${statistic} error`, 'error', amount(one, statistic), amount(other, statistic)),
-        ),
-        ...[...new Set(turned.filter(isOfDecisions))].map((statistic) =>
-          row(`${name}: ${statistic}`, 'share', measuredBy(one, statistic), measuredBy(other, statistic)),
-        ),
-      ];
-    }),
+    errorRows(a, b),
     a === null || b === null
       ? [lacks('comparison with the original', a, b, names)]
       : [modelsDiffer(runA, runB), samplesDiffer(runA, runB, otherSamples(a, b), names)],
@@ -211,6 +196,42 @@ const accuracyPart: PartOf = (runA, runB, names) => {
         ],
   );
 };
+
+/** Results of `verify` side by side: errors against one reference on the same samples. */
+export const comparableVerifications: Comparable<VerifyResult> = {
+  side: ({ path, result }) => ({
+    ...fileSide(path, result.candidate),
+    precision: result.precision,
+    outcome: result.outcome,
+    headline: verifyHeadline(result),
+  }),
+  pair: (a, b) => {
+    const apart = [differ('The references differ', a.reference, b.reference), otherSamples(a, b)];
+    const part = comparedPart('accuracy', errorRows(a, b), apart);
+    return { identity: null, environment: [], parts: part === null ? [] : [part] };
+  },
+};
+
+/** Errors of every output, and the share of its decisions that turned. */
+function errorRows(a: VerifyResult | null, b: VerifyResult | null) {
+  const outputsOf = (side: VerifyResult | null) =>
+    new Map(side?.outputs.map((output) => [output.name, output]));
+  const [outputsA, outputsB] = [outputsOf(a), outputsOf(b)];
+  const amount = (output: VerifiedOutput | undefined, statistic: string) =>
+    output?.statistics.find(({ name }) => name === statistic)?.amount;
+  return [...new Set([...outputsA.keys(), ...outputsB.keys()])].flatMap((name) => {
+    const [one, other] = [outputsA.get(name), outputsB.get(name)];
+    const turned = [one, other].flatMap((side) => side?.checks.map(({ statistic }) => statistic) ?? []);
+    return [
+      ...['max', 'mean'].map((statistic) =>
+        row(`${name}: ${statistic} error`, 'error', amount(one, statistic), amount(other, statistic)),
+      ),
+      ...[...new Set(turned.filter(isOfDecisions))].map((statistic) =>
+        row(`${name}: ${statistic}`, 'share', measuredBy(one, statistic), measuredBy(other, statistic)),
+      ),
+    ];
+  });
+}
 
 const measuredBy = (output: VerifiedOutput | undefined, statistic: string) =>
   output?.checks.find((check) => check.statistic === statistic)?.measured;
