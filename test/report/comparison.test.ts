@@ -250,6 +250,14 @@ describe('several runs', () => {
     });
   });
 
+  it('have every field that differs, with no value of a run without an engine', () => {
+    const [a, b] = comparedSamples();
+    const { sections } = comparisonPage(sideBySide(a, b, { ...a, build: null }, b));
+    const identity = sections.find((section) => section?.id === 'identity')!;
+    const [table] = identity.blocks.flatMap((block) => (block?.kind === 'table' ? [block] : []));
+    expect(table?.rows.map((row) => row.slice(1))).toEqual([['int8', 'fp16', '–', 'fp16']]);
+  });
+
   it('have every figure in one row, and a reason once', () => {
     const [a, b] = comparedSamples();
     const all = sideBySide(a, b, { ...b, bench: null });

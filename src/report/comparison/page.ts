@@ -66,7 +66,7 @@ export function comparisonPage(result: RunComparison): Page {
       differencesSection(
         'identity',
         'Identity',
-        pairs.map(({ identity }) => identity?.differences ?? []),
+        pairs.map(({ identity }) => identity?.differences ?? null),
         pairs.every(({ identity }) => identity?.equal) ? 'The identities are equal.' : null,
       ),
       ...parts.map((each, index) => partSection(each, index, result)),
@@ -181,11 +181,11 @@ function runsSection({ runs }: RunComparison): Section {
 function differencesSection(
   id: string,
   title: string,
-  pairs: readonly ComparedPair['environment'][],
+  pairs: readonly (ComparedPair['environment'] | null)[],
   equal: string | null = null,
 ): Section | null {
   if (equal !== null) return { id, title, lead: equal, blocks: [] };
-  const fields = [...new Set(pairs.flat().map(({ field }) => field))];
+  const fields = [...new Set(pairs.flatMap((differences) => differences ?? []).map(({ field }) => field))];
   if (fields.length === 0) return null;
   return {
     id,
@@ -196,10 +196,10 @@ function differencesSection(
         'Fields that differ',
         ['field', ...lettersOf([...pairs, null])],
         fields.map((field) => {
-          const found = pairs.map((differences) => differences.find((each) => each.field === field));
+          const found = pairs.map((differences) => differences?.find((each) => each.field === field));
           const last = found.find((each) => each !== undefined)?.b;
-          // A run without a difference has the value of the last.
-          const values = found.map((each) => (each === undefined ? last : each.a));
+          // A run without a difference has the value of the last, unless nothing is known of it.
+          const values = found.map((each, at) => (each ? each.a : pairs[at] === null ? undefined : last));
           return [code(field), ...[...values, last].map(valueText)];
         }),
       ),
