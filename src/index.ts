@@ -21,6 +21,7 @@ import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 import type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
 import type { ForgeContext, ForgeOptions } from './forge/options.js';
 import type { CheckedSessionOptions as EngineSessionOptions } from './quality/known-answer/at-load.js';
+import type { RefitOptions } from './quality/known-answer/refit.js';
 import type { VerifyContext, VerifyRequest } from './quality/verify/request.js';
 import type { InstalledToolchain, InstallRequest } from './tensorrt/toolchain/install.js';
 
@@ -125,6 +126,20 @@ export const buildOrLoad = lazy(
   async (): Promise<(requested: BuildOptions, context?: Partial<BuildContext>) => Promise<ObtainedEngine>> =>
     (await import('./quality/known-answer/at-build.js')).buildOrLoad,
   async () => (await import('./engines/builder/build.js')).buildOptions,
+  async () => (await import('./engines/builder/build.js')).buildContextOptions,
+);
+/**
+ * Puts the weights of another model with the same graph into an engine that was built with `refit`, on its GPU and without a new build.
+ *
+ * ```ts
+ * const refitted = await refitEngine({ engine: 'resnet50.engine', model: 'retrained.onnx', output: 'retrained.engine' });
+ * use(refitted.engine);
+ * ```
+ */
+export const refitEngine = lazy(
+  async (): Promise<(requested: RefitOptions, context?: Partial<BuildContext>) => Promise<ObtainedEngine>> =>
+    (await import('./quality/known-answer/refit.js')).refitEngine,
+  async () => (await import('./quality/known-answer/refit.js')).refitOptions,
   async () => (await import('./engines/builder/build.js')).buildContextOptions,
 );
 /**

@@ -88,6 +88,11 @@ void Context::add(const std::shared_ptr<Call>& call) {
   calls_.push_back(call);
 }
 
+void Context::rebind() {
+  for (const auto& known : calls_)
+    if (const auto call = known.lock()) call->rebind();
+}
+
 void Context::close() {
   if (cuda::ending()) {
     // The thread may be inside a driver that is going away: it is left behind.

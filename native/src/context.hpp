@@ -28,6 +28,8 @@ class Context : public std::enable_shared_from_this<Context> {
   std::vector<OutputShape> outputsFor(const std::vector<InputShape>& shapes);
   // Ends the thread once its runs are over, then lets go of calls, activations and the engine. Harmless twice.
   void close();
+  // With `mutex` held, after the engine's weights were replaced: no CUDA graph with the old ones runs again.
+  void rebind();
 
   // Null where it was made without profiling.
   LayerTimes* layerTimes() const { return layerTimes_.get(); }

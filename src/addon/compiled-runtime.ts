@@ -4,6 +4,7 @@ import type {
   NativeMeasureRequest,
   NativeOpenRequest,
   NativeOutput,
+  NativeRefitRequest,
   NativeShape,
   SmallTensors,
 } from './native-engine.js';
@@ -43,6 +44,12 @@ export interface CompiledRuntime {
     onEvent: (event: NativeEvent) => void,
   ): NativeJob<{ readonly handle: Handle; readonly facts: NativeEngineFacts }>;
   engineLayers(engine: Handle): NativeJob<string>;
+  engineRefit(
+    engine: Handle,
+    request: NativeRefitRequest,
+    onEvent: (event: NativeEvent) => void,
+  ): NativeJob<void>;
+  engineSerialize(engine: Handle, planPath: string, flags: number): NativeJob<number>;
   engineClose(engine: Handle): NativeJob<void>;
   engineAllocate(engine: Handle, bytes: number): Handle;
   /** No `activations` means memory of the context's own. */

@@ -14,6 +14,7 @@ import type {
   NativeMeasureRequest,
   NativeOpenRequest,
   NativeOutput,
+  NativeRefitRequest,
   NativeRuntime,
   NativeShape,
 } from './native-engine.js';
@@ -72,6 +73,16 @@ class CompiledEngine implements NativeEngine {
 
   layers(): NativeJob<string> {
     return jobOf(rethrown(() => this.#compiled.engineLayers(this.handle)));
+  }
+
+  refit(request: NativeRefitRequest, onEvent: (event: NativeEvent) => void): NativeJob<void> {
+    return endWithProcess(jobOf(rethrown(() => this.#compiled.engineRefit(this.handle, request, onEvent))));
+  }
+
+  serialize(planPath: string, flags: number): NativeJob<number> {
+    return endWithProcess(
+      jobOf(rethrown(() => this.#compiled.engineSerialize(this.handle, planPath, flags))),
+    );
   }
 
   allocate(bytes: number): NativeDeviceMemory {

@@ -4,19 +4,21 @@ import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase, type WorkContext } from '../../events.js';
 import { wrongQuantization } from '../../formats/onnx/lint/lint.js';
-import { editModel, viewModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
-import { clearPlaceholders, isPlaceholder } from '../../formats/onnx/open-dimensions.js';
-import { writeModel } from '../../formats/onnx/write.js';
+import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { packageVersion } from '../../version.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import { machineFacts, onlyGpu } from '../identity/machine.js';
+import { readModelGraph } from '../identity/model-graph.js';
 import type { LayerPrecisions, Passport, PlanContents } from '../identity/passport.js';
+import { isRefittable } from '../identity/recipe.js';
 import { layerPrecisions } from '../layers/precisions.js';
 import { readPlanHeader } from '../plan/header.js';
+import { withoutPlaceholders } from '../plan/parsed-model.js';
 import { contentsOf, type PlanProgram, readPlanProgram } from '../plan/program.js';
 import { checkPlanHeader } from '../plan/verify-engine.js';
 import type { BuildFiles, BuildOutcome, BuildSeams, PlanBuilder, ResolvedBuild } from './build.js';
@@ -64,7 +66,9 @@ export async function buildEngine(
   const program = readPlanProgram(header);
   const { precisions, wrong } = readQuantized(modelPath, program, quantization?.nodes);
   const warnings = [...conversionWarnings, ...wrong, ...outcome.warnings];
-  const read = { precisions, contents: contentsOf(header, program) };
+  const contents = contentsOf(header, program);
+  const graph = isRefittable(build.identity.recipe) ? await readModelGraph(modelPath, context) : null;
+  const read = { precisions, contents, graph };
   return passportOf(build, { outcome, sha256, started, conversionMs, warnings, ...read, sizes });
 }
 
@@ -104,14 +108,6 @@ async function typedModel(
   const convert = () => convertModel(modelPath, output, conversion, work);
   return inPhase('convert', work.emit, convert);
 }
-
-/** The model, or a copy of it in which axes that an exporter left without a name may differ; a typed model is one already. */
-const withoutPlaceholders = (path: string, copy: string, work: WorkContext): Promise<string> =>
-  editModel(path, async (model) => {
-    if (!clearPlaceholders(model.proto)) return path;
-    await writeModel(model, copy, work, work.emit);
-    return copy;
-  });
 
 /** A plan counts when it is there, large enough, of the right product and version, and as long as the builder reports. Returns its SHA-256. */
 function checkPlan(planPath: string, outcome: BuildOutcome, { target }: IdentityDocument): string {
@@ -155,11 +151,12 @@ interface BuildRecord {
   readonly warnings: readonly string[];
   readonly precisions: LayerPrecisions | null;
   readonly contents: PlanContents | null;
+  readonly graph: Passport['plan']['graph'] | null;
   readonly sizes: Passport['built']['sizes'];
 }
 
 function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
-  const { outcome, precisions, contents } = record;
+  const { outcome, precisions, contents, graph } = record;
   const { identity } = build;
   const typed = build.conversion === null ? build.content.precisions : [];
   const machine = machineFacts(build.device);
@@ -182,6 +179,7 @@ function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
       // Left out rather than undefined: a passport equals the one read from its file.
       ...(precisions === null ? {} : { precisions }),
       ...(contents === null ? {} : { contents }),
+      ...(graph && { graph }),
     },
     built: {
       by: `trtforge ${packageVersion()}`,
@@ -198,6 +196,7 @@ function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
       gpu: machine.gpu,
       driver: machine.driver,
       ...(record.sizes && { sizes: record.sizes }),
+      ...(outcome.refitted && { refitted: outcome.refitted }),
     },
     warnings: [...record.warnings],
   };

@@ -125,6 +125,12 @@ export interface EngineSession extends Session, EngineRunner {
     pairs: Readonly<Record<string, string>>,
     shapes?: Readonly<Record<string, readonly number[]>>,
   ): EngineState;
+  /**
+   * Replaces the engine's weights by those of another model with the same graph, converted as the engine's was; for an engine that was built with `refit`, between runs.
+   * Contexts, prepared calls and states stay; CUDA graphs are captured again. The file of the engine stays as it is: `refitEngine` writes one.
+   * Throws TF_SESSION_BUSY, TF_ENGINE_NOT_REFITTABLE, TF_REFIT_MODEL_MISMATCH, TF_OPTION_UNSUPPORTED, TF_REFIT_FAILED (then nothing runs until another refit succeeds).
+   */
+  refit(model: string, options?: RunOptions): Promise<void>;
   /** The report of the engine's inspector, as JSON text; see `engines/layers/read-layers.ts`. */
   layers(): Promise<string>;
 }

@@ -1,6 +1,13 @@
+import { join } from 'node:path';
+import type { NativeEvent } from '../../../addon/native-job.js';
+import { removeIfAllowed } from '../../../base/files/files.js';
+import { makeScratch } from '../../../base/files/scratch.js';
+import { throwIfCancelled } from '../../../base/process/cancel.js';
+import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import type { RunOptions } from '../session.js';
 import { mapOf } from '../session-inputs.js';
 import { ActivationPool } from './activation-pool.js';
 import { DeviceState } from './device-state.js';
@@ -13,7 +20,7 @@ import type {
   EngineState,
   SessionFacts,
 } from './engine-interface.js';
-import { type EngineAddon, type LoadedEngine, loadEngine } from './load-engine.js';
+import { type EngineAddon, type LoadedEngine, loadEngine, logTeller } from './load-engine.js';
 
 const KEEP_CALLS = 16;
 const KEEP_BYTES = 2 ** 31;
@@ -55,6 +62,8 @@ class LoadedSession implements EngineSession {
   readonly #contexts: Set<ProfileContexts>;
   readonly #states = new Set<DeviceState>();
   readonly #isOwner: boolean;
+  readonly #tellLog: (event: NativeEvent) => void;
+  #isRefitting = false;
   #closing: Promise<void> | undefined;
 
   constructor(engine: LoadedEngine, options: EngineSessionOptions, isOwner: boolean) {
@@ -64,6 +73,7 @@ class LoadedSession implements EngineSession {
     options.memory?.join(engine);
     this.#engine = engine;
     this.#isOwner = isOwner;
+    this.#tellLog = logTeller(toolchain.product, emit);
     this.backend = `${toolchain.product === 'tensorrt' ? 'TensorRT' : 'TensorRT-RTX'} ${native.facts.libraryVersion} (${gpu.name})`;
     this.facts = {
       planPath: plan.path,
@@ -132,6 +142,29 @@ class LoadedSession implements EngineSession {
     return state;
   }
 
+  async refit(model: string, { signal }: RunOptions = {}): Promise<void> {
+    this.#checkIdle();
+    const { native, toolchain, plan } = this.#engine;
+    // Loaded only now: who runs an engine needs no converter.
+    const { refittingParser, skeletonOf, typedForRefit, weightsToRefit } = await import(
+      '../../plan/refit.js'
+    );
+    const parserLibrary = refittingParser(toolchain);
+    const folder = makeScratch('refit');
+    try {
+      const skeleton = skeletonOf(plan);
+      const modelPath = await typedForRefit(skeleton, model, join(folder, 'typed.onnx'), { signal });
+      const changed = await weightsToRefit(skeleton, model, modelPath, { signal });
+      throwIfCancelled(signal, `refitting ${plan.path}`);
+      this.#checkIdle();
+      this.#isRefitting = true;
+      await native.refit({ parserLibrary, modelPath, changed }, this.#tellLog).done;
+    } finally {
+      this.#isRefitting = false;
+      removeIfAllowed(folder);
+    }
+  }
+
   layers(): Promise<string> {
     this.#checkOpen();
     return this.#engine.native.layers().done;
@@ -160,7 +193,19 @@ class LoadedSession implements EngineSession {
     return chosen;
   }
 
+  #checkIdle(): void {
+    this.#checkOpen();
+    const runs = [...this.#contexts].reduce((sum, { pending }) => sum + pending.count, 0);
+    if (runs === 0) return;
+    throw new TrtforgeError(
+      'TF_SESSION_BUSY',
+      `${this.facts.planPath} has ${plural(runs, 'run')} under way: its weights cannot be replaced meanwhile.`,
+    );
+  }
+
   #checkOpen(): void {
+    if (this.#isRefitting)
+      throw new TrtforgeError('TF_SESSION_BUSY', `The weights of ${this.facts.planPath} are being replaced.`);
     if (this.#closing === undefined) return;
     throw new TrtforgeError('TF_SESSION_CLOSED', `${this.facts.planPath} was used after it was closed.`);
   }
