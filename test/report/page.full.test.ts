@@ -19,7 +19,13 @@ import { sampleVariants } from '../products/evaluation/compare/sample.js';
 import { sampleParity } from '../products/streaming/report/sample.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
-import { comparedSamples, percentileBench, retrainedSample } from './compared-samples.js';
+import {
+  comparedSamples,
+  percentileBench,
+  retrainedSample,
+  severalSamples,
+  sweptBench,
+} from './compared-samples.js';
 import { pictured } from './pictured.js';
 import {
   captionNumbers,
@@ -48,11 +54,8 @@ const compared = () => {
   });
   return renderReport({ kind: comparisonReport, result }, 'html').content;
 };
-const sideBySide = ([a, b]: readonly [unknown, unknown], kind = forgeReport) => {
-  const sides = [
-    { kind, root: 'runs/a', path: 'runs/a', result: a },
-    { kind, root: 'runs/b', path: 'runs/b', result: b },
-  ] as const;
+const sideBySide = (results: readonly unknown[], kind = forgeReport) => {
+  const sides = results.map((result, at) => ({ kind, root: `runs/${at}`, path: `runs/${at}`, result }));
   return renderComparison(sides, 'html', [kind], []).content;
 };
 const targets = ['l4', 'a10', 'h100', 'rtx-4090', 'rtx-5090', 't4', 'orin'];
@@ -90,6 +93,8 @@ const pages: Readonly<Record<string, string>> = {
   stream: streamed(sampleParity()),
   comparison: compared(),
   'two runs': sideBySide(comparedSamples()),
+  'five runs': sideBySide(severalSamples()),
+  sweep: renderReport({ kind: benchReport, result: sweptBench() }, 'html').content,
   'two runs that differ': sideBySide([comparedSamples()[0], retrainedSample()]),
   bench: renderReport({ kind: benchReport, result: benches[0] }, 'html').content,
   'two benches': sideBySide(benches, benchReport),
