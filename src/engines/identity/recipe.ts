@@ -3,9 +3,8 @@ import { parseSize } from '../../base/text/quantity.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
-import { type conversionSchema, type profileRangeSchema, recipeSchema } from './identity-schema.js';
+import { type profileRangeSchema, recipeSchema } from './identity-schema.js';
 
-export type ConversionRecipe = z.infer<typeof conversionSchema>;
 export interface Recipe extends z.infer<typeof recipeSchema> {}
 export type ProfileRange = z.infer<typeof profileRangeSchema>;
 

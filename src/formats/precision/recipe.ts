@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { type FormatId, restIds } from './formats/index.js';
+import {
+  type Calibration,
+  CONVERSION_REVISION,
+  type ConversionOptions,
+  patterns,
+  type Recorded,
+  recordedOptions,
+  resolveConversion,
+} from './options.js';
+
+const schemas = Object.fromEntries(
+  Object.entries(recordedOptions).map(([name, { schema }]) => [name, schema]),
+) as { [K in keyof typeof recordedOptions]: (typeof recordedOptions)[K]['schema'] };
+
+/** A conversion's part of the identity: its options with defaults, as plain data. */
+export const conversionRecipeSchema = z.strictObject({
+  /** `trtforge rules 1` (`CONVERSION_REVISION`): another revision may write another model. */
+  converter: z.string(),
+  ...schemas,
+  /** Of a quantized precision: what everything else becomes, and how ranges are chosen (null where no activation is quantized). Absent otherwise. */
+  quantization: z
+    .strictObject({
+      rest: z.enum(restIds),
+      method: z.string().nullable(),
+      /** Nodes that get no codes; absent without any. */
+      unquantizedNodes: patterns.schema.optional(),
+    })
+    .optional(),
+});
+
+type ConversionRecipe = z.infer<typeof conversionRecipeSchema>;
+type Row = readonly [name: keyof typeof recordedOptions, recorded: Recorded<unknown, unknown>];
+const rows = Object.entries(recordedOptions) as unknown as readonly Row[];
+
+/** The recipe of a conversion. Reads the calibration's samples; throws what reading throws. */
+export function conversionRecipe(precision: FormatId, options: ConversionOptions = {}): ConversionRecipe {
+  const { quantization, ...resolved } = resolveConversion(precision, options);
+  const { calibration } = options;
+  const values = { ...resolved, calibration };
+  const recorded = Object.fromEntries(rows.map(([name, { write }]) => [name, write(values[name])]));
+  return {
+    // Ranges behind plug-ins were not seen once: engines of that time are not found again.
+    converter: `trtforge rules ${CONVERSION_REVISION}${resolved.pluginTypes.size === 0 ? '' : '.1'}`,
+    ...(recorded as Pick<ConversionRecipe, keyof typeof recordedOptions>),
+    ...(quantization && {
+      quantization: {
+        rest: quantization.rest,
+        method: quantization.format.activations === true ? (calibration?.method ?? null) : null,
+        unquantizedNodes:
+          resolved.unquantizedNodes.length === 0 ? undefined : patterns.write(resolved.unquantizedNodes),
+      },
+    }),
+  };
+}
+
+/** The options of a recorded conversion; its calibration is recorded as a digest only. */
+export function conversionOptionsOf(recipe: ConversionRecipe, calibration?: Calibration): ConversionOptions {
+  const { rest, unquantizedNodes = [] } = recipe.quantization ?? {};
+  return {
+    ...Object.fromEntries(rows.map(([name, { read }]) => [name, read(recipe[name])])),
+    rest,
+    unquantizedNodes: patterns.read(unquantizedNodes),
+    calibration,
+  };
+}
