@@ -13,7 +13,7 @@ import type { OptionValues } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { buildPlan } from '../options/build-plan.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
-import { storeOptions, storeOptionsOf } from '../options/store.js';
+import { storeOptions } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { precisionLines } from '../precision-lines.js';
 import { renderIssues, renderNext, renderWarnings } from '../text.js';
@@ -99,15 +99,11 @@ function requestOf(
   options: OptionValues<typeof commandOptions>,
   context: CommandContext,
 ): Promise<ProfiledRequest<BuildOptions>> {
-  const { output, builder } = options;
+  const { output } = options;
   if (output !== undefined) assertNoFolder(output, "the engine's file", 'model.engine');
   const request = {
     ...buildRequest(model, options),
     extension: extensionOf(output),
-    ...storeOptionsOf(options),
-    output,
-    builder,
-    knownAnswer: options.knownAnswer,
     verbose: context.verbose ?? false,
   };
   return withProfileFrom(request, options, context);

@@ -4,7 +4,7 @@ import { defineCommand } from '../command.js';
 import { buildOptions, buildRequest } from '../options/build.js';
 import { decidedBuild } from '../options/build-plan.js';
 import { withProfileFrom } from '../options/profile-from.js';
-import { storeOptions, storeOptionsOf } from '../options/store.js';
+import { storeOptions } from '../options/store.js';
 
 /** In a file of its own: the options of a build load 250 modules, and the other commands of a store are to answer at once. */
 export const command = defineCommand({
@@ -13,8 +13,7 @@ export const command = defineCommand({
   options: { ...buildOptions, ...storeOptions },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheWhySchema,
   run: async ([model = ''], options, context): Promise<CacheWhy> => {
-    const asked = { ...buildRequest(model, options), ...storeOptionsOf(options) };
-    const { request } = await withProfileFrom(asked, options, context);
+    const { request } = await withProfileFrom(buildRequest(model, options), options, context);
     return (await decidedBuild(request, context)).why;
   },
   render: (result: CacheWhy, { line, colors }) => {

@@ -35,7 +35,7 @@ import { builderOption, buildOptions, buildRequest, configOnly } from '../option
 import { engineSteps, resolvedOf } from '../options/build-plan.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
-import { storeOptions, storeOptionsOf } from '../options/store.js';
+import { storeOptions } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { messageLines, renderWarnings, table } from '../text.js';
 
@@ -77,8 +77,6 @@ const forgeRequest = (
   withProfileFrom(
     {
       ...buildRequest(model, options),
-      ...storeOptionsOf(options),
-      builder: options.builder,
       runRoot: options.runRoot,
       skip: options.skip.flat(),
       heal: options.heal,
