@@ -12,6 +12,7 @@ import type {
   CallShapes,
   EngineContext,
   EngineRunOptions,
+  EngineSessionOptions,
   PreparedCall,
   PrepareOptions,
 } from './engine-interface.js';
@@ -23,7 +24,7 @@ import { PlainCall, StatefulCall } from './prepared-call.js';
 /** The settings that all contexts of a session share. */
 export interface ContextSettings {
   readonly engine: LoadedEngine;
-  readonly cudaGraph: CudaGraph;
+  readonly options: EngineSessionOptions;
   readonly keep: CacheBounds;
   /** Called each time a call goes on without a CUDA graph. */
   readonly onFallback: (why: string) => void;
@@ -44,11 +45,13 @@ export class ProfileContexts implements EngineContext {
   readonly #settings: ContextSettings;
   readonly #contexts = new Map<number, Promise<NativeContext>>();
   readonly #cache: CallCache<CachedCall>;
+  readonly #graph: CudaGraph;
   readonly #whenClosed: (context: ProfileContexts) => void;
   #closing: Promise<void> | undefined;
 
   constructor(settings: ContextSettings, whenClosed: (context: ProfileContexts) => void = () => {}) {
     this.#settings = settings;
+    this.#graph = settings.options.cudaGraph ?? 'auto';
     this.#whenClosed = whenClosed;
     this.#cache = new CallCache(settings.keep);
   }
@@ -94,7 +97,7 @@ export class ProfileContexts implements EngineContext {
     const ours = state === undefined ? undefined : this.#ownState(state);
     const shape = callShapeFrom(this.#inputs, ours === undefined ? shapes : withState(shapes, ours));
     const profile = chooseProfile(this.#inputs, shape, options.profile);
-    const graph = (options.cudaGraph ?? this.#settings.cudaGraph) !== 'never';
+    const graph = (options.cudaGraph ?? this.#graph) !== 'never';
     const request = { shape, profile, graph, signal };
     return this.pending.during(
       ours === undefined
@@ -157,7 +160,7 @@ export class ProfileContexts implements EngineContext {
 
   async #makeFirst(cached: CachedCall): Promise<void> {
     const { shape, profile } = cached;
-    const graph = this.#settings.cudaGraph === 'always';
+    const graph = this.#graph === 'always';
     cached.graphTried = graph;
     try {
       await cached.make(this.#make({ shape, profile, graph }));
@@ -169,7 +172,7 @@ export class ProfileContexts implements EngineContext {
   }
 
   #wantsGraph(cached: CachedCall): boolean {
-    return this.#settings.cudaGraph === 'auto' && !cached.graphTried && cached.making === undefined;
+    return this.#graph === 'auto' && !cached.graphTried && cached.making === undefined;
   }
 
   /** Replaces a call by one with a CUDA graph. Where that fails the old one goes on. */

@@ -64,7 +64,7 @@ class LoadedSession implements EngineSession {
     };
     this.#settings = {
       engine,
-      cudaGraph: options.cudaGraph ?? 'auto',
+      options,
       keep: { count: keepCalls.count ?? KEEP_CALLS, bytes: keepCalls.bytes ?? KEEP_BYTES },
       onFallback: (why) => {
         if (fallbacks.includes(why)) return;

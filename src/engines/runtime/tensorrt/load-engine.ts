@@ -13,7 +13,7 @@ import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { markWhileOpen } from '../../store/claims/in-use.js';
 import { openTrust, type trustOptions } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
-import { checkWeightBudget, type loadOptions } from './engine-options.js';
+import { checkWeightBudget, type loadOptions, nativeLoad } from './engine-options.js';
 import { HOST_CODE_REMEDY, type PlanFacts, readPlanOnDisk, toolchainForPlan } from './plan-on-disk.js';
 
 /** The parts of the addon that loading needs. */
@@ -62,7 +62,7 @@ export async function loadEngine(planPath: string, options: LoadOptions = {}): P
 }
 
 async function load(planPath: string, options: LoadOptions): Promise<Omit<LoadedEngine, 'close'>> {
-  const { emit = ignoreEvents, signal, plugins = [], allowHostCode = false } = options;
+  const { emit = ignoreEvents, signal, plugins = [] } = options;
   const doing = `loading ${planPath}`;
   throwIfCancelled(signal, doing);
   checkWeightBudget(options);
@@ -89,8 +89,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
       pluginPaths: plugins.map((plugin) => resolve(plugin)),
       planPath: plan.loadPath,
       device: gpu.index,
-      allowHostCode,
-      weightBudget: options.weightBudget ?? null,
+      ...nativeLoad(options),
       verbose: false,
     },
     logTeller(toolchain.product, emit),
