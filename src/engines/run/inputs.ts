@@ -34,7 +34,7 @@ import { chooseRange, type InputRange } from './input-range.js';
 import type { DescribedInput, drawOptions } from './run-result.js';
 
 /** The user's options for inputs; all of them can be omitted. */
-export interface InputOptions extends OptionsOf<typeof drawOptions> {
+interface InputOptions extends OptionsOf<typeof drawOptions> {
   /** The size of an open batch that no shape states; default 1. */
   readonly batch?: number;
   /** npy files to take instead of random numbers. */

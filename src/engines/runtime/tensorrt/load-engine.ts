@@ -19,10 +19,7 @@ import { HOST_CODE_REMEDY, type PlanFacts, readPlanOnDisk, toolchainForPlan } fr
 /** The parts of the addon that loading needs. */
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
 
-export interface LoadOptions
-  extends OptionsOf<typeof loadOptions>,
-    OptionsOf<typeof trustOptions>,
-    WorkContext {
+interface LoadOptions extends OptionsOf<typeof loadOptions>, OptionsOf<typeof trustOptions>, WorkContext {
   readonly device?: number;
   /** Default true. */
   readonly requirePassport?: boolean;
@@ -103,6 +100,21 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
   } catch (error) {
     await native.close().done;
     throw error;
+  }
+}
+
+/** The part of `askEngine` in the child: loads an engine, which needs no passport, and closes it after it has answered. */
+export async function answerOf<Asked, Answer>(
+  request: unknown,
+  work: WorkContext,
+  answer: (engine: LoadedEngine, asked: Asked & LoadOptions) => Promise<Answer>,
+): Promise<Answer> {
+  const { planPath, ...asked } = request as Asked & LoadOptions & { readonly planPath: string };
+  const engine = await loadEngine(planPath, { ...asked, requirePassport: false, ...work });
+  try {
+    return await answer(engine, request as Asked & LoadOptions);
+  } finally {
+    await engine.close();
   }
 }
 
