@@ -1,4 +1,5 @@
 import { assertNoFolder } from '../../base/files/user-files.js';
+import type { OptionValues } from '../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/build.js';
 import { buildResult, originText } from '../../engines/builder/build-result.js';
@@ -9,7 +10,6 @@ import { explaining } from '../../quality/explain/failure.js';
 import { buildOrLoad } from '../../quality/known-answer/at-build.js';
 import { missLines } from '../../report/sentences.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
-import type { OptionValues } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { buildPlan } from '../options/build-plan.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';

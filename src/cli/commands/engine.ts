@@ -1,11 +1,12 @@
+import type { OptionValues } from '../../base/options/option.js';
 import { formatBytes } from '../../base/text/quantity.js';
-import type { EngineDiff, LayersResult } from '../../engines/layers/result.js';
+import type { LayersResult } from '../../engines/layers/result.js';
 import { stripForeignHeader } from '../../engines/plan/header.js';
 import type { EnginesInspected, StrippedPlan } from '../../engines/plan/inspect.js';
 import { openOptions } from '../../engines/runtime/back-end.js';
 import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type CommandContext, defineCommand } from '../command.js';
-import { type OptionValues, text } from '../option.js';
+import { text } from '../option.js';
 
 import { renderPlan, renderPlans } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
@@ -28,7 +29,7 @@ export const inspect = defineCommand({
     const isOdd = engines.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
     return { schema: 'trtforge.engine-inspect/2', engines, exitCode: isOdd ? 1 : 0 };
   },
-  render: ({ engines }: EnginesInspected, output) =>
+  render: ({ engines }, output) =>
     engines.length === 1 ? renderPlan(engines[0]!, output) : renderPlans(engines, output),
 });
 
@@ -49,8 +50,7 @@ export const stripHeader = defineCommand({
     file,
     ...stripForeignHeader(file, output),
   }),
-  render: ({ path, bytes }: StrippedPlan, { line, colors }) =>
-    line(`${colors.bold(path)}  ${formatBytes(bytes)}`),
+  render: ({ path, bytes }, { line, colors }) => line(`${colors.bold(path)}  ${formatBytes(bytes)}`),
 });
 
 const device = {
@@ -100,7 +100,7 @@ export const diff = defineCommand({
     ...enginesOptions,
   },
   schema: async () => (await import('../../engines/layers/result.js')).engineDiffSchema,
-  run: async ([a = '', b = ''], options, context): Promise<EngineDiff> => {
+  run: async ([a = '', b = ''], options, context) => {
     const one = await readLayers(a, options.from, options, context);
     // A comparison lists no findings; that its layers may be of another engine is to be known all the same.
     for (const { code, message } of one.findings)

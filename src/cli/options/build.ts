@@ -1,10 +1,10 @@
-import { valuesOf } from '../../base/options/option.js';
+import { type OptionTable, type OptionValues, valuesOf } from '../../base/options/option.js';
+import { parseSize } from '../../base/text/quantity.js';
 import { type BuildOptions, buildOptions as engineBuildOptions } from '../../engines/builder/build.js';
 import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/recipe.js';
 import { TrtforgeError } from '../../errors.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
-import { advanced, inConfig, type OptionTable, type OptionValues, option, text } from '../option.js';
-import { parseSize } from '../values.js';
+import { advanced, inConfig, option, text } from '../option.js';
 import { placeOptions } from './comparison.js';
 import { calibrationPlaceOptions, conversionFrom, typedConversionOptions } from './conversion.js';
 import { type storeOptions, withStore } from './store.js';

@@ -1,7 +1,8 @@
+import type { OptionValues } from '../../base/options/option.js';
 import { buildOptions } from '../../engines/builder/build.js';
 import { type StoreOptions, storeOptions as stores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
-import { flag, inConfig, type OptionValues } from '../option.js';
+import { flag, inConfig } from '../option.js';
 
 const { store, layers, remote, maxBytes, requireSignature, trustKeys, signKey } = stores;
 const { forceRebuild, timingCache } = buildOptions;

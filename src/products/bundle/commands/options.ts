@@ -1,4 +1,4 @@
-import type { OptionValues } from '../../../cli/option.js';
+import type { OptionValues } from '../../../base/options/option.js';
 import { builderOption, buildOptions, recipeOptions, recipeRequest } from '../../../cli/options/build.js';
 import { storeOptions } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';

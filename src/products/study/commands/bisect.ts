@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
-import { allBut, valuesOf } from '../../../base/options/option.js';
+import { allBut, type OptionValues, valuesOf } from '../../../base/options/option.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { step } from '../../../cli/dry-run.js';
-import { advanced, choice, inConfig, type OptionValues, text } from '../../../cli/option.js';
+import { advanced, choice, inConfig, text } from '../../../cli/option.js';
 import { buildOptions, configOnly } from '../../../cli/options/build.js';
 import { assertImages, comparisonOptions, comparisonOptionsOf } from '../../../cli/options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
