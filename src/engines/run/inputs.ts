@@ -143,6 +143,19 @@ export function inDtype(input: Binding, tensor: Tensor, origin: string): Tensor 
   return integersOf(input, dtype, tensor.shape, numbersOf(tensor), origin);
 }
 
+/** The tensors of these bindings, each in the dtype of its binding; those that are not there are left out. Throws TF_SESSION_INPUT. */
+export const inTypesOf = (
+  bindings: readonly Binding[],
+  tensors: NamedTensors,
+  origin: string,
+): NamedTensors =>
+  new Map(
+    bindings.flatMap((binding) => {
+      const tensor = tensors.get(binding.name);
+      return tensor === undefined ? [] : [[binding.name, inDtype(binding, tensor, origin)]];
+    }),
+  );
+
 /** int64 as uint64 or the other way, to the last bit. */
 function otherSign(input: Binding, tensor: Tensor, origin: string): Tensor {
   const elements = elementsOf({ ...tensor, dtype: tensor.dtype as 'int64' | 'uint64' });
