@@ -9,7 +9,7 @@ import { placeOptions } from './comparison.js';
 import { calibrationPlaceOptions, conversionFrom, typedConversionOptions } from './conversion.js';
 import { type storeOptions, withStore } from './store.js';
 
-const { target, toolchain, device, precision, weaklyTyped, plugins, profiles, batch, dims, builder } =
+const { target, toolchain, device, precision, weaklyTyped, refit, plugins, profiles, batch, dims, builder } =
   engineBuildOptions;
 
 const { calibration, keepNodes, keepOps, ioTypes, rest, calibrationMethod, calibrationCache } =
@@ -24,7 +24,7 @@ const firstConversionOptions = {
 
 /** Every option that decides what is built, besides profiles. */
 export const recipeOptions = {
-  ...{ target, toolchain, device, precision, weaklyTyped },
+  ...{ target, toolchain, device, precision, weaklyTyped, refit },
   ...configOnly(typedConversionOptions('conversion: ')),
   ...configOnly(calibrationPlaceOptions),
   ...firstConversionOptions,

@@ -23,7 +23,7 @@ export const recipeSchema = z.strictObject({
   /** The requested precision. `as-is` builds the graph's own types; the graph is converted to a format before the build. */
   precision: z.enum(['as-is', 'fp32', ...formatIds]),
   /** The model's conversion before the build; null when it is built as it is. */
-  conversion: conversionRecipeSchema.nullable(),
+  conversion: conversionRecipeSchema(z).nullable(),
   /** True: the graph's types decide (always so on TensorRT 11 and tensorrt-rtx). False: weakly typed, 8.6 and 10.x only. */
   stronglyTyped: z.boolean(),
   /** One record per optimization profile: input name to range. Empty for a model whose inputs are all static. */

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import * as is from '../../base/options/kinds.js';
 import {
   allBut,
@@ -224,12 +224,13 @@ interface ResolvedQuantization {
 
 /** How the value of an option stands in the identity of an engine: as plain data, without an order where it has none. */
 export interface Recorded<L, P = never> {
-  readonly schema: z.ZodType;
+  /** Takes zod, which processes that only convert do not load. */
+  readonly schema: (zod: typeof z) => z.ZodType;
   readonly write: (value: L) => unknown;
   readonly read: (plain: P) => unknown;
 }
 
-const asItIs = <P>(schema: z.ZodType<P>) => ({
+const asItIs = <P>(schema: (zod: typeof z) => z.ZodType<P>) => ({
   schema,
   write: (value: P) => value,
   read: (plain: P) => plain,
@@ -237,7 +238,7 @@ const asItIs = <P>(schema: z.ZodType<P>) => ({
 
 /** As regular expressions write themselves: `/^encoder/i`. */
 export const patterns = {
-  schema: z.array(z.string()),
+  schema: ({ array, string }: typeof z) => array(string()),
   write: (regexes: readonly RegExp[]) => regexes.map(String).sort(),
   read: (texts: readonly string[]) =>
     texts.map((text) => {
@@ -247,7 +248,7 @@ export const patterns = {
 };
 
 const names = {
-  schema: z.array(z.string()),
+  schema: ({ array, string }: typeof z) => array(string()),
   write: (set: ReadonlySet<string>) => [...set].sort(),
   read: (list: readonly string[]) => new Set(list),
 };
@@ -262,26 +263,26 @@ type RecordedValues = Omit<Usual, 'unquantizedNodes'> &
  * are found again.
  */
 export const recordedOptions = {
-  ioTypes: asItIs(z.enum(ioTypes)),
+  ioTypes: asItIs((zod) => zod.enum(ioTypes)),
   keepNodes: patterns,
   keepOps: names,
   convertOps: names,
-  initMax: asItIs(z.number().positive()),
-  dataMax: asItIs(z.number().positive()),
+  initMax: asItIs(({ number }) => number().positive()),
+  dataMax: asItIs(({ number }) => number().positive()),
   maxReductionDepth: {
-    schema: z.int().positive().nullable(),
+    schema: ({ int }: typeof z) => int().positive().nullable(),
     write: (depth: number | undefined) => depth ?? null,
     read: (depth: number | null) => depth ?? undefined,
   },
   /** SHA-256 over the content of the calibration's samples; null without one. */
   calibration: {
-    schema: z.string().nullable(),
+    schema: ({ string }: typeof z) => string().nullable(),
     write: (calibration: Calibration | undefined) => calibration?.digest() ?? null,
     read: () => undefined,
   },
   /** `MyNorm:fp16`, `Nms:[fp32,fp32]:[fp32,int32]`, sorted; absent without any. */
   pluginTypes: {
-    schema: z.array(z.string()).optional(),
+    schema: ({ array, string }: typeof z) => array(string()).optional(),
     write: (types: PluginTypes) => (types.size === 0 ? undefined : [...pluginTypesText(types)].sort()),
     read: (texts: readonly string[] = []) => new Map(texts.map(parsePluginTypes)),
   },

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { type FormatId, restIds } from './formats/index.js';
 import {
   type Calibration,
@@ -10,29 +10,28 @@ import {
   resolveConversion,
 } from './options.js';
 
-const schemas = Object.fromEntries(
-  Object.entries(recordedOptions).map(([name, { schema }]) => [name, schema]),
-) as { [K in keyof typeof recordedOptions]: (typeof recordedOptions)[K]['schema'] };
-
-/** A conversion's part of the identity: its options with defaults, as plain data. */
-export const conversionRecipeSchema = z.strictObject({
-  /** `trtforge rules 1` (`CONVERSION_REVISION`): another revision may write another model. */
-  converter: z.string(),
-  ...schemas,
-  /** Of a quantized precision: what everything else becomes, and how ranges are chosen (null where no activation is quantized). Absent otherwise. */
-  quantization: z
-    .strictObject({
-      rest: z.enum(restIds),
-      method: z.string().nullable(),
-      /** Nodes that get no codes; absent without any. */
-      unquantizedNodes: patterns.schema.optional(),
-    })
-    .optional(),
-});
-
-type ConversionRecipe = z.infer<typeof conversionRecipeSchema>;
 type Row = readonly [name: keyof typeof recordedOptions, recorded: Recorded<unknown, unknown>];
 const rows = Object.entries(recordedOptions) as unknown as readonly Row[];
+type Shapes = { [K in keyof typeof recordedOptions]: ReturnType<(typeof recordedOptions)[K]['schema']> };
+
+/** The schema of a conversion's part of the identity: its options with defaults, as plain data. */
+export const conversionRecipeSchema = (zod: typeof z) =>
+  zod.strictObject({
+    /** `trtforge rules 1` (`CONVERSION_REVISION`): another revision may write another model. */
+    converter: zod.string(),
+    ...(Object.fromEntries(rows.map(([name, { schema }]) => [name, schema(zod)])) as Shapes),
+    /** Of a quantized precision: what everything else becomes, and how ranges are chosen (null where no activation is quantized). Absent otherwise. */
+    quantization: zod
+      .strictObject({
+        rest: zod.enum(restIds),
+        method: zod.string().nullable(),
+        /** Nodes that get no codes; absent without any. */
+        unquantizedNodes: patterns.schema(zod).optional(),
+      })
+      .optional(),
+  });
+
+type ConversionRecipe = z.infer<ReturnType<typeof conversionRecipeSchema>>;
 
 /** The recipe of a conversion. Reads the calibration's samples; throws what reading throws. */
 export function conversionRecipe(precision: FormatId, options: ConversionOptions = {}): ConversionRecipe {

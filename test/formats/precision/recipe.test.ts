@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
@@ -38,7 +39,7 @@ describe('the recipe of a conversion', () => {
 
   test('has every option with its default, in the schema of passports', () => {
     const recipe = conversionRecipe('fp16', { dataMax: 512, initMax: 100, maxReductionDepth: 4096 });
-    expect(conversionRecipeSchema.parse(recipe)).toEqual(recipe);
+    expect(conversionRecipeSchema(z).parse(recipe)).toEqual(recipe);
     expect(recipe).toMatchObject({ dataMax: 512, initMax: 100, maxReductionDepth: 4096, calibration: null });
   });
 

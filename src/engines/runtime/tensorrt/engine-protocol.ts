@@ -7,7 +7,7 @@ export type EngineRequest =
   | {
       readonly kind: 'open';
       readonly planPath: string;
-      readonly options: Omit<EngineSessionOptions, keyof WorkContext | 'contexts'>;
+      readonly options: Omit<EngineSessionOptions, keyof WorkContext | 'contexts' | 'memory'>;
       /** Where large tensors are left for each other. */
       readonly folders: readonly string[];
     }
