@@ -1,10 +1,9 @@
 import { serve } from '../../base/process/supervised-child.js';
 import { holds } from '../../behaviour/facts.js';
 import { CAPTURE_FILE } from '../../tensorrt/toolchain/places.js';
-import type { BuildFiles, ResolvedBuild } from './build.js';
+import type { BuildFiles, RefitRequest, ResolvedBuild } from './build.js';
 import { buildInProcess } from './build-in-process.js';
 import { refitInProcess } from './refit-in-process.js';
-import type { RefitRequest } from './refit-plan.js';
 
 const endAtOnce = () => process.kill(process.pid, 'SIGKILL');
 // The recorder of a capture writes what it has when the process ends in order.

@@ -1,8 +1,7 @@
 import { openFile } from '../../base/files/byte-source.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { recordedBuilder } from '../../tensorrt/toolchain/places.js';
-import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
-import type { RefitRequest } from './refit-plan.js';
+import type { BuildContext, BuildFiles, BuildOutcome, RefitRequest, ResolvedBuild } from './build.js';
 
 /**
  * Builds a plan in a child process, so that an abort inside the library ends as an error and its memory comes back.

@@ -225,6 +225,13 @@ export interface BuildFiles {
   readonly planPath: string;
 }
 
+/** What the child process of a refit takes besides its build. */
+export interface RefitRequest {
+  readonly planPath: string;
+  /** `NativeRefitRequest.changed`. */
+  readonly changed: readonly string[];
+}
+
 /** The event receiver, abort signal and environment of a build. */
 export const buildContextOptions = {
   ...contextOptions,

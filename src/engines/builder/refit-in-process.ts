@@ -1,9 +1,8 @@
 import { loadAddon } from '../../addon/addon.js';
 import type { WorkContext } from '../../events.js';
 import { refittingParser, serializationFlags } from '../plan/refit.js';
-import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
+import type { BuildFiles, BuildOutcome, RefitRequest, ResolvedBuild } from './build.js';
 import { workEvents } from './build-in-process.js';
-import type { RefitRequest } from './refit-plan.js';
 
 /** Loads an engine, replaces its weights and writes it, in this very process. Its tensors are the caller's to state. Errors as `refittingBuilder`. */
 export async function refitInProcess(

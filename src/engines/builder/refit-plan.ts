@@ -10,15 +10,8 @@ import {
   type Skeleton,
   weightsToRefit,
 } from '../plan/refit.js';
-import type { BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
+import type { BuildOptions, BuildOutcome, PlanBuilder, RefitRequest, ResolvedBuild } from './build.js';
 import { inChild } from './build-plan.js';
-
-/** What the child process of a refit takes besides its build. */
-export interface RefitRequest {
-  readonly planPath: string;
-  /** `NativeRefitRequest.changed`. */
-  readonly changed: readonly string[];
-}
 
 /**
  * The builder that makes a plan of an engine by replacing its weights, in a child process; it needs the engine's GPU. Throws TF_ENGINE_NOT_REFITTABLE,

@@ -8,8 +8,11 @@ import { generationOf, isAtLeast, numberOf, sinceIn, versionsWith } from '../../
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { changedWeights, graphDifferences, readModelGraph } from '../identity/model-graph.js';
 import type { ModelGraph, Passport } from '../identity/passport.js';
-import { isRefittable, type Recipe } from '../identity/recipe.js';
+import type { Recipe } from '../identity/recipe.js';
 import { withoutPlaceholders } from './parsed-model.js';
+
+/** Whether an engine of a recipe takes other weights. */
+export const isRefittable = ({ flags }: Pick<Recipe, 'flags'>): boolean => flags.includes('refit');
 
 /** An engine whose weights are replaced by those of another model. */
 export interface Skeleton {
