@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
-import { allBut, namesOf, valuesOf } from '../../../base/options/option.js';
+import { allBut, namesOf, type OptionValues, valuesOf } from '../../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
-import { advanced, flag, type OptionValues, text } from '../../../cli/option.js';
+import { advanced, flag, text } from '../../../cli/option.js';
 import { assertImages, placeOptions } from '../../../cli/options/comparison.js';
 import { typedConversionOptions } from '../../../cli/options/conversion.js';
 import { storeOptions as stores } from '../../../engines/store/open-stores.js';
