@@ -11,8 +11,9 @@ import {
   serializationFlags,
   weightsToRefit,
 } from '../plan/refit.js';
-import type { BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
+import type { BuildContext, BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
 import { inChild, type RefitRequest } from './build-plan.js';
+import { resolveBuild } from './resolve-build.js';
 
 /**
  * The builder that makes a plan of an engine by replacing its weights, in a child process; it needs the engine's GPU. `loadPath` has the bytes that were checked. Throws TF_ENGINE_NOT_REFITTABLE,
@@ -51,8 +52,25 @@ export async function refit(
 
 type Refit = Pick<BuildOptions, 'model' | 'output' | 'device' | 'plugins' | 'toolchain'>;
 
-/** The build that would make an engine like this one of another model. Throws TF_ENGINE_NOT_REFITTABLE. */
-export function refitBuild(skeleton: Skeleton, request: Refit): BuildOptions {
+/** The build that would make an engine like this one of another model. Throws TF_ENGINE_NOT_REFITTABLE, TF_REFIT_MODEL_MISMATCH, and what `resolveBuild` throws. */
+export async function resolveRefit(
+  skeleton: Skeleton,
+  request: Refit,
+  context: BuildContext,
+): Promise<ResolvedBuild> {
+  const build = await resolveBuild(refitBuild(skeleton, request), context).catch((error: unknown) => {
+    if (!(error instanceof TrtforgeError) || error.code !== 'TF_PROFILE_INVALID') throw error;
+    throw new TrtforgeError(
+      'TF_REFIT_MODEL_MISMATCH',
+      `The inputs of ${request.model} are not those that ${skeleton.planPath} was built for: ${error.message}`,
+      { remedy: `Build an engine of it: ${refittableBuild(request.model)}`, cause: error },
+    );
+  });
+  assertSameBuild(skeleton, build);
+  return build;
+}
+
+function refitBuild(skeleton: Skeleton, request: Refit): BuildOptions {
   assertRefittable(skeleton);
   const { recipe, target } = skeleton.passport.identity.document;
   const { precision, conversion, stronglyTyped, profiles, pluginDigests: _, ...settings } = recipe;
@@ -69,10 +87,7 @@ export function refitBuild(skeleton: Skeleton, request: Refit): BuildOptions {
 }
 
 /** Checks that the engine of a build differs from another in its model alone. Throws TF_REFIT_MODEL_MISMATCH, which names what else differs. */
-export function assertSameBuild(
-  { planPath, passport }: Skeleton,
-  { modelPath, identity }: ResolvedBuild,
-): void {
+function assertSameBuild({ planPath, passport }: Skeleton, { modelPath, identity }: ResolvedBuild): void {
   const { document } = passport.identity;
   const differences = [...differencesOf(document, { ...identity, model: document.model })];
   if (differences.length === 0) return;

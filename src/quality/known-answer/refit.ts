@@ -3,8 +3,7 @@ import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf } from '../../base/options/option.js';
 import { type BuildContext, buildOptions } from '../../engines/builder/build.js';
 import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-engine.js';
-import { assertSameBuild, refitBuild, refittingBuilder } from '../../engines/builder/refit-plan.js';
-import { resolveBuild } from '../../engines/builder/resolve-build.js';
+import { refittingBuilder, resolveRefit } from '../../engines/builder/refit-plan.js';
 import { skeletonOf } from '../../engines/plan/refit.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { readPlanOnDisk } from '../../engines/runtime/tensorrt/plan-on-disk.js';
@@ -55,8 +54,7 @@ export async function refitEngine(
     const trust = { ...stores.trust, required: required || signingKey !== null };
     using plan = await readPlanOnDisk(engine, { requirePassport: true, identity, trust });
     const skeleton = skeletonOf(plan);
-    const build = await resolveBuild(refitBuild(skeleton, requested), context);
-    assertSameBuild(skeleton, build);
+    const build = await resolveRefit(skeleton, requested, context);
     return await obtainEngine(build, stores, {
       ...context,
       build: refittingBuilder(skeleton, plan.loadPath),
