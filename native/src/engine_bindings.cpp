@@ -165,8 +165,8 @@ Napi::Value createContextExport(const Napi::CallbackInfo& info) {
   const Napi::Value shared = from["activations"].value();
   const auto activations = from["activations"].isNull() ? nullptr : handleOf<MemoryHandle>(shared)->open();
   const auto create = [owner = handleOf<EngineHandle>(value), engine = engineOf(value),
-                       profile = static_cast<int>(from["profile"].integer()),
-                       profiling = from["profiling"].boolean(), activations](Listener&) -> Answer {
+                       profile = static_cast<int>(from["profile"].integer()), profiling = from["profiling"].boolean(),
+                       activations](Listener&) -> Answer {
     auto context = Context::create(engine, profile, profiling, activations);
     return [owner, context](Napi::Env env) {
       if (owner->engine == nullptr) {

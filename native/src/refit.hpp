@@ -17,8 +17,8 @@ struct RefitRequest {
 // weight is none that the engine can take, TF_REFIT_FAILED; after the last `halfRefitted` may be set.
 void refit(Engine& engine, const RefitRequest& request, Listener& listener);
 
-// Writes the engine as it is now to a file; `flags` are bits of SerializationFlag. Returns its bytes. Throws TF_REFIT_FAILED,
-// TF_WRITE_FAILED.
+// Writes the engine as it is now to a file; `flags` are bits of SerializationFlag. Returns its bytes. Throws
+// TF_REFIT_FAILED, TF_WRITE_FAILED.
 std::int64_t serialize(const Engine& engine, const std::string& planPath, std::uint32_t flags, Listener& listener);
 
 }  // namespace trtforge

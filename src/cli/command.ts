@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { OptionTable, OptionValues } from '../base/options/option.js';
 import type { BundleParts } from '../engines/builder/build.js';
 import type { Exporter } from '../engines/exports/exporter.js';
 import type { ProfileSource } from '../engines/profiles/sample-profile.js';
@@ -11,7 +12,6 @@ import type { AfterFailure } from '../quality/verify/verify.js';
 import type { ReportKind, RunRootSections } from '../report/pages/kind.js';
 import { dryRunOption, type Plan } from './dry-run.js';
 import type { ForeignFlag } from './foreign-flag.js';
-import type { OptionTable, OptionValues } from './option.js';
 
 /** The context of a command's `run`. Ctrl-C aborts its signal: work then ends its children, removes half-written files and throws TF_CANCELLED. */
 export interface CommandContext extends Work {

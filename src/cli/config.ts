@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isBelow } from '../base/files/folders.js';
+import { longName, type OptionSpec, takesValue } from '../base/options/option.js';
 import { isRecord } from '../base/text/lenient-json.js';
 import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
-import { longName, type OptionSpec, takesValue } from './option.js';
 
 /** The content of a config file: option name (kebab-case) to value or list of values. */
 export interface Config {

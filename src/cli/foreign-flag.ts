@@ -1,6 +1,6 @@
+import type { OptionTable } from '../base/options/option.js';
 import { removal } from '../behaviour/facts.js';
 import { quantizedFormats } from '../formats/precision/formats/index.js';
-import type { OptionTable } from './option.js';
 
 /** Whose flags have rows: other tools, and scripts that a product replaces. */
 export const tools = [

@@ -1,15 +1,5 @@
 import { statIfThere } from '../base/files/files.js';
-import {
-  type ListOption,
-  longName,
-  type OptionSpec,
-  type OptionTable,
-  type OptionValues,
-  takesValue,
-  type ValueOption,
-} from '../base/options/option.js';
-
-export { longName, type OptionSpec, type OptionTable, type OptionValues, takesValue, type ValueOption };
+import type { ListOption, OptionSpec, OptionTable, ValueOption } from '../base/options/option.js';
 
 /** Declares an option whose parsed value is a T. */
 export function option<T>(

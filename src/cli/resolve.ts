@@ -1,12 +1,19 @@
 import { existsSync } from 'node:fs';
 import { Option } from 'commander';
-import { defaultOf, madeOf } from '../base/options/option.js';
+import {
+  defaultOf,
+  longName,
+  madeOf,
+  type OptionSpec,
+  type OptionTable,
+  type OptionValues,
+  takesValue,
+} from '../base/options/option.js';
 import { shellLine } from '../base/process/shell-quote.js';
 import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
 import type { Command } from './command.js';
 import type { Config } from './config.js';
-import { longName, type OptionSpec, type OptionTable, type OptionValues, takesValue } from './option.js';
 
 export interface ResolvedOptions<O extends OptionTable> {
   readonly values: OptionValues<O>;

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import * as is from '../../src/base/options/kinds.js';
 import { parseShapes } from '../../src/base/options/readers.js';
 import { type Command, type CommandResult, defineCommand, type Product } from '../../src/cli/command.js';
 import { choice, flag, option, text } from '../../src/cli/option.js';
 import { runProgram } from '../../src/cli/program/program.js';
-import { integer } from '../../src/cli/values.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { recordedConsole } from '../fakes/console.js';
 import { trtforge } from '../support/trtforge.js';
@@ -24,7 +24,7 @@ const echo = defineCommand({
     level: option({
       flags: '--level <n>',
       describe: 'how much',
-      parse: integer(0, 5),
+      parse: is.whole(0, 5).parse,
       default: 2,
       env: 'ECHO_LEVEL',
     }),

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { longName } from '../../src/cli/option.js';
+import { longName } from '../../src/base/options/option.js';
 import { everyVerb, program, trtforge } from '../support/trtforge.js';
 
 const main = fileURLToPath(new URL('../../dist/main.js', import.meta.url));

@@ -28,9 +28,9 @@ describe('a run root', () => {
   );
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test('holds every view of the result, and nothing unfinished', () => {
+  test('holds every view of the result, and nothing unfinished', async () => {
     const result = sampleResult();
-    writeReport(root, result);
+    await writeReport(root, result);
     expect(readdirSync(root.path).sort()).toEqual([
       'logs',
       'report.html',

@@ -21,7 +21,13 @@ import { sampleParity } from '../products/streaming/report/sample.js';
 import { axeFaults } from '../support/axe.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
-import { comparedSamples, percentileBench, retrainedSample } from './compared-samples.js';
+import {
+  comparedSamples,
+  percentileBench,
+  retrainedSample,
+  severalSamples,
+  sweptBench,
+} from './compared-samples.js';
 import { pictured } from './pictured.js';
 import {
   captionNumbers,
@@ -53,11 +59,8 @@ const compared = () => {
   });
   return renderReport({ kind: comparisonReport, result }, 'html').content;
 };
-const sideBySide = ([a, b]: readonly [unknown, unknown], kind = forgeReport) => {
-  const sides = [
-    { kind, root: 'runs/a', path: 'runs/a', result: a },
-    { kind, root: 'runs/b', path: 'runs/b', result: b },
-  ] as const;
+const sideBySide = (results: readonly unknown[], kind = forgeReport) => {
+  const sides = results.map((result, at) => ({ kind, root: `runs/${at}`, path: `runs/${at}`, result }));
   return renderComparison(sides, 'html', [kind], []).content;
 };
 const fleets = (result: unknown) => renderReport({ kind: fleetReport, result }, 'html').content;
@@ -79,6 +82,8 @@ const pages: Readonly<Record<string, string>> = {
   stream: streamed(sampleParity()),
   comparison: compared(),
   'two runs': sideBySide(comparedSamples()),
+  'five runs': sideBySide(severalSamples()),
+  sweep: renderReport({ kind: benchReport, result: sweptBench() }, 'html').content,
   'two runs that differ': sideBySide([comparedSamples()[0], retrainedSample()]),
   bench: renderReport({ kind: benchReport, result: benches[0] }, 'html').content,
   'two benches': sideBySide(benches, benchReport),

@@ -13,8 +13,8 @@ import { fileURLToPath } from 'node:url';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { expect } from 'vitest';
 import { parse } from 'yaml';
+import { longName, type OptionTable, takesValue } from '../../src/base/options/option.js';
 import type { Command, CommandResult, Product } from '../../src/cli/command.js';
-import { longName, type OptionTable, takesValue } from '../../src/cli/option.js';
 import { toJson } from '../../src/cli/output.js';
 import { ExitCode } from '../../src/errors.js';
 

@@ -1,4 +1,4 @@
-import { longName } from '../../src/cli/option.js';
+import { longName } from '../../src/base/options/option.js';
 import { everyVerb } from './trtforge.js';
 
 const verbs = new Map((await everyVerb()).map(({ path, command }) => [path, command]));

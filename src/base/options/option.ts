@@ -126,6 +126,15 @@ export const defaultsOf = <G extends OptionTable>(group: G) =>
     Object.entries(group).map(([name, spec]) => [name, madeOf(spec, defaultOf(spec))]),
   ) as OptionValues<G>;
 
+/** The values passed, and the defaults of those that are not. */
+export const withDefaults = <D extends object>(
+  defaults: D,
+  passed: { readonly [K in keyof D]?: D[K] | undefined },
+): D =>
+  Object.fromEntries(
+    Object.entries(defaults).map(([name, value]) => [name, passed[name as keyof D] ?? value]),
+  ) as D;
+
 /** The long name of an option: `--cache-dir <folder>` is `cache-dir`. */
 export function longName(spec: Pick<OptionSpec<unknown>, 'flags'>): string {
   const match = /--([a-zA-Z0-9-]+)/.exec(spec.flags);

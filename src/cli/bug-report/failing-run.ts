@@ -2,11 +2,12 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { recordingInputs } from '../../base/files/user-files.js';
+import { longName, type OptionSpec } from '../../base/options/option.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import { packageVersion } from '../../version.js';
 import type { Command, CommandContext, Verb } from '../command.js';
-import { longName, type OptionSpec, writesTo } from '../option.js';
+import { writesTo } from '../option.js';
 import { type Console, reportError } from '../output.js';
 import { runProgram } from '../program/program.js';
 

@@ -1,5 +1,4 @@
 import { benchModel } from '../../quality/bench/bench-model.js';
-import type { BenchResult } from '../../quality/bench/result.js';
 import { defineCommand } from '../command.js';
 import { modelBenchOptions, modelBenchRequest } from '../options/bench.js';
 import { limited, timeoutOption } from '../options/timeout.js';
@@ -13,9 +12,6 @@ export const command = defineCommand({
   ],
   options: { ...modelBenchOptions, ...timeoutOption },
   schema: async () => (await import('../../quality/bench/result.js')).benchResultSchema,
-  run: limited(
-    ([model = ''], options, context): Promise<BenchResult> =>
-      benchModel(modelBenchRequest(model, options), context),
-  ),
+  run: limited(([model = ''], options, context) => benchModel(modelBenchRequest(model, options), context)),
   render: renderBench,
 });

@@ -1,5 +1,4 @@
 import { benchTools, benchWith } from '../../quality/bench/bench-engine.js';
-import type { BenchResult } from '../../quality/bench/result.js';
 import { checkBeforeUse, checkedSessionOptions } from '../../quality/known-answer/at-load.js';
 import { defineCommand } from '../command.js';
 import { choice } from '../option.js';
@@ -27,7 +26,7 @@ export const command = defineCommand({
     ...timeoutOption,
   },
   schema: async () => (await import('../../quality/bench/result.js')).benchResultSchema,
-  run: limited(async ([engine = ''], options, context): Promise<BenchResult> => {
+  run: limited(async ([engine = ''], options, context) => {
     const request = benchRequest(engine, options);
     await checkBeforeUse(engine, options.check, { ...request, ...context });
     return benchWith(options.with, request, context);

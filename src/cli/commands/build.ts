@@ -1,4 +1,5 @@
 import { assertNoFolder } from '../../base/files/user-files.js';
+import type { OptionValues } from '../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/build.js';
 import { buildResult, originText } from '../../engines/builder/build-result.js';
@@ -9,11 +10,10 @@ import { explaining } from '../../quality/explain/failure.js';
 import { buildOrLoad } from '../../quality/known-answer/at-build.js';
 import { missLines } from '../../report/sentences.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
-import type { OptionValues } from '../option.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { buildPlan } from '../options/build-plan.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
-import { storeOptions, storeOptionsOf } from '../options/store.js';
+import { storeOptions } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { precisionLines } from '../precision-lines.js';
 import { renderIssues, renderNext, renderWarnings } from '../text.js';
@@ -99,15 +99,11 @@ function requestOf(
   options: OptionValues<typeof commandOptions>,
   context: CommandContext,
 ): Promise<ProfiledRequest<BuildOptions>> {
-  const { output, builder } = options;
+  const { output } = options;
   if (output !== undefined) assertNoFolder(output, "the engine's file", 'model.engine');
   const request = {
     ...buildRequest(model, options),
     extension: extensionOf(output),
-    ...storeOptionsOf(options),
-    output,
-    builder,
-    knownAnswer: options.knownAnswer,
     verbose: context.verbose ?? false,
   };
   return withProfileFrom(request, options, context);

@@ -2,8 +2,8 @@ import * as is from '../../base/options/kinds.js';
 import { formatMs, plural } from '../../base/text/quantity.js';
 import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import { openTrust } from '../../engines/store/trust.js';
-import { type ExitCode, outcomeExitCodes } from '../../errors.js';
-import { type CacheCheck, checkStore } from '../../quality/known-answer/check-store.js';
+import { outcomeExitCodes } from '../../errors.js';
+import { checkStore } from '../../quality/known-answer/check-store.js';
 import { defineCommand } from '../command.js';
 import { option } from '../option.js';
 
@@ -21,13 +21,13 @@ export const command = defineCommand({
     }),
   },
   schema: async () => (await import('../../quality/known-answer/check-store.js')).cacheCheckSchema,
-  run: async (names, options, context): Promise<CacheCheck & { exitCode: ExitCode }> => {
+  run: async (names, options, context) => {
     const { environment } = context;
     const store = openStoreThere(options.store, context, openTrust({}, environment));
     const result = await checkStore(store, { ...context, names, device: options.device });
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };
   },
-  render: (result: CacheCheck, { line, colors }) => {
+  render: (result, { line, colors }) => {
     const { dim, green, red, yellow } = colors;
     const colored = { pass: green('pass'), fail: red('FAIL'), inconclusive: yellow('inconclusive') };
     for (const { name, outcome, isKnown, reason, ms } of result.engines) {

@@ -1,11 +1,12 @@
 import { statIfThere } from '../../base/files/files.js';
+import type { OptionValues } from '../../base/options/option.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import { openLocalStore, openRemoteStore, storeOptions } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
 import { openTrust, type Trust, type trustOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
-import { type OptionValues, text } from '../option.js';
+import { text } from '../option.js';
 
 /** Which store a `cache` command is about: the folder, or with `--remote` the bucket. */
 export const placeOptions = {

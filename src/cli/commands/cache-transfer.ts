@@ -1,7 +1,6 @@
 import { formatBytes, plural } from '../../base/text/quantity.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import type { Exporter } from '../../engines/exports/exporter.js';
-import type { CacheExport, CacheImport } from '../../engines/store/cache-result.js';
 import { openLocalStore, storeOptions as stores } from '../../engines/store/open-stores.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { openTrust, trustOptions } from '../../engines/store/trust.js';
@@ -31,7 +30,7 @@ export const importCommand = defineCommand({
       resolved: { store: place },
     };
   },
-  render: (result: CacheImport, { line, colors }) => {
+  render: (result, { line, colors }) => {
     for (const { from, name } of result.engines)
       line(`${colors.green('kept')}  ${name}  ${colors.dim(from)}`);
     for (const { from, code, reason } of result.rejected)
@@ -64,7 +63,7 @@ export const exportCommand = defineCommand({
     const store = openStoreThere(options.store, context, openTrust({}, environment));
     return exportEngines(store, to, names, { ...context, exporter });
   },
-  render: (result: CacheExport, { line, colors }) => {
+  render: (result, { line, colors }) => {
     for (const { path, bytes } of result.engines) line(`${path}  ${colors.dim(formatBytes(bytes))}`);
     for (const { identity, code, reason } of result.rejected)
       line(`${colors.red('rejected')}  ${identity.slice(0, 12)}  ${colors.dim(code)} ${reason}`);

@@ -1,6 +1,5 @@
 import type { KeyObject } from 'node:crypto';
 import { plural } from '../../base/text/quantity.js';
-import type { CacheKeys, CacheSigning } from '../../engines/store/cache-result.js';
 import { openTrust, signatureOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { defineCommand } from '../command.js';
@@ -18,9 +17,8 @@ export const keygen = defineCommand({
     }),
   },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheKeygenSchema,
-  run: async (_inputs, { output }): Promise<CacheKeys> =>
-    (await import('../../engines/store/sign-engines.js')).makeKeys(output),
-  render: (result: CacheKeys, { line, colors }) => {
+  run: async (_inputs, { output }) => (await import('../../engines/store/sign-engines.js')).makeKeys(output),
+  render: (result, { line, colors }) => {
     line(
       `private  ${result.privateKey}  ${colors.dim('signs: --sign-key, TRTFORGE_SIGNING_KEY; keep it secret')}`,
     );
@@ -36,13 +34,13 @@ export const sign = defineCommand({
   examples: ['trtforge cache sign resnet50 --sign-key trtforge-signing.pem'],
   options: { ...placeOptions, signKey: signatureOptions.signKey },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheSignSchema,
-  run: async (names, options, context): Promise<CacheSigning> => {
+  run: async (names, options, context) => {
     const { environment } = context;
     const signingKey = signingKeyOf(options.signKey, environment);
     const { signEngines } = await import('../../engines/store/sign-engines.js');
     return withPlace(options, context, undefined, (store) => signEngines(store, names, signingKey, context));
   },
-  render: (result: CacheSigning, { line }) => {
+  render: (result, { line }) => {
     for (const { name } of result.signed) line(name);
     line(`${plural(result.signed.length, 'engine')} signed with the key ${result.keyId}, in ${result.store}`);
   },

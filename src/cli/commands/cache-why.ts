@@ -1,10 +1,9 @@
-import type { CacheWhy } from '../../engines/store/cache-result.js';
 import { missLines } from '../../report/sentences.js';
 import { defineCommand } from '../command.js';
 import { buildOptions, buildRequest } from '../options/build.js';
 import { decidedBuild } from '../options/build-plan.js';
 import { withProfileFrom } from '../options/profile-from.js';
-import { storeOptions, storeOptionsOf } from '../options/store.js';
+import { storeOptions } from '../options/store.js';
 
 /** In a file of its own: the options of a build load 250 modules, and the other commands of a store are to answer at once. */
 export const command = defineCommand({
@@ -12,12 +11,11 @@ export const command = defineCommand({
   examples: ['trtforge cache why resnet50.onnx --precision fp16 --batch 1/8/32 --target tensorrt-rtx:sm_89'],
   options: { ...buildOptions, ...storeOptions },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheWhySchema,
-  run: async ([model = ''], options, context): Promise<CacheWhy> => {
-    const asked = { ...buildRequest(model, options), ...storeOptionsOf(options) };
-    const { request } = await withProfileFrom(asked, options, context);
+  run: async ([model = ''], options, context) => {
+    const { request } = await withProfileFrom(buildRequest(model, options), options, context);
     return (await decidedBuild(request, context)).why;
   },
-  render: (result: CacheWhy, { line, colors }) => {
+  render: (result, { line, colors }) => {
     line(`${colors.bold(result.name)}  ${colors.dim(result.identity.slice(0, 12))}`);
     if (result.engine !== null) line(`${colors.green(`${result.from}, ${result.rule}`)}  ${result.engine}`);
     for (const miss of result.why) for (const each of missLines(miss)) line(each);

@@ -1,12 +1,7 @@
+import type { ValueOption } from '../../base/options/option.js';
 import { formatBytes, plural } from '../../base/text/quantity.js';
 import { listCache } from '../../engines/store/cache-listing.js';
-import type {
-  CacheClearing,
-  CacheCollection,
-  CacheEntry,
-  CacheList,
-  CacheVerification,
-} from '../../engines/store/cache-result.js';
+import type { CacheClearing, CacheEntry } from '../../engines/store/cache-result.js';
 import { collectGarbage, planCollection } from '../../engines/store/collect-garbage.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import { storeOptions as stores } from '../../engines/store/open-stores.js';
@@ -14,7 +9,6 @@ import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
 import { trustOptions } from '../../engines/store/trust.js';
 import { defineCommand } from '../command.js';
 import { confirm, step, yesOption } from '../dry-run.js';
-import type { ValueOption } from '../option.js';
 import { table } from '../text.js';
 import { enginesArgument, placeOptions, trustOf, withPlace } from './cache-store.js';
 
@@ -25,7 +19,7 @@ export const ls = defineCommand({
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheListSchema,
   run: (names, options, context) =>
     withPlace(options, context, undefined, (store) => listCache(store, names, context.signal)),
-  render: (result: CacheList, output) => {
+  render: (result, output) => {
     const rows = result.engines.map(entryRow);
     const titles = ['IDENTITY', 'PRECISION', 'TARGET', 'SIZE', 'BUILT (UTC)', 'SIGNED', 'NAME'];
     const [head = '', ...lines] = rows.length === 0 ? [] : table(titles, rows);
@@ -45,7 +39,7 @@ export const verify = defineCommand({
     const trust = trustOf(options, environment);
     return withPlace(options, context, trust, (store) => verifyCache(store, { ...context, trust }));
   },
-  render: (result: CacheVerification, { line, colors }) => {
+  render: (result, { line, colors }) => {
     for (const { name, problem } of result.engines) {
       if (problem === null) continue;
       line(`${colors.red('bad')}  ${name ?? 'unreadable'}  ${colors.dim(problem.code)} ${problem.reason}`);
@@ -68,7 +62,7 @@ export const gc = defineCommand({
     yes: yesOption,
   },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheGcSchema,
-  run: (_inputs, options, context): Promise<CacheCollection> => {
+  run: (_inputs, options, context) => {
     const { maxBytes: limit, yes } = options;
     const { signal, ask } = context;
     return withPlace(options, context, undefined, (store) => {
@@ -90,7 +84,7 @@ export const gc = defineCommand({
         resolved: { store: store.place, maxBytes: limit, bytesBefore, bytesAfter, excessBytes },
       };
     }),
-  render: (result: CacheCollection, { line }) => {
+  render: (result, { line }) => {
     line(
       `${plural(result.removed.length, 'engine')} removed, ${formatBytes(result.bytesBefore)} before and ${formatBytes(result.bytesAfter)} now, in ${result.store}`,
     );
@@ -122,8 +116,7 @@ export const clear = defineCommand({
       ),
       resolved: { store: store.place },
     })),
-  render: ({ removed, store }: CacheClearing, { line }) =>
-    line(`${plural(removed, 'engine')} removed from ${store}`),
+  render: ({ removed, store }, { line }) => line(`${plural(removed, 'engine')} removed from ${store}`),
 });
 
 /** Every engine of a store, those without a passport too; by its identity where the name cannot be read. */

@@ -1,11 +1,11 @@
-import { valuesOf } from '../../base/options/option.js';
+import { type OptionValues, valuesOf } from '../../base/options/option.js';
 import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
 import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
 import { type ConvertOptions, convertModel, convertOptions } from '../../formats/precision/convert.js';
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { advanced, type OptionValues, text } from '../option.js';
+import { advanced, text } from '../option.js';
 import { assertImages, placeOptions } from '../options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../options/conversion.js';
 

@@ -2,10 +2,10 @@ import { behaviour } from '../../behaviour/facts.js';
 import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import { type DoctorResult, examine } from '../../quality/doctor/doctor.js';
 import { machineProbes } from '../../quality/doctor/doctor-probes.js';
-import type { Finding, Topic } from '../../quality/doctor/finding.js';
-import type { SupportRow } from '../../quality/doctor/support.js';
 import { thisMachine } from '../../tensorrt/toolchain/find.js';
 import { defineCommand, type TextOutput } from '../command.js';
+
+type Finding = DoctorResult['findings'][number];
 
 export const command = defineCommand({
   options: { store: stores.store, remote: stores.remote },
@@ -13,8 +13,8 @@ export const command = defineCommand({
   schema: async () => (await import('../../quality/doctor/doctor.js')).doctorSchema,
   run: (_inputs, options, { environment, signal }) =>
     examine(machineProbes(thisMachine(environment), options), signal),
-  render: (result: DoctorResult, output) => {
-    for (const [topic, title] of Object.entries(titles) as [Topic, string][]) {
+  render: (result, output) => {
+    for (const [topic, title] of Object.entries(titles)) {
       const findings = result.findings.filter((finding) => finding.topic === topic);
       if (findings.length === 0) continue;
       output.line(output.colors.bold(title));
@@ -27,7 +27,7 @@ export const command = defineCommand({
   },
 });
 
-const titles: Readonly<Record<Topic, string>> = {
+const titles: Readonly<Record<Finding['topic'], string>> = {
   machine: 'Machine',
   gpu: 'GPU',
   tensorrt: 'TensorRT',
@@ -47,8 +47,13 @@ function renderFinding({ severity, what, remedy }: Finding, { line, colors }: Te
   if (remedy !== null) line(`    ${colors.cyan('→')} ${remedy}`);
 }
 
-function renderSupport(rows: readonly SupportRow[], { line, colors }: TextOutput): void {
-  const cells = (row: SupportRow) => [row.tensorrt8, row.tensorrt10, row.tensorrt11, row.tensorrtRtx];
+function renderSupport(rows: DoctorResult['support'], { line, colors }: TextOutput): void {
+  const cells = (row: (typeof rows)[number]) => [
+    row.tensorrt8,
+    row.tensorrt10,
+    row.tensorrt11,
+    row.tensorrtRtx,
+  ];
   const widths = [6, 11, 6, 6];
   const majors = behaviour.generations.value
     .filter(({ product }) => product === 'tensorrt')

@@ -1,11 +1,12 @@
+import type { OptionValues } from '../../base/options/option.js';
 import { formatBytes } from '../../base/text/quantity.js';
-import type { EngineDiff, LayersResult } from '../../engines/layers/result.js';
+import type { LayersResult } from '../../engines/layers/result.js';
 import { stripForeignHeader } from '../../engines/plan/header.js';
 import type { EnginesInspected, StrippedPlan } from '../../engines/plan/inspect.js';
 import { openOptions } from '../../engines/runtime/back-end.js';
 import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type CommandContext, defineCommand } from '../command.js';
-import { flag, type OptionValues, text } from '../option.js';
+import { flag, text } from '../option.js';
 
 import { renderEngines } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
@@ -86,8 +87,7 @@ export const stripHeader = defineCommand({
     file,
     ...stripForeignHeader(file, output),
   }),
-  render: ({ path, bytes }: StrippedPlan, { line, colors }) =>
-    line(`${colors.bold(path)}  ${formatBytes(bytes)}`),
+  render: ({ path, bytes }, { line, colors }) => line(`${colors.bold(path)}  ${formatBytes(bytes)}`),
 });
 
 type LayersOptions = OptionValues<{ readonly device: typeof device } & typeof enginesOptions> & {
@@ -133,7 +133,7 @@ export const diff = defineCommand({
     ...enginesOptions,
   },
   schema: async () => (await import('../../engines/layers/result.js')).engineDiffSchema,
-  run: async ([a = '', b = ''], options, context): Promise<EngineDiff> => {
+  run: async ([a = '', b = ''], options, context) => {
     const one = await readLayers(a, options.from, options, context);
     // A comparison lists no findings; that its layers may be of another engine is to be known all the same.
     for (const { code, message } of one.findings)

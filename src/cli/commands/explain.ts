@@ -29,14 +29,14 @@ export const command = defineCommand({
     'trtforge explain build.log --json',
   ],
   schema: async () => (await import('../../quality/explain/explain.js')).explainResultSchema,
-  run: async ([log = ''], { model }, { products }): Promise<ExplainResult & { exitCode: ExitCode }> => {
+  run: async ([log = ''], { model }, { products }) => {
     // A model that cannot be read is the user's mistake here, and reported.
     if (model !== undefined) viewModel(model, () => {});
     const means = { model, knownIssues: await broughtBy(products, 'knownIssues') };
     const result = (await readExplainable(log, means)) ?? explainLog(log, means);
     return { ...result, exitCode: hasErrors(result) ? ExitCode.failed : ExitCode.pass };
   },
-  render: (result: ExplainResult, output: TextOutput) => {
+  render: (result, output: TextOutput) => {
     const { colors } = output;
     const by = result.tensorrtVersion === null ? '' : ` (TensorRT ${result.tensorrtVersion})`;
     const outcome = result.outcome === 'unknown' ? `${result.lines} lines` : OUTCOME[result.outcome];

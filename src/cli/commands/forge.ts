@@ -1,4 +1,4 @@
-import { valuesOf } from '../../base/options/option.js';
+import { type OptionValues, valuesOf } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
 import { originText } from '../../engines/builder/build-result.js';
 import { TrtforgeError } from '../../errors.js';
@@ -30,12 +30,12 @@ import {
   type TextOutput,
 } from '../command.js';
 import { type Plan, step } from '../dry-run.js';
-import { advanced, inConfig, type OptionValues, option } from '../option.js';
+import { advanced, inConfig, option } from '../option.js';
 import { builderOption, buildOptions, buildRequest, configOnly } from '../options/build.js';
 import { engineSteps, resolvedOf } from '../options/build-plan.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
-import { storeOptions, storeOptionsOf } from '../options/store.js';
+import { storeOptions } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { messageLines, renderWarnings, table } from '../text.js';
 
@@ -77,8 +77,6 @@ const forgeRequest = (
   withProfileFrom(
     {
       ...buildRequest(model, options),
-      ...storeOptionsOf(options),
-      builder: options.builder,
       runRoot: options.runRoot,
       skip: options.skip.flat(),
       heal: options.heal,

@@ -5,7 +5,7 @@ import { inspectModel, inspectOptions } from '../../formats/onnx/facts-of-model.
 import { byVersion } from '../../formats/onnx/lint/findings.js';
 import { loweringRemedy } from '../../formats/onnx/lint/operators.js';
 import { viewModel } from '../../formats/onnx/model.js';
-import type { Finding, ModelFacts } from '../../formats/onnx/model-facts.js';
+import type { Finding } from '../../formats/onnx/model-facts.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { option } from '../option.js';
 import { renderModel } from './inspect-text.js';
@@ -30,11 +30,7 @@ export const command = defineCommand({
     }),
   },
   schema: async () => (await import('../../formats/onnx/model-facts.js')).modelFactsSchema,
-  run: async (
-    [file = ''],
-    { shapes, nodes, weights, checkWeights, target },
-    context,
-  ): Promise<ModelFacts> => {
+  run: async ([file = ''], { shapes, nodes, weights, checkWeights, target }, context) => {
     if (isEngineFile(file))
       throw new TrtforgeError('TF_USAGE', `${file} is a TensorRT plan, not an ONNX model.`, {
         remedy: `Run: trtforge engine inspect ${file}`,

@@ -1,5 +1,6 @@
 import { basename, extname, join } from 'node:path';
 import { publishFile } from '../../base/files/publish.js';
+import type { OptionValues } from '../../base/options/option.js';
 import { parseNamedFile } from '../../base/options/readers.js';
 import { formatBytes, formatMs, formatStatistic, plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
@@ -15,7 +16,7 @@ import { predictionText } from '../../quality/predictions/prediction.js';
 import { type RunSample, type RunSamplesResult, runSamples } from '../../quality/predictions/run-samples.js';
 import { predictionOverlay } from '../../report/chart/prediction.js';
 import { defineCommand, type TextOutput } from '../command.js';
-import { type OptionValues, text } from '../option.js';
+import { text } from '../option.js';
 import { placeOptions } from '../options/comparison.js';
 
 const commandOptions = {

@@ -4,11 +4,7 @@ import { isVersion } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { driverInChild, lookForGpus } from '../../quality/doctor/gpu.js';
 import { lookForOnnxRuntimes, type OnnxRuntimeFacts } from '../../quality/doctor/onnxruntime.js';
-import {
-  type ListedToolchain,
-  listToolchains,
-  type ToolchainList,
-} from '../../quality/doctor/toolchain-list.js';
+import { type ListedToolchain, listToolchains } from '../../quality/doctor/toolchain-list.js';
 import { exportFormats, exportsOf, exportText } from '../../tensorrt/toolchain/exports.js';
 import { surveyToolchains, thisMachine, toolchainNamed } from '../../tensorrt/toolchain/find.js';
 import { installToolchain, planInstallation, removeToolchain } from '../../tensorrt/toolchain/install.js';
@@ -56,7 +52,7 @@ export const list = defineCommand({
     ]);
     return { ...found, onnxRuntimes: [...onnxRuntimes] };
   },
-  render: (result: ToolchainList, output) => {
+  render: (result, output) => {
     for (const toolchain of result.toolchains) {
       renderToolchain(toolchain, output);
       output.line();
@@ -186,7 +182,7 @@ export const install = defineCommand({
       resolved: { name, folder: place, license: tensorrtRtxLicense.name },
     };
   },
-  render: (result: ToolchainInstallResult, { line, colors }) => {
+  render: (result, { line, colors }) => {
     const what = result.installed ? 'is installed' : 'was installed already';
     const checked =
       result.wheel.checkedBy === 'pinned'
@@ -250,7 +246,7 @@ export const remove = defineCommand({
       resolved: { name: toolchain.name },
     };
   },
-  render: ({ name, folder }: ToolchainRemoveResult, { line }) => line(`${name} is removed (${folder}).`),
+  render: ({ name, folder }, { line }) => line(`${name} is removed (${folder}).`),
 });
 
 /** The toolchain of a name, and its folder. Throws TF_TOOLCHAIN_NOT_FOUND, and TF_USAGE where trtforge did not install it. */
@@ -308,7 +304,7 @@ export const env = defineCommand({
       text: exportText(toolchain, format),
     };
   },
-  render: (result: ToolchainEnvResult, { line }) => {
+  render: (result, { line }) => {
     for (const each of result.text.split('\n')) line(each);
   },
 });

@@ -1,9 +1,9 @@
+import type { OptionTable } from '../../base/options/option.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import { defaultFormat } from '../../formats/precision/formats/index.js';
 import type { ArgumentSpec, Product } from '../command.js';
 import { editors, type ForeignFlag, type Tool } from '../foreign-flag.js';
-import type { OptionTable } from '../option.js';
 import { parseValue } from '../resolve.js';
 import type { ForeignLine, ReadFlag } from './line.js';
 import { isFollowedByValue, isOwn, oursFor, specOf } from './own-flags.js';

@@ -1,8 +1,9 @@
+import { longName, type OptionTable } from '../../base/options/option.js';
 import { shellQuote } from '../../base/process/shell-quote.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Product } from '../command.js';
 import { editors, type ForeignFlag, templateOption, templateWords } from '../foreign-flag.js';
-import { globalOptions, longName, type OptionTable } from '../option.js';
+import { globalOptions } from '../option.js';
 import { type ReadFlag, toolOf } from './line.js';
 import { isProfileEnd, profilesOf } from './profiles.js';
 import { foreignFlags } from './tables.js';

@@ -1,5 +1,5 @@
 import * as is from '../../base/options/kinds.js';
-import { valuesOf } from '../../base/options/option.js';
+import { type OptionValues, valuesOf } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
 import { drawOptions } from '../../engines/run/run-result.js';
 import { TrtforgeError } from '../../errors.js';
@@ -15,7 +15,7 @@ import {
   viewOptions,
 } from '../../quality/bench/request.js';
 import { type ModeRequest, modeOptions, paceOptions } from '../../tensorrt/trtexec/request.js';
-import { type OptionValues, option } from '../option.js';
+import { option } from '../option.js';
 import { placeOptions } from './comparison.js';
 
 const batchOption = option({

@@ -1,14 +1,15 @@
-import { valuesOf } from '../../base/options/option.js';
+import { type OptionTable, type OptionValues, valuesOf } from '../../base/options/option.js';
+import { parseSize } from '../../base/text/quantity.js';
 import { type BuildOptions, buildOptions as engineBuildOptions } from '../../engines/builder/build.js';
 import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/recipe.js';
 import { TrtforgeError } from '../../errors.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
-import { advanced, inConfig, type OptionTable, type OptionValues, option, text } from '../option.js';
-import { parseSize } from '../values.js';
+import { advanced, inConfig, option, text } from '../option.js';
 import { placeOptions } from './comparison.js';
 import { calibrationPlaceOptions, conversionFrom, typedConversionOptions } from './conversion.js';
+import { type storeOptions, withStore } from './store.js';
 
-const { target, toolchain, device, precision, weaklyTyped, refit, plugins, profiles, batch, dims } =
+const { target, toolchain, device, precision, weaklyTyped, refit, plugins, profiles, batch, dims, builder } =
   engineBuildOptions;
 
 const { calibration, keepNodes, keepOps, ioTypes, rest, calibrationMethod, calibrationCache } =
@@ -67,29 +68,33 @@ export const buildOptions = {
     advanced: true,
   }),
 };
-export type BuildOptionValues = OptionValues<typeof buildOptions> & { readonly inputs?: readonly string[] };
+export type BuildOptionValues = OptionValues<typeof buildOptions> & MoreValues;
+
+/** What some verbs have besides. */
+type MoreValues = Partial<OptionValues<typeof storeOptions & typeof builderOption>> & {
+  readonly inputs?: readonly string[];
+};
 
 /** Who builds; not part of what is built, so `cache why` does not ask. */
-export const builderOption = { builder: engineBuildOptions.builder };
+export const builderOption = { builder };
 
 /** The options as the builder takes them. Throws TF_USAGE for options that contradict each other. */
 export function buildRequest(model: string, options: BuildOptionValues): BuildOptions {
   const [modelName, modelVersion] = options.name === undefined ? [] : nameAndVersion(options.name);
   return {
     model,
-    ...recipeRequest(options),
-    ...valuesOf({ profiles, batch, dims }, asProfiled(options)),
+    ...recipeRequest(asProfiled(options)),
     modelName,
     modelVersion,
   };
 }
 
-/** The same without a model and its profiles. */
+/** The same without a model: all that the verb has of the builder's options. */
 export function recipeRequest(
-  options: OptionValues<typeof recipeOptions> & Pick<BuildOptionValues, 'inputs'>,
-): Omit<BuildOptions, 'model' | 'profiles' | 'batch' | 'dims'> {
+  options: OptionValues<typeof recipeOptions> & MoreValues,
+): Omit<BuildOptions, 'model'> {
   return {
-    ...valuesOf({ target, toolchain, device, precision, weaklyTyped, refit, plugins }, options),
+    ...valuesOf(engineBuildOptions, withStore(options)),
     conversion: conversionFrom(options, valuesOf(placeOptions, options)),
     settings: builderSettingsOf(options),
   };

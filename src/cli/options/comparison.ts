@@ -1,4 +1,4 @@
-import { type OptionsOf, valuesOf } from '../../base/options/option.js';
+import { type OptionsOf, type OptionValues, valuesOf } from '../../base/options/option.js';
 import { placeOptions as place } from '../../engines/runtime/back-end.js';
 import { providers } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
@@ -6,7 +6,7 @@ import { preparationOptions } from '../../formats/images/preprocess.js';
 import { judgingSampleOptions } from '../../formats/precision/options.js';
 import { judgingOptions, type VerifyRequest, verifyOptions } from '../../quality/verify/request.js';
 import { toleranceOptions } from '../../quality/verify/tolerance.js';
-import { type OptionValues, text } from '../option.js';
+import { text } from '../option.js';
 
 /** The page of a comparison of outputs. */
 export const errorReportOption = text({

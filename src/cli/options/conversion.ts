@@ -1,4 +1,4 @@
-import { allBut, namesOf, valuesOf } from '../../base/options/option.js';
+import { allBut, namesOf, type OptionValues, valuesOf } from '../../base/options/option.js';
 import { calibrationOf, calibrationOptions } from '../../engines/calibration/calibration.js';
 import { commonFiles } from '../../engines/calibration/read-samples.js';
 import type { PlaceOptions } from '../../engines/runtime/back-end.js';
@@ -6,7 +6,7 @@ import { TrtforgeError } from '../../errors.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
 import { type FormatId, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { type ConversionOptions, conversionOptions } from '../../formats/precision/options.js';
-import { described, type OptionValues } from '../option.js';
+import { described } from '../option.js';
 import { placeOptions } from './comparison.js';
 
 const { dataMax, maxReductionDepth, rest, ioTypes } = conversionOptions;

@@ -1,3 +1,4 @@
+import type { OptionValues } from '../../base/options/option.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import { originText } from '../../engines/builder/build-result.js';
 import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
@@ -5,7 +6,6 @@ import { profileText } from '../../engines/profiles/profile.js';
 import type { DerivedProfile, ProfileInputs, ProfileSource } from '../../engines/profiles/sample-profile.js';
 import { inPhase, type Work } from '../../events.js';
 import { broughtBy, type Product } from '../command.js';
-import type { OptionValues } from '../option.js';
 import type { buildOptions } from './build.js';
 import { assertImages } from './comparison.js';
 

@@ -1,8 +1,8 @@
-import { valuesOf } from '../../base/options/option.js';
-import { type BuildOptions, buildOptions } from '../../engines/builder/build.js';
+import type { OptionValues } from '../../base/options/option.js';
+import { buildOptions } from '../../engines/builder/build.js';
 import { type StoreOptions, storeOptions as stores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
-import { flag, inConfig, type OptionValues } from '../option.js';
+import { flag, inConfig } from '../option.js';
 
 const { store, layers, remote, maxBytes, requireSignature, trustKeys, signKey } = stores;
 const { forceRebuild, timingCache } = buildOptions;
@@ -23,21 +23,18 @@ export const storeOptions = {
   signKey: inConfig(signKey),
 };
 
-/** The options as the store takes them. Throws TF_USAGE for options that contradict each other. */
-export function storeOptionsOf({
-  noCache,
-  ...options
-}: OptionValues<typeof storeOptions>): StoreOptions & Pick<BuildOptions, 'forceRebuild' | 'timingCache'> {
-  if (noCache && options.forceRebuild) {
+/** Values as the builder takes them: without a store for `--no-cache`. Throws TF_USAGE for options that contradict each other. */
+export function withStore<V extends Partial<OptionValues<typeof storeOptions>>>(
+  options: V,
+): Omit<V, 'store'> & StoreOptions {
+  if (!options.noCache) return options;
+  if (options.forceRebuild) {
     throw new TrtforgeError('TF_USAGE', '--no-cache and --force-rebuild contradict each other.', {
       remedy:
         '--no-cache alone always builds and keeps nothing; --force-rebuild replaces what the store has.',
     });
   }
-  return {
-    ...valuesOf({ ...stores, forceRebuild, timingCache }, options),
-    ...(noCache ? { store: false as const } : {}),
-  };
+  return { ...options, store: false };
 }
 
 /** Those that a search in the stores takes. */

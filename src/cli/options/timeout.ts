@@ -1,14 +1,14 @@
+import * as is from '../../base/options/kinds.js';
 import { TrtforgeError } from '../../errors.js';
 import type { CommandContext } from '../command.js';
 import { option } from '../option.js';
-import { number } from '../values.js';
 
 export const timeoutOption = {
   timeout: option({
     flags: '--timeout <s>',
     describe: 'end the command and its processes after this many seconds (default: no limit)',
     advanced: true,
-    parse: number(0.001, 2_000_000),
+    parse: is.decimal(0.001, 2_000_000).parse,
   }),
 };
 

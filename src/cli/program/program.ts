@@ -1,4 +1,5 @@
 import { CommanderError, Option, Command as Parser } from 'commander';
+import { longName, type OptionTable } from '../../base/options/option.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { shellLine } from '../../base/process/shell-quote.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
@@ -7,7 +8,7 @@ import { explaining } from '../../quality/explain/failure.js';
 import { type ArgumentSpec, broughtBy, type Command, type Product, type Verb } from '../command.js';
 import { configText, type KnownKeys, loadConfig, onlyInConfig } from '../config.js';
 import { type PlanResult, planResult } from '../dry-run.js';
-import { globalOptions, longName, type OptionTable } from '../option.js';
+import { globalOptions } from '../option.js';
 import { type Console, printable, reportError, reportResult, toJson } from '../output.js';
 import { assertComplete, parseValue, resolveOptions } from '../resolve.js';
 import { renderPlan } from '../text.js';

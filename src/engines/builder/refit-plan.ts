@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
-import { conversionOptionsOf } from '../identity/conversion.js';
+import { conversionOptionsOf } from '../../formats/precision/recipe.js';
 import { differencesOf } from '../identity/identity.js';
 import {
   assertRefittable,

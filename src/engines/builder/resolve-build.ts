@@ -12,6 +12,7 @@ import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import { rejectWrappedEngine } from '../../formats/onnx/wrapped-engine.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
+import { conversionRecipe } from '../../formats/precision/recipe.js';
 import {
   chooseToolchain,
   declaredToolchain,
@@ -23,7 +24,6 @@ import {
   unableToBuild,
 } from '../../tensorrt/toolchain/find.js';
 import { releaseOf } from '../../tensorrt/toolchain/toolchain.js';
-import { conversionRecipe } from '../identity/conversion.js';
 import { recipeSchema } from '../identity/identity-schema.js';
 import { machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';

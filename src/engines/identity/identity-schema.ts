@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { formatIds, restIds } from '../../formats/precision/formats/index.js';
+import { formatIds } from '../../formats/precision/formats/index.js';
+import { conversionRecipeSchema } from '../../formats/precision/recipe.js';
 
 const dims = z.array(z.int().nonnegative());
 
@@ -14,33 +15,6 @@ export const profileRangeSchema = z.object({
 
 const bytesOrDefault = z.int().positive().nullable();
 
-/** Conversion options as plain data (`formats/precision/options.ts`), and the revision of the converter's rules, since another may write another model. */
-export const conversionSchema = z.strictObject({
-  /** `trtforge rules 1` (`CONVERSION_REVISION`) */
-  converter: z.string(),
-  ioTypes: z.enum(['keep', 'convert']),
-  /** Regular expressions over node names. */
-  keepNodes: z.array(z.string()),
-  keepOps: z.array(z.string()),
-  convertOps: z.array(z.string()),
-  initMax: z.number().positive(),
-  dataMax: z.number().positive(),
-  maxReductionDepth: z.int().positive().nullable(),
-  /** SHA-256 over the content of the calibration's samples; null without one. */
-  calibration: z.string().nullable(),
-  /** `MyNorm:fp16`, `Nms:[fp32,fp32]:[fp32,int32]`, sorted; absent without any. */
-  pluginTypes: z.array(z.string()).optional(),
-  /** Of a quantized precision: what everything else becomes, and how ranges are chosen (null where no activation is quantized). Absent otherwise. */
-  quantization: z
-    .strictObject({
-      rest: z.enum(restIds),
-      method: z.string().nullable(),
-      /** Regular expressions over the names of nodes that get no codes; absent without any. */
-      unquantizedNodes: z.array(z.string()).optional(),
-    })
-    .optional(),
-});
-
 /**
  * All that decides a plan besides the model and the target, with every default resolved. `null` means "the library's own default":
  * it is then the library version in the target that decides. Part of the identity as it stands, so it contains no path and no time.
@@ -49,7 +23,7 @@ export const recipeSchema = z.strictObject({
   /** The requested precision. `as-is` builds the graph's own types; the graph is converted to a format before the build. */
   precision: z.enum(['as-is', 'fp32', ...formatIds]),
   /** The model's conversion before the build; null when it is built as it is. */
-  conversion: conversionSchema.nullable(),
+  conversion: conversionRecipeSchema(z).nullable(),
   /** True: the graph's types decide (always so on TensorRT 11 and tensorrt-rtx). False: weakly typed, 8.6 and 10.x only. */
   stronglyTyped: z.boolean(),
   /** One record per optimization profile: input name to range. Empty for a model whose inputs are all static. */

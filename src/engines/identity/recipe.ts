@@ -3,9 +3,8 @@ import { parseSize } from '../../base/text/quantity.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
-import { type conversionSchema, type profileRangeSchema, recipeSchema } from './identity-schema.js';
+import { type profileRangeSchema, recipeSchema } from './identity-schema.js';
 
-export type ConversionRecipe = z.infer<typeof conversionSchema>;
 export interface Recipe extends z.infer<typeof recipeSchema> {}
 export type ProfileRange = z.infer<typeof profileRangeSchema>;
 
@@ -41,9 +40,6 @@ export const defaultRecipe: Recipe = {
   previewFeatures: [],
   pluginDigests: [],
 };
-
-/** Whether an engine of a recipe takes other weights. */
-export const isRefittable = ({ flags }: Pick<Recipe, 'flags'>): boolean => flags.includes('refit');
 
 /** The part of a recipe that `key=value` sets: a field or a memory pool, and the type of its text. */
 interface Setting {

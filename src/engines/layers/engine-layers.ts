@@ -2,15 +2,14 @@ import { z } from 'zod';
 import { parseJson } from '../../base/files/json.js';
 import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
-import { type OptionsOf, optional, valuesOf } from '../../base/options/option.js';
-import { runSupervised } from '../../base/process/supervise.js';
+import { type OptionsOf, optional } from '../../base/options/option.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { catalogue, TrtforgeError } from '../../errors.js';
 import type { Passport } from '../identity/passport.js';
 import { isEngineFile, planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
 import { loadOptions } from '../runtime/tensorrt/engine-options.js';
-import { environmentFor } from '../runtime/tensorrt/supervised-engine.js';
+import { askEngine } from '../runtime/tensorrt/supervised-engine.js';
 import { checkLayersMatch, type PlanOfLayers } from './match.js';
 import { LARGEST_BYTES, layersInvalid, layersText, readLayers } from './read-layers.js';
 import { type EngineLayers, type LayersResult, type LoadedFacts, layersResultSchema } from './result.js';
@@ -45,13 +44,6 @@ export async function layersOf(
 
 const wrongKind = (message: string) => new TrtforgeError('TF_USAGE', message);
 
-/** The request to `engine-layers-child`. */
-export interface LayersChildRequest extends OptionsOf<typeof loadOptions> {
-  readonly planPath: string;
-  readonly device: number;
-  readonly environment: NodeJS.ProcessEnv;
-}
-
 export interface LayersChildAnswer {
   readonly text: string;
   readonly planSha256: string;
@@ -59,25 +51,15 @@ export interface LayersChildAnswer {
 }
 
 /**
- * The layers of an engine, asked of the engine itself: it is loaded in a child process, since a library may end the process that loads a file it does not
- * like. Errors: those of `loadEngine` (TF_GPU_UNAVAILABLE on a machine without a GPU), TF_LAYERS_INVALID, TF_CANCELLED, TF_CHILD_DIED.
+ * The layers of an engine, asked of the engine itself in a child process. Errors: those of `loadEngine` (TF_GPU_UNAVAILABLE on a machine without a GPU), TF_LAYERS_INVALID, TF_CANCELLED, TF_CHILD_DIED.
  */
 export async function layersOfEngine(planPath: string, options: LayersOptions): Promise<LayersResult> {
   const { planBytes } = readPlanHeader(planPath);
-  const { toolchain, environment = process.env, ...work } = options;
-  const request: LayersChildRequest = {
-    planPath,
-    device: options.device ?? 0,
-    ...valuesOf(loadOptions, options),
-    environment: { ...environment },
-  };
-  const answer = await runSupervised(childModule, request, {
-    ...work,
-    env: await environmentFor(planPath, { toolchain }, environment),
-    doing: `loading ${planPath}`,
-  }).catch((error: unknown) => {
-    throw withoutGpuRemedy(error);
-  });
+  const answer = await askEngine(childModule, planPath, options, `loading ${planPath}`).catch(
+    (error: unknown) => {
+      throw withoutGpuRemedy(error);
+    },
+  );
   const { text, planSha256, loaded } = answer as LayersChildAnswer;
   const read = readLayers(text, `The inspector's text of ${planPath}`);
   return resultOf(read, { file: planPath, layersFrom: planPath, planBytes, planSha256, loaded });

@@ -3,13 +3,16 @@ import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
+import { conversionOptionsOf } from '../../formats/precision/recipe.js';
 import { generationOf, isAtLeast, numberOf, sinceIn, versionsWith } from '../../tensorrt/toolchain/abi.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
-import { conversionOptionsOf } from '../identity/conversion.js';
 import { changedWeights, graphDifferences, readModelGraph } from '../identity/model-graph.js';
 import type { ModelGraph, Passport } from '../identity/passport.js';
-import { isRefittable, type Recipe } from '../identity/recipe.js';
+import type { Recipe } from '../identity/recipe.js';
 import { withoutPlaceholders } from './parsed-model.js';
+
+/** Whether an engine of a recipe takes other weights. */
+export const isRefittable = ({ flags }: Pick<Recipe, 'flags'>): boolean => flags.includes('refit');
 
 /** An engine whose weights are replaced by those of another model. */
 export interface Skeleton {

@@ -34,7 +34,7 @@ import { chooseRange, type InputRange } from './input-range.js';
 import type { DescribedInput, drawOptions } from './run-result.js';
 
 /** The user's options for inputs; all of them can be omitted. */
-export interface InputOptions extends OptionsOf<typeof drawOptions> {
+interface InputOptions extends OptionsOf<typeof drawOptions> {
   /** The size of an open batch that no shape states; default 1. */
   readonly batch?: number;
   /** npy files to take instead of random numbers. */
@@ -142,6 +142,19 @@ export function inDtype(input: Binding, tensor: Tensor, origin: string): Tensor 
   if (dtypes[dtype].bits === 64 && dtypes[tensor.dtype].bits === 64) return otherSign(input, tensor, origin);
   return integersOf(input, dtype, tensor.shape, numbersOf(tensor), origin);
 }
+
+/** The tensors of these bindings, each in the dtype of its binding; those that are not there are left out. Throws TF_SESSION_INPUT. */
+export const inTypesOf = (
+  bindings: readonly Binding[],
+  tensors: NamedTensors,
+  origin: string,
+): NamedTensors =>
+  new Map(
+    bindings.flatMap((binding) => {
+      const tensor = tensors.get(binding.name);
+      return tensor === undefined ? [] : [[binding.name, inDtype(binding, tensor, origin)]];
+    }),
+  );
 
 /** int64 as uint64 or the other way, to the last bit. */
 function otherSign(input: Binding, tensor: Tensor, origin: string): Tensor {

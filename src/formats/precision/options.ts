@@ -1,5 +1,13 @@
+import type { z } from 'zod';
 import * as is from '../../base/options/kinds.js';
-import { needed, type OptionsOf, optional } from '../../base/options/option.js';
+import {
+  allBut,
+  defaultsOf,
+  needed,
+  type OptionsOf,
+  optional,
+  withDefaults,
+} from '../../base/options/option.js';
 import { pattern, splitAtCommas } from '../../base/options/readers.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
@@ -29,6 +37,7 @@ export const CONVERSION_REVISION = 5;
 
 /** The types of the model's own inputs and outputs: they stay as they are (casts go inside), or are converted too. */
 type IoTypes = 'keep' | 'convert';
+const ioTypes = ['keep', 'convert'] as const satisfies readonly IoTypes[];
 
 /** Smallest and largest value of a tensor over all calibration samples; infinities and NaN count as values beyond every range. */
 export interface ValueRange {
@@ -131,7 +140,7 @@ export const conversionOptions = {
       "types of a plug-in's inputs and outputs, OPERATOR:fp16 or OPERATOR:[fp16,int32]:[fp16]; others stay FP32",
     parse: parsePluginTypes,
     repeat: true,
-    make: (read: readonly ReturnType<typeof parsePluginTypes>[]) => new Map(read),
+    make: (read: readonly ReturnType<typeof parsePluginTypes>[]): PluginTypes => new Map(read),
     texts: pluginTypesText,
     advanced: true,
   }),
@@ -165,7 +174,7 @@ export const conversionOptions = {
   ioTypes: optional(is.word<IoTypes>(), {
     flags: '--io-types <what>',
     describe: "the model's own inputs and outputs keep FP32, or convert",
-    choices: ['keep', 'convert'],
+    choices: ioTypes,
     default: 'keep',
   }),
   /** Nodes whose name matches get no codes where the precision is a quantized one: they become what `rest` states. */
@@ -188,19 +197,19 @@ export interface WeightsOnly {
   readonly weightsOnly?: boolean;
 }
 
+/** Options with a default that is the same for all formats. */
+const usual = defaultsOf(
+  allBut(conversionOptions, 'initMax', 'dataMax', 'rest', 'calibration', 'allowUnconverted'),
+);
+
+type Usual = typeof usual;
+
 /** The input of rules and passes: the format in place of its name, defaults filled in, ranges in place of the calibration. */
-export interface ResolvedConversion {
+export interface ResolvedConversion extends Usual {
   /** The format of nodes that no rule keeps. */
   readonly format: FloatFormat;
-  readonly ioTypes: IoTypes;
-  readonly keepNodes: readonly RegExp[];
-  readonly unquantizedNodes: readonly RegExp[];
-  readonly keepOps: ReadonlySet<string>;
-  readonly convertOps: ReadonlySet<string>;
-  readonly pluginTypes: PluginTypes;
   readonly initMax: number;
   readonly dataMax: number;
-  readonly maxReductionDepth: number | undefined;
   /** Ranges of activations by name, where a calibration was run. */
   readonly ranges: ReadonlyMap<string, ValueRange> | undefined;
   /** The quantized format and the type of the rest, where the precision is a quantized one. `format` is the floating-point format of the rest. */
@@ -212,6 +221,72 @@ interface ResolvedQuantization {
   readonly format: QuantizedFormat;
   readonly rest: RestId;
 }
+
+/** How the value of an option stands in the identity of an engine: as plain data, without an order where it has none. */
+export interface Recorded<L, P = never> {
+  /** Takes zod, which processes that only convert do not load. */
+  readonly schema: (zod: typeof z) => z.ZodType;
+  readonly write: (value: L) => unknown;
+  readonly read: (plain: P) => unknown;
+}
+
+const asItIs = <P>(schema: (zod: typeof z) => z.ZodType<P>) => ({
+  schema,
+  write: (value: P) => value,
+  read: (plain: P) => plain,
+});
+
+/** As regular expressions write themselves: `/^encoder/i`. */
+export const patterns = {
+  schema: ({ array, string }: typeof z) => array(string()),
+  write: (regexes: readonly RegExp[]) => regexes.map(String).sort(),
+  read: (texts: readonly string[]) =>
+    texts.map((text) => {
+      const end = text.lastIndexOf('/');
+      return new RegExp(text.slice(1, end), text.slice(end + 1));
+    }),
+};
+
+const names = {
+  schema: ({ array, string }: typeof z) => array(string()),
+  write: (set: ReadonlySet<string>) => [...set].sort(),
+  read: (list: readonly string[]) => new Set(list),
+};
+
+/** All options that decide what is written; those of a quantization are recorded with it. */
+type RecordedValues = Omit<Usual, 'unquantizedNodes'> &
+  Pick<ResolvedConversion, 'initMax' | 'dataMax'> &
+  Pick<ConversionOptions, 'calibration'>;
+
+/**
+ * How options stand in identities, with every default resolved. A new one is absent where it has its default, as `pluginTypes` is: engines that were built before
+ * are found again.
+ */
+export const recordedOptions = {
+  ioTypes: asItIs((zod) => zod.enum(ioTypes)),
+  keepNodes: patterns,
+  keepOps: names,
+  convertOps: names,
+  initMax: asItIs(({ number }) => number().positive()),
+  dataMax: asItIs(({ number }) => number().positive()),
+  maxReductionDepth: {
+    schema: ({ int }: typeof z) => int().positive().nullable(),
+    write: (depth: number | undefined) => depth ?? null,
+    read: (depth: number | null) => depth ?? undefined,
+  },
+  /** SHA-256 over the content of the calibration's samples; null without one. */
+  calibration: {
+    schema: ({ string }: typeof z) => string().nullable(),
+    write: (calibration: Calibration | undefined) => calibration?.digest() ?? null,
+    read: () => undefined,
+  },
+  /** `MyNorm:fp16`, `Nms:[fp32,fp32]:[fp32,int32]`, sorted; absent without any. */
+  pluginTypes: {
+    schema: ({ array, string }: typeof z) => array(string()).optional(),
+    write: (types: PluginTypes) => (types.size === 0 ? undefined : [...pluginTypesText(types)].sort()),
+    read: (texts: readonly string[] = []) => new Map(texts.map(parsePluginTypes)),
+  },
+} satisfies { [K in keyof RecordedValues]-?: Recorded<RecordedValues[K]> };
 
 /** Fills in the format's defaults. Throws TF_USAGE for a precision that is no format, and for activations to be quantized without a calibration. */
 export function resolveConversion(
@@ -237,20 +312,13 @@ export function resolveConversion(
     throw new TrtforgeError('TF_USAGE', `\`${precision}\` is not a precision to convert to.`, {
       remedy: `Use ${formatIds.join(' or ')}; \`as-is\` builds the graph's own types, such as FP32.`,
     });
+  const { maxFinite: initMax, dataMax } = format;
+  const defaults = { ...usual, initMax, dataMax, allowUnconverted: false as boolean };
   return {
+    ...withDefaults(defaults, options),
     format,
-    ioTypes: options.ioTypes ?? 'keep',
-    keepNodes: options.keepNodes ?? [],
-    unquantizedNodes: options.unquantizedNodes ?? [],
-    keepOps: options.keepOps ?? new Set(),
-    convertOps: options.convertOps ?? new Set(),
-    pluginTypes: options.pluginTypes ?? new Map(),
-    initMax: options.initMax ?? format.maxFinite,
-    dataMax: options.dataMax ?? format.dataMax,
-    maxReductionDepth: options.maxReductionDepth,
     ranges,
     quantization: quantized && { format: quantized, rest },
-    allowUnconverted: options.allowUnconverted ?? false,
   };
 }
 

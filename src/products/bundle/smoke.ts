@@ -1,5 +1,5 @@
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
-import { inDtype, planInputs, sampleOf } from '../../engines/run/inputs.js';
+import { inTypesOf, planInputs, sampleOf } from '../../engines/run/inputs.js';
 import type { OpenOptions } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
@@ -64,8 +64,6 @@ function smokeInputs({ onnx }: Component, profile: ProfileRequest, session: Sess
       [...profile].flatMap(([name, range]) => (range.values ? [] : [[name, range.opt] as const])),
     );
     const planned = sampleOf(planInputs(model, session.inputs, { shapes }), 0, 0);
-    return new Map(
-      session.inputs.map((input) => [input.name, inDtype(input, planned.get(input.name)!, onnx)]),
-    );
+    return inTypesOf(session.inputs, planned, onnx);
   });
 }

@@ -74,7 +74,7 @@ export async function editOnnx(options: EditOptions, context: WorkContext = {}):
   return applySteps({ ...asked, steps: steps.map(stepOf) }, context);
 }
 
-export interface EditRequest extends Omit<Declared, 'steps'> {
+interface EditRequest extends Omit<Declared, 'steps'> {
   readonly steps: readonly Step[];
 }
 

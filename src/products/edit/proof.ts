@@ -22,7 +22,7 @@ import { regrouped } from './regrouped.js';
 import type { EditProof } from './result.js';
 
 /** What both models run on. */
-export interface ProofRequest
+interface ProofRequest
   extends Pick<VerifyRequest, 'seed' | 'samples' | 'shapes' | 'ranges' | 'data' | 'threads'> {}
 
 /** The files of a proof. */

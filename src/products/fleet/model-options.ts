@@ -1,8 +1,14 @@
 import { isAbsolute, join, relative } from 'node:path';
 import { isBelow } from '../../base/files/folders.js';
 import * as is from '../../base/options/kinds.js';
-import { allBut, type OptionsOf, optional } from '../../base/options/option.js';
-import { longName, type OptionSpec, type OptionTable } from '../../cli/option.js';
+import {
+  allBut,
+  longName,
+  type OptionSpec,
+  type OptionsOf,
+  type OptionTable,
+  optional,
+} from '../../base/options/option.js';
 import { buildOptions, buildRequest } from '../../cli/options/build.js';
 import { comparisonOptions } from '../../cli/options/comparison.js';
 import { withProfileFrom } from '../../cli/options/profile-from.js';

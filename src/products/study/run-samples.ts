@@ -1,10 +1,10 @@
 import { preparedSamples } from '../../engines/calibration/read-samples.js';
 import type { SampleSource } from '../../engines/calibration/sample-source.js';
+import { inTypesOf } from '../../engines/run/inputs.js';
 import type { OpenedSession } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { WorkContext } from '../../events.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
-import { inTypesOf } from '../../quality/verify/sample-runs.js';
 
 /** Where models run. */
 export interface StudyPlace {
@@ -41,7 +41,9 @@ export async function runSamples(
     for (const [sample, inputs] of samples.entries()) {
       const outputs: NamedTensors[] = [];
       for (const session of sessions)
-        outputs.push(await session.run(inTypesOf(session.inputs, inputs), { signal: context.signal }));
+        outputs.push(
+          await session.run(inTypesOf(session.inputs, inputs, 'the reference'), { signal: context.signal }),
+        );
       take(outputs, sample);
     }
   } finally {

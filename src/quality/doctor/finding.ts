@@ -13,10 +13,9 @@ export const findingSchema = z.object({
   remedy: z.string().nullable(),
 });
 export interface Finding extends z.infer<typeof findingSchema> {}
-export type Topic = Finding['topic'];
 
 /** Makes the findings of one topic. */
-export function findingsOf(topic: Topic) {
+export function findingsOf(topic: Finding['topic']) {
   const finding =
     (severity: Finding['severity']) =>
     (id: string, what: string, remedy: string | null = null): Finding => ({

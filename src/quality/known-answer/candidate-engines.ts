@@ -3,7 +3,6 @@ import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js'
 import { shellLine } from '../../base/process/shell-quote.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
-import { conversionOptionsOf } from '../../engines/identity/conversion.js';
 import type { IdentityDocument } from '../../engines/identity/identity.js';
 import { builderConfigTexts, type Recipe } from '../../engines/identity/recipe.js';
 import { type Target, targetText } from '../../engines/identity/target.js';
@@ -15,6 +14,7 @@ import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { type FormatId, floatFormats, formatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
+import { conversionOptionsOf } from '../../formats/precision/recipe.js';
 import { chooseToolchain, surveyToolchains, thisMachine } from '../../tensorrt/toolchain/find.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
 import { buildOrLoad } from './at-build.js';

@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import type { madeInputSchema } from '../../engines/identity/passport.js';
-import { drawInput, inDtype } from '../../engines/run/inputs.js';
-import type { Binding } from '../../engines/runtime/session.js';
+import { drawInput } from '../../engines/run/inputs.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { type IntegerDtype, integerTensor } from '../../formats/tensor/values.js';
@@ -43,15 +42,6 @@ export const madeInputs = (
   inputs: readonly MadeInput[],
   sample = 0,
 ): NamedTensors => new Map(inputs.map((input) => [input.name, madeInput(input, seed, sample)]));
-
-/** The same in the types of an engine, which may have narrower ones. Throws TF_SESSION_INPUT. */
-export const inTypesOf = (bindings: readonly Binding[], tensors: NamedTensors): NamedTensors =>
-  new Map(
-    bindings.flatMap((binding) => {
-      const tensor = tensors.get(binding.name);
-      return tensor === undefined ? [] : [[binding.name, inDtype(binding, tensor, 'the known answer')]];
-    }),
-  );
 
 /** Number of rows in the inputs of a case; undefined where they have no first axis of one size, of two at least. */
 export function rowsOf(inputs: readonly MadeInput[]): number | undefined {

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs';
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
-import { type OptionsOf, valuesOf } from '../../base/options/option.js';
+import type { OptionsOf } from '../../base/options/option.js';
 import { shellLine } from '../../base/process/shell-quote.js';
-import { runSupervised } from '../../base/process/supervise.js';
 import { passportPath } from '../../engines/identity/engine-name.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../engines/plan/header.js';
-import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import type { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { PlanFacts } from '../../engines/runtime/tensorrt/plan-on-disk.js';
-import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
+import { askEngine } from '../../engines/runtime/tensorrt/supervised-engine.js';
 import { isSignatureRequired } from '../../engines/store/trust.js';
 import type { WorkContext } from '../../events.js';
 import { worst } from '../verify/outcome.js';
@@ -104,37 +103,16 @@ export interface CheckOptions extends OptionsOf<typeof loadOptions>, WorkContext
   readonly repeat?: number;
 }
 
-/** The request that `check-child` is sent. */
-export interface CheckRequest extends Omit<CheckOptions, 'emit' | 'signal'> {
-  readonly planPath: string;
-  readonly answer: KnownAnswer | undefined;
-}
+/** The request that `check-child` is sent, besides those of loading. */
+export type Asked = Pick<CheckOptions, 'repeat'> & Pick<Proof, 'answer'>;
 
 const childModule = new URL('../../../dist/quality/known-answer/check-child.js', import.meta.url);
 
-/**
- * Checks an engine in a child process, since a library may end the process that loads a file it does not like. Throws what loading an engine throws
- * (TF_GPU_UNAVAILABLE on a machine without a GPU), TF_CANCELLED, TF_CHILD_DIED.
- */
+/** Checks an engine in a child process. Throws what `askEngine` throws. */
 export async function observeEngine(
-  { plan, answer }: Proof,
-  { emit, signal, environment = process.env, repeat, device = 0, ...options }: CheckOptions,
+  { plan: { path }, answer }: Proof,
+  { repeat, ...options }: CheckOptions,
 ): Promise<Observed> {
-  const loading = valuesOf(loadOptions, options);
-  const planPath = plan.path;
-  const request: CheckRequest = {
-    planPath,
-    ...loading,
-    device,
-    answer,
-    repeat,
-    environment: { ...environment },
-  };
-  const env = await environmentFor(planPath, options, environment);
-  return (await runSupervised(childModule, request, {
-    emit,
-    signal,
-    env,
-    doing: `checking ${planPath}`,
-  })) as Observed;
+  const asked: Asked = { answer, repeat };
+  return (await askEngine(childModule, path, options, `checking ${path}`, asked)) as Observed;
 }

@@ -1,7 +1,7 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { areDrawable, areRunnable } from '../../engines/identity/passport.js';
 import { type Profile, type ProfileEnd, profileEnds } from '../../engines/profiles/profile.js';
-import { type PlannedInput, planInputs } from '../../engines/run/inputs.js';
+import { inTypesOf, type PlannedInput, planInputs } from '../../engines/run/inputs.js';
 import type { BackEnd } from '../../engines/runtime/back-end.js';
 import { hasRandomNode } from '../../engines/runtime/onnxruntime/prepared-model.js';
 import { openSession } from '../../engines/runtime/open-session.js';
@@ -22,7 +22,7 @@ import type { VerifyPrecision } from '../verify/result.js';
 import { limitsFor, toleranceOf } from '../verify/tolerance.js';
 import { type AnswerCase, type AnsweredOutput, DRAWN_CODES, hasOutputs, type KnownAnswer } from './answer.js';
 import { judgeAnswer } from './judge.js';
-import { inTypesOf, type MadeInput, madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
+import { type MadeInput, madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
 import {
   coarser,
   comparedAs,
@@ -78,7 +78,8 @@ export async function recordAnswer(
   const signals = [context.signal, limit].flatMap((each) => each ?? []);
   const signal = signals.length === 0 ? undefined : AbortSignal.any(signals);
   await using session = await openSession(reference, { threads }, { ...context, signal }, context.backEnds);
-  const run = (inputs: NamedTensors) => session.run(inTypesOf(session.inputs, inputs), { signal });
+  const run = (inputs: NamedTensors) =>
+    session.run(inTypesOf(session.inputs, inputs, 'the known answer'), { signal });
   const recorder = new Recorder(request, session, run, limit);
   await editModel(reference, async (model) => {
     if (hasRandomNode(model.proto))

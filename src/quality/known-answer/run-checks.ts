@@ -1,3 +1,4 @@
+import { inTypesOf } from '../../engines/run/inputs.js';
 import type { Session } from '../../engines/runtime/session.js';
 import type {
   EngineBinding,
@@ -11,7 +12,7 @@ import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { worst } from '../verify/outcome.js';
 import type { AnswerCase, AnsweredOutput, KnownAnswer } from './answer.js';
 import { type JudgedAnswer, judgeAnswer, judgeCase } from './judge.js';
-import { inTypesOf, madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
+import { madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
 import type { AnswerCheck } from './result.js';
 import { comparedAs, MOST_PLACES, type Sketch, sketchOf } from './sketch.js';
 import { runSteps } from './states.js';
@@ -37,7 +38,7 @@ export interface Runner {
 export const sessionRunner = (session: Session, signal?: AbortSignal): Runner => ({
   isEngine: false,
   graphFallback: null,
-  run: (inputs) => session.run(inTypesOf(session.inputs, inputs), { signal }),
+  run: (inputs) => session.run(inTypesOf(session.inputs, inputs, 'the known answer'), { signal }),
 });
 
 /** An engine that is open; calls are made once for each shape and mode, and end with the runner. */
@@ -55,7 +56,7 @@ export class EngineRunner implements Runner, AsyncDisposable {
   }
 
   async run(inputs: NamedTensors, { profile, graph = false, context = 0 }: Mode): Promise<NamedTensors> {
-    const tensors = inTypesOf(this.#session.inputs, inputs);
+    const tensors = inTypesOf(this.#session.inputs, inputs, 'the known answer');
     const missing = this.#session.inputs.find(({ name }) => !tensors.has(name));
     if (missing !== undefined)
       throw new TrtforgeError('TF_SESSION_INPUT', `The known answer has no input ${missing.name}.`);

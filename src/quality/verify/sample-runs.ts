@@ -2,7 +2,7 @@ import { closing } from '../../base/files/byte-source.js';
 import { valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { assertAsDeclared, runGuessed } from '../../engines/run/guessed-run.js';
-import { inDtype } from '../../engines/run/inputs.js';
+import { inTypesOf } from '../../engines/run/inputs.js';
 import { type Arithmetic, type OpenOptions, placeOptions } from '../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
@@ -194,7 +194,7 @@ export class SampleRuns {
   ): Promise<SideRun> {
     return this.#opened(path, this.#candidateOptions, async (session, run) => {
       this.#checkSameInputs(inputs, session.inputs);
-      const own: Run = (sample) => run(inTypesOf(session.inputs, sample));
+      const own: Run = (sample) => run(inTypesOf(session.inputs, sample, 'the reference'));
       const outputs = await this.#run(plan, own, onSample, range);
       return { outputs, finite: isProbed ? await finiteAt(plan, own) : undefined };
     });
@@ -321,14 +321,3 @@ function checkToleranceNames(
     { remedy: 'Pass tolerances by the names of the outputs.' },
   );
 }
-
-/** The same numbers, in the types that the inputs take. */
-export const inTypesOf = (inputs: readonly Binding[], sample: NamedTensors): NamedTensors =>
-  new Map(
-    inputs.map((input): [string, Tensor] => {
-      const tensor = sample.get(input.name);
-      if (tensor === undefined)
-        throw new TrtforgeError('TF_INTERNAL', `No tensor was planned for ${input.name}.`);
-      return [input.name, inDtype(input, tensor, 'the reference')];
-    }),
-  );

@@ -145,6 +145,8 @@ export interface Bar {
   readonly tone: Tone;
   /** Shown when pointed at, instead of the amount. */
   readonly name?: string;
+  /** What the amount is made of, from the left; without it the bar has one colour. */
+  readonly parts?: readonly Pick<Bar, 'amount' | 'tone' | 'name'>[];
   /** A part of the bar above it, drawn thinner. */
   readonly isPart?: boolean;
 }
@@ -172,10 +174,15 @@ export function barChart(title: string, bars: readonly Bar[], { limit = 0, tick 
 }
 
 function barMarks(bar: Bar, top: number, { at }: Scale, hasTrack: boolean): Markup {
-  const { label, from = 0, amount, text, tone, name = text, isPart } = bar;
+  const { label, from = 0, text, isPart, parts = [bar] } = bar;
   const [y, height] = [top + 22, isPart ? 6 : 12];
-  // On an axis what took a millisecond of minutes still gets a visible sliver.
-  const width = Math.max(hasTrack ? 0 : 0.004, at(amount) - at(from));
-  const x = Math.min(at(from), 1 - width);
-  return markup`<text class="${isPart ? 'tick' : 'label'}" x="0" y="${top + 14}">${fitted(label, 0.97 - textShare(text, 13.5), 13.5)}</text><text class="figure" x="100%" y="${top + 14}" text-anchor="end">${text}</text>${hasTrack && markup`<rect class="track" x="0" y="${y}" width="100%" height="${height}"/>`}<rect class="mark ${tone}" x="${across(x)}" y="${y}" width="${across(width)}" height="${height}"><title>${label}: ${name}</title></rect>`;
+  let end = from;
+  const marks = parts.map(({ amount, tone, name = text }) => {
+    const start = end;
+    end = parts.length === 1 ? amount : start + amount;
+    // On an axis what took a millisecond of minutes still gets a visible sliver.
+    const width = Math.max(hasTrack ? 0 : 0.004, at(end) - at(start));
+    return markup`<rect class="mark ${tone}" x="${across(Math.min(at(start), 1 - width))}" y="${y}" width="${across(width)}" height="${height}"><title>${label}: ${name}</title></rect>`;
+  });
+  return markup`<text class="${isPart ? 'tick' : 'label'}" x="0" y="${top + 14}">${fitted(label, 0.97 - textShare(text, 13.5), 13.5)}</text><text class="figure" x="100%" y="${top + 14}" text-anchor="end">${text}</text>${hasTrack && markup`<rect class="track" x="0" y="${y}" width="100%" height="${height}"/>`}${marks}`;
 }

@@ -8,6 +8,7 @@ import { TrtforgeError } from '../../errors.js';
 import { type Chart, chartFile } from '../chart/frame.js';
 import { noPictures, type Pictures } from '../chart/prediction.js';
 import { comparisonPage } from '../comparison/page.js';
+import { compareResults, MOST_RUNS } from '../comparison/result.js';
 import { renderHtml } from '../html.js';
 import { renderMarkdown } from '../markdown.js';
 import { loadPictures } from '../pictures.js';
@@ -85,31 +86,36 @@ export function renderReport(
 export const picturesOf = async ({ kind, result }: ReadReport, format: ReportFormat): Promise<Pictures> =>
   format === 'html' ? loadPictures(kind.page(result)) : noPictures;
 
-/** Two results of one kind side by side, likewise, and why parts of them cannot be compared. Throws TF_USAGE for kinds that have no such page, and for `svg`. */
+/** Results of one kind side by side, likewise, and why parts of them cannot be compared. Throws TF_USAGE for kinds that have no such page, for too many, and for `svg`. */
 export function renderComparison(
-  [a, b]: readonly [ComparedReport, ComparedReport],
+  runs: readonly ComparedReport[],
   format: ReportFormat,
   kinds: readonly ReportKind[],
   more: readonly Section[],
 ): { readonly name: string; readonly content: string; readonly warnings: readonly string[] } {
-  const { compare, source } = a.kind;
-  if (b.kind !== a.kind)
-    throw new TrtforgeError(
-      'TF_USAGE',
-      `${a.path} is a result of ${source}, and ${b.path} of ${b.kind.source}: different kinds cannot be shown side by side.`,
-      { remedy: 'Pass two results of one kind.' },
+  const { kind, path } = runs[0]!;
+  const wrong = (message: string, remedy: string) => new TrtforgeError('TF_USAGE', message, { remedy });
+  const other = runs.find((run) => run.kind !== kind);
+  if (other !== undefined)
+    throw wrong(
+      `${path} is a result of ${kind.source}, and ${other.path} of ${other.kind.source}: different kinds cannot be shown side by side.`,
+      'Pass results of one kind.',
     );
-  if (compare === undefined) {
-    const comparable = kinds.filter((kind) => kind.compare !== undefined).map((kind) => kind.source);
-    throw new TrtforgeError('TF_USAGE', `Two results of ${source} cannot be shown side by side.`, {
-      remedy: `Pass two results of one of these: ${comparable.join(', ')}.`,
-    });
+  if (kind.compare === undefined) {
+    const comparable = kinds.filter(({ compare }) => compare !== undefined).map(({ source }) => source);
+    throw wrong(
+      `Results of ${kind.source} cannot be shown side by side.`,
+      `Pass results of one of these: ${comparable.join(', ')}.`,
+    );
   }
+  if (runs.length > MOST_RUNS)
+    throw wrong(`${runs.length} results have no room side by side.`, `Pass ${MOST_RUNS} at most.`);
   if (format === 'svg')
-    throw new TrtforgeError('TF_USAGE', 'A comparison has no chart of its own.', {
-      remedy: 'Write the page, which has every chart: --format html.',
-    });
-  const result = compare(a, b);
+    throw wrong(
+      'A comparison has no chart of its own.',
+      'Write the page, which has every chart: --format html.',
+    );
+  const result = compareResults(kind.source, kind.compare, runs);
   const page = comparisonPage(result);
   const warnings = page.verdict.reasons;
   if (format === 'json')

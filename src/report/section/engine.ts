@@ -1,6 +1,7 @@
 import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../base/text/quantity.js';
 import { originText } from '../../engines/builder/build-result.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
+import type { Measure } from '../../quality/verify/result.js';
 import { type Bar, barChart, type Tone } from '../chart/frame.js';
 import type { ForgeResult } from '../result.js';
 import {
@@ -18,6 +19,7 @@ import {
   table,
 } from '../section.js';
 import {
+  contentsSentence,
   engineSentence,
   floatingNodes,
   gpusOf,
@@ -87,10 +89,28 @@ export function layersSection({ build }: ForgeResult): Section | null {
   };
 }
 
+export const PLAN_COLOURS = 'Of a plan green: weights; amber: kernels; blue: their program.';
+
+/** A bar of a plan's bytes. */
+export const planParts = (contents: PlanBytes): NonNullable<Bar['parts']> =>
+  (
+    [
+      ['weights', contents.weightsBytes, 'good'],
+      ['kernels', contents.kernelsBytes, 'warn'],
+      ['program', contents.programBytes, 'accent'],
+    ] as const
+  ).map(([what, bytes, tone]) => ({
+    ...{ amount: Number(bytes), tone },
+    name: `${formatBytes(Number(bytes))} of ${what}`,
+  }));
+
+type PlanBytes = Readonly<Record<'weightsBytes' | 'kernelsBytes' | 'programBytes', Measure>>;
+
 /** Bytes on disk at each station of the way. */
 export function sizesSection({ model, conversion, build }: ForgeResult): Section | null {
   if (model === null) return null;
   const original = modelBytes(model);
+  const contents = build?.passport.plan.contents;
   const bar = (label: string, bytes: number, tone: Tone): Bar => {
     const share = bytes === original || original === 0 ? '' : ` · ${formatShare(bytes / original)}`;
     return { label, amount: bytes, text: `${formatBytes(bytes)}${share}`, tone };
@@ -100,16 +120,23 @@ export function sizesSection({ model, conversion, build }: ForgeResult): Section
     ...(conversion === null
       ? []
       : [bar(`ONNX typed ${precisionLabel(conversion.precision)}`, conversion.bytes.after, 'accent')]),
-    ...(build === null ? [] : [bar('engine', build.passport.plan.bytes, 'good')]),
+    ...(build === null
+      ? []
+      : [
+          {
+            ...bar('engine', build.passport.plan.bytes, 'good'),
+            ...(contents && { parts: planParts(contents) }),
+          },
+        ]),
   ];
   return {
     id: 'sizes',
     title: 'Sizes',
-    lead: `${bars.map(({ label, text }) => `${label}: ${text}`).join(', ')}.`,
+    lead: `${bars.map(({ label, text }) => `${label}: ${text}`).join(', ')}.${build === null ? '' : ` ${contentsSentence(contents)}`}`,
     blocks: [
       charts({
         chart: barChart('Size at each station', bars),
-        caption: 'Bytes on disk, external data included.',
+        caption: `Bytes on disk, external data included.${contents === undefined ? '' : ` ${PLAN_COLOURS}`}`,
       }),
     ],
   };

@@ -234,14 +234,19 @@ function addRuntime(line: CommandLine, { runtime, allowHostCode, plugins }: Trte
 }
 
 /** Every trtexec that has the flag rejects it alone: what allows streaming in a build must be passed again. */
-function addWeightBudget(line: CommandLine, { weightBudget }: TrtexecBenchRequest, version: string): void {
-  if (weightBudget === undefined) return;
-  line.add('weightStreamingBudget', budgetText(weightBudget, version));
+function addWeightBudget(line: CommandLine, request: TrtexecBenchRequest, version: string): void {
+  const budget = budgetText(request, version);
+  if (budget === undefined) return;
+  line.add('weightStreamingBudget', budget);
   line.add('allowWeightStreaming');
 }
 
-/** A budget in a version's words: bytes as a bare number, -1 for automatic. To 10.0 a 0 turns streaming off and a share is what is streamed: 100 % is the least. */
-export function budgetText(budget: number | 'automatic', version: string): string {
+/** The budget, where there is one, in a version's words: bytes as a bare number, -1 for automatic. To 10.0 a 0 turns streaming off and a share is what is streamed: 100 % is the least. */
+export function budgetText(
+  { weightBudget: budget }: TrtexecBenchRequest,
+  version: string,
+): string | undefined {
+  if (budget === undefined) return undefined;
   if (budget === 'automatic') return '-1';
   if (budget > 0 || isWithin(version, trtexecValues['weightStreamingBudget 0'])) return String(budget);
   return '100%';

@@ -77,7 +77,7 @@ export function benchMisreadings(request: TrtexecBenchRequest, log: TrtexecLog):
     ...differing([
       ['data transfers', request.transfers, echo.transfers],
       ['spin wait', request.spinWait, echo.spinWait],
-      ['CUDA graph', request.graph, echo.cudaGraph],
+      ['CUDA graph', request.graph, echo.graph],
       ['--iterations', request.iterations, echo.iterations],
       ['--infStreams', request.streams, echo.streams],
       ['--idleTime', request.idleMs, echo.idleMs],
@@ -121,16 +121,16 @@ function shapeMisreadings(
 
 /** The echo, and what was then set: only the log knows what the library chose by itself, or what the least is that 10.0 takes. */
 function budgetMisreadings(
-  { weightBudget }: TrtexecBenchRequest,
+  request: TrtexecBenchRequest,
   { version, options, engine }: TrtexecLog,
 ): Misreading[] {
-  if (weightBudget === undefined || version === null) return [];
-  const asked = budgetText(weightBudget, version);
+  const asked = version === null ? undefined : budgetText(request, version);
+  if (asked === undefined) return [];
   const isBytes = /^\d+$/.test(asked);
   const expected = isBytes ? `${asked} bytes` : asked === '-1' ? 'Automatic' : '100.000000%';
   const budget = { option: '--weightStreamingBudget', asked };
   const echoed = options.inference['Weight Streaming Budget'];
-  const set = engine.weightBudget;
+  const set = engine.weightLimit;
   return [
     ...(echoed === undefined || echoed === expected ? [] : [{ ...budget, echoed }]),
     ...(set === null || !isBytes || String(set) === asked

@@ -19,7 +19,7 @@ const LAST_LINES = 20;
 /** Memory is looked at so often; the system itself keeps the peak, so a look near the end finds it. */
 const MEMORY_INTERVAL_MS = 250;
 
-export interface TrtexecRunRequest {
+interface TrtexecRunRequest {
   readonly trtexec: string;
   readonly arguments: readonly string[];
   /** Its banner must agree, as far as both have parts; null takes any. */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { longName } from '../../../src/cli/option.js';
+import { longName } from '../../../src/base/options/option.js';
 import { everyVerb } from '../../support/trtforge.js';
 
 test('the options that a config file which was only found cannot set, in every verb that has them', async () => {

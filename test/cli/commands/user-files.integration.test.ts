@@ -2,8 +2,8 @@ import { existsSync, linkSync, mkdtempSync, readFileSync, rmSync, symlinkSync, w
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { longName } from '../../../src/base/options/option.js';
 import type { Command } from '../../../src/cli/command.js';
-import { longName } from '../../../src/cli/option.js';
 import { type Answer, everyVerb, trtforge } from '../../support/trtforge.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-user-files-'));

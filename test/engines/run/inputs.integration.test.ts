@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type InputOptions, inDtype, planInputs } from '../../../src/engines/run/inputs.js';
+import { inDtype, planInputs } from '../../../src/engines/run/inputs.js';
 import type { Binding } from '../../../src/engines/runtime/session.js';
 import {
   attribute,
@@ -23,6 +23,8 @@ import {
 } from '../../../src/formats/tensor/values.js';
 import { refusal } from '../../support/refusal.js';
 import { castTo, floats, ids, modelFile } from '../runtime/onnxruntime/models.js';
+
+type InputOptions = NonNullable<Parameters<typeof planInputs>[2]>;
 
 async function plan(describe: (graph: GraphBuilder) => void, wishes: InputOptions = {}) {
   const model = openModel(await modelFile(describe));

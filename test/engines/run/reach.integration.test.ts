@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type EdgeSample, edgeSamples } from '../../../src/engines/run/edge-samples.js';
-import { type InputOptions, planInputs, sampleOf } from '../../../src/engines/run/inputs.js';
+import { planInputs, sampleOf } from '../../../src/engines/run/inputs.js';
 import { findUnreached } from '../../../src/engines/run/unreached.js';
 import type { Binding } from '../../../src/engines/runtime/session.js';
 import {
@@ -14,6 +14,8 @@ import { feedInputs, valueFacts } from '../../../src/formats/onnx/value-facts.js
 import type { Dtype } from '../../../src/formats/tensor/dtype.js';
 import { numbersOf } from '../../../src/formats/tensor/values.js';
 import { castTo, floats, ids, modelFile } from '../runtime/onnxruntime/models.js';
+
+type InputOptions = NonNullable<Parameters<typeof planInputs>[2]>;
 
 async function open(describe: (graph: GraphBuilder) => void, options: InputOptions = {}) {
   const path = await modelFile(describe);

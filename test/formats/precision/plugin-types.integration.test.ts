@@ -1,11 +1,11 @@
 import { InferenceSession } from 'onnxruntime-node';
 import { describe, expect, it } from 'vitest';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
-import { conversionOptionsOf, conversionRecipe } from '../../../src/engines/identity/conversion.js';
 import { GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { inferDtypes } from '../../../src/formats/onnx/dtype-inference.js';
 import { openModel } from '../../../src/formats/onnx/model.js';
 import { parsePluginTypes, pluginTypesText } from '../../../src/formats/precision/plugin-types.js';
+import { conversionOptionsOf, conversionRecipe } from '../../../src/formats/precision/recipe.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import type { Advice } from '../../../src/products/study/advise/result.js';
 import { refusal } from '../../support/refusal.js';

@@ -60,7 +60,7 @@ describe('a log of our own', () => {
     });
     expect(readTrtexecLog(path)).toMatchObject({
       build: { loadEngine: '/e/net_dynamic_b64.engine' },
-      measurement: { transfers: false, cudaGraph: false, spinWait: false, warmUpMs: 1000 },
+      measurement: { transfers: false, graph: false, spinWait: false, warmUpMs: 1000 },
       device: { name: 'Test GPU' },
       performance: { hostWalltimeSeconds: 10.0035 },
     });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { longName } from '../../../src/cli/option.js';
+import { longName } from '../../../src/base/options/option.js';
 import { catalogue } from '../../../src/errors.js';
 import * as library from '../../../src/index.js';
 import * as streaming from '../../../src/products/streaming/index.js';

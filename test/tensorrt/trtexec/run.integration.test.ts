@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { TrtforgeError } from '../../../src/errors.js';
 import type { WorkEvent } from '../../../src/events.js';
-import { runTrtexec, type TrtexecRunRequest } from '../../../src/tensorrt/trtexec/run.js';
+import { runTrtexec } from '../../../src/tensorrt/trtexec/run.js';
 import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../fakes/trtexec.js';
 import { isAlive } from '../../support/processes.js';
+
+type TrtexecRunRequest = NonNullable<Parameters<typeof runTrtexec>[0]>;
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-trtexec-run-'));
 afterAll(() => rmSync(folder, { recursive: true }));

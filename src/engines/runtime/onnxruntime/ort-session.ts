@@ -41,7 +41,7 @@ async function cachePrefix(
 /** Where it is not, models run on the CPU through onnxruntime-node. */
 const isAddonCompiled = (): boolean => process.platform === 'linux' && existsSync(addonPath);
 
-export interface OrtSessionOptions extends OrtPlace, WorkContext {
+interface OrtSessionOptions extends OrtPlace, WorkContext {
   /** The model's name in messages; default: its path. For copies that the user has never seen. */
   readonly givenModel?: string;
   /** Where the model's external data is; default: beside it. */

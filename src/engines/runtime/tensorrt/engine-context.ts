@@ -4,7 +4,6 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { list, mapOf, same } from '../session-inputs.js';
-import type { ActivationPool } from './activation-pool.js';
 import { type CacheBounds, CachedCall, CallCache } from './call-cache.js';
 import { type CallShape, callShapeFrom, callShapeOf, chooseProfile, fits } from './choose-profile.js';
 import { DeviceState } from './device-state.js';
@@ -13,6 +12,7 @@ import type {
   CallShapes,
   EngineContext,
   EngineRunOptions,
+  EngineSessionOptions,
   PreparedCall,
   PrepareOptions,
 } from './engine-interface.js';
@@ -24,9 +24,7 @@ import { PlainCall, StatefulCall } from './prepared-call.js';
 /** The settings that all contexts of a session share. */
 export interface ContextSettings {
   readonly engine: LoadedEngine;
-  readonly cudaGraph: CudaGraph;
-  /** Activations that other sessions use too; absent for memory of its own. */
-  readonly memory: ActivationPool | undefined;
+  readonly options: EngineSessionOptions;
   readonly keep: CacheBounds;
   /** Called each time a call goes on without a CUDA graph. */
   readonly onFallback: (why: string) => void;
@@ -47,12 +45,14 @@ export class ProfileContexts implements EngineContext {
   readonly #settings: ContextSettings;
   readonly #contexts = new Map<number, Promise<NativeContext>>();
   readonly #cache: CallCache<CachedCall>;
+  readonly #graph: CudaGraph;
   readonly #whenClosed: (context: ProfileContexts) => void;
   #closing: Promise<void> | undefined;
 
   constructor(settings: ContextSettings, whenClosed: (context: ProfileContexts) => void = () => {}) {
     this.#settings = settings;
-    this.pending = new PendingWork(settings.memory);
+    this.#graph = settings.options.cudaGraph ?? 'auto';
+    this.pending = new PendingWork(settings.options.memory);
     this.#whenClosed = whenClosed;
     this.#cache = new CallCache(settings.keep);
   }
@@ -84,7 +84,7 @@ export class ProfileContexts implements EngineContext {
     }
     const { call } = cached;
     // Capturing beside the next run would use the same activations.
-    const canCapture = this.#settings.memory === undefined;
+    const canCapture = this.#settings.options.memory === undefined;
     if (cached.repeats() && canCapture && this.#wantsGraph(cached))
       void this.pending.during(() => this.#addGraph(cached));
     return this.pending.duringSync(() => call.runSync(tensors, targetsOf(options)));
@@ -102,7 +102,7 @@ export class ProfileContexts implements EngineContext {
     const ours = state === undefined ? undefined : this.#ownState(state);
     const shape = callShapeFrom(this.#inputs, ours === undefined ? shapes : withState(shapes, ours));
     const profile = chooseProfile(this.#inputs, shape, options.profile);
-    const graph = (options.cudaGraph ?? this.#settings.cudaGraph) !== 'never';
+    const graph = (options.cudaGraph ?? this.#graph) !== 'never';
     const request = { shape, profile, graph, signal };
     return this.pending.during(async () =>
       ours === undefined
@@ -165,7 +165,7 @@ export class ProfileContexts implements EngineContext {
 
   async #makeFirst(cached: CachedCall): Promise<void> {
     const { shape, profile } = cached;
-    const graph = this.#settings.cudaGraph === 'always';
+    const graph = this.#graph === 'always';
     cached.graphTried = graph;
     try {
       await cached.make(this.#make({ shape, profile, graph }));
@@ -177,7 +177,7 @@ export class ProfileContexts implements EngineContext {
   }
 
   #wantsGraph(cached: CachedCall): boolean {
-    return this.#settings.cudaGraph === 'auto' && !cached.graphTried && cached.making === undefined;
+    return this.#graph === 'auto' && !cached.graphTried && cached.making === undefined;
   }
 
   /** Replaces a call by one with a CUDA graph. Where that fails the old one goes on. */
@@ -254,11 +254,11 @@ export class ProfileContexts implements EngineContext {
   #contextOf(profile: number): Promise<NativeContext> {
     const known = this.#contexts.get(profile);
     if (known !== undefined) return known;
-    const { engine, memory } = this.#settings;
+    const { engine, options } = this.#settings;
     const made = engine.native.createContext({
       profile,
       profiling: false,
-      activations: memory?.memory(engine.native),
+      activations: options.memory?.memory(engine.native),
     }).done;
     this.#contexts.set(profile, made);
     // Memory may be free later: a context that could not be made is tried again at the next use.

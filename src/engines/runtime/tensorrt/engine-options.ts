@@ -54,6 +54,12 @@ export type CudaGraph = NonNullable<EngineLoadOptions['cudaGraph']>;
 
 type Load = OptionsOf<typeof onlyLoadOptions>;
 
+/** As the addon takes them. */
+export const nativeLoad = ({ weightBudget, allowHostCode = false }: Load) => ({
+  weightBudget: weightBudget ?? null,
+  allowHostCode,
+});
+
 /** Rejects a budget for an engine whose weights are not streamed; `subject` begins the sentence: `model.engine was`. Throws TF_OPTION_UNSUPPORTED. */
 export function assertStreamed(subject: string, isStreamed: boolean, { weightBudget }: Load): void {
   if (weightBudget === undefined || isStreamed) return;

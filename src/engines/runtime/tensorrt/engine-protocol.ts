@@ -1,3 +1,4 @@
+import type { WorkContext } from '../../../events.js';
 import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine-interface.js';
 import type { SentTensor } from './tensor-exchange.js';
 
@@ -6,7 +7,7 @@ export type EngineRequest =
   | {
       readonly kind: 'open';
       readonly planPath: string;
-      readonly options: EngineChildOptions;
+      readonly options: Omit<EngineSessionOptions, keyof WorkContext | 'contexts' | 'memory'>;
       /** Where large tensors are left for each other. */
       readonly folders: readonly string[];
     }
@@ -18,11 +19,6 @@ export type EngineRequest =
       readonly profile: number | undefined;
       readonly iterations: number;
     };
-
-export type EngineChildOptions = Omit<
-  EngineSessionOptions,
-  'emit' | 'signal' | 'environment' | 'contexts' | 'memory'
->;
 
 export interface EngineOpened {
   readonly backend: string;

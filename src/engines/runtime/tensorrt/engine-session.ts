@@ -85,8 +85,7 @@ class LoadedSession implements EngineSession {
     };
     this.#settings = {
       engine,
-      cudaGraph: options.cudaGraph ?? 'auto',
-      memory: options.memory,
+      options,
       keep: { count: keepCalls.count ?? KEEP_CALLS, bytes: keepCalls.bytes ?? KEEP_BYTES },
       onFallback: (why) => {
         if (fallbacks.includes(why)) return;
@@ -182,7 +181,7 @@ class LoadedSession implements EngineSession {
   async #close(): Promise<void> {
     const closed = await Promise.allSettled([...this.#contexts].map((context) => context.close()));
     await Promise.all([...this.#states].map((state) => state.end()));
-    this.#settings.memory?.leave(this.#engine.native);
+    this.#settings.options.memory?.leave(this.#engine.native);
     if (this.#isOwner) await this.#engine.close();
     for (const outcome of closed) if (outcome.status === 'rejected') throw outcome.reason;
   }

@@ -13,16 +13,13 @@ import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { markWhileOpen } from '../../store/claims/in-use.js';
 import { openTrust, type trustOptions } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
-import { checkWeightBudget, type loadOptions } from './engine-options.js';
+import { checkWeightBudget, type loadOptions, nativeLoad } from './engine-options.js';
 import { HOST_CODE_REMEDY, type PlanFacts, readPlanOnDisk, toolchainForPlan } from './plan-on-disk.js';
 
 /** The parts of the addon that loading needs. */
 export type EngineAddon = Pick<Addon, 'gpus'> & NativeRuntime;
 
-export interface LoadOptions
-  extends OptionsOf<typeof loadOptions>,
-    OptionsOf<typeof trustOptions>,
-    WorkContext {
+interface LoadOptions extends OptionsOf<typeof loadOptions>, OptionsOf<typeof trustOptions>, WorkContext {
   readonly device?: number;
   /** Default true. */
   readonly requirePassport?: boolean;
@@ -62,7 +59,7 @@ export async function loadEngine(planPath: string, options: LoadOptions = {}): P
 }
 
 async function load(planPath: string, options: LoadOptions): Promise<Omit<LoadedEngine, 'close'>> {
-  const { emit = ignoreEvents, signal, plugins = [], allowHostCode = false } = options;
+  const { emit = ignoreEvents, signal, plugins = [] } = options;
   const doing = `loading ${planPath}`;
   throwIfCancelled(signal, doing);
   checkWeightBudget(options);
@@ -89,8 +86,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
       pluginPaths: plugins.map((plugin) => resolve(plugin)),
       planPath: plan.loadPath,
       device: gpu.index,
-      allowHostCode,
-      weightBudget: options.weightBudget ?? null,
+      ...nativeLoad(options),
       verbose: false,
     },
     logTeller(toolchain.product, emit),
@@ -104,6 +100,21 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
   } catch (error) {
     await native.close().done;
     throw error;
+  }
+}
+
+/** The part of `askEngine` in the child: loads an engine, which needs no passport, and closes it after it has answered. */
+export async function answerOf<Asked, Answer>(
+  request: unknown,
+  work: WorkContext,
+  answer: (engine: LoadedEngine, asked: Asked & LoadOptions) => Promise<Answer>,
+): Promise<Answer> {
+  const { planPath, ...asked } = request as Asked & LoadOptions & { readonly planPath: string };
+  const engine = await loadEngine(planPath, { ...asked, requirePassport: false, ...work });
+  try {
+    return await answer(engine, request as Asked & LoadOptions);
+  } finally {
+    await engine.close();
   }
 }
 

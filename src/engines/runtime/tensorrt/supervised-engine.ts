@@ -1,13 +1,15 @@
+import { valuesOf } from '../../../base/options/option.js';
+import { runSupervised } from '../../../base/process/supervise.js';
 import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
-import type { WorkContext } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { withLibraries } from '../../../tensorrt/toolchain/places.js';
 import { readPlanHeader } from '../../plan/header.js';
 import type { RepeatedRun } from '../back-end.js';
 import type { RunOptions, Session } from '../session.js';
 import { mapOf } from '../session-inputs.js';
-import type { EngineBinding, SessionFacts } from './engine-interface.js';
-import type { EngineChildOptions, EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
+import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine-interface.js';
+import { loadOptions } from './engine-options.js';
+import type { EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
 import { toolchainForPlan, trusted } from './plan-on-disk.js';
 import { type Exchange, filesOf, openExchange, TensorReceiver, TensorSender } from './tensor-exchange.js';
 
@@ -36,7 +38,7 @@ export interface SupervisedEngine extends Session {
 /** Loads an engine in a child process. Throws what `openEngineSession` throws, and TF_CHILD_DIED. */
 export async function openSupervisedEngine(
   planPath: string,
-  { emit, signal, environment = process.env, ...options }: EngineChildOptions & WorkContext = {},
+  { emit, signal, environment = process.env, ...options }: Omit<EngineSessionOptions, 'contexts'> = {},
 ): Promise<SupervisedEngine> {
   const exchange = openExchange();
   const child = startSupervised(CHILD, {
@@ -57,12 +59,28 @@ export async function openSupervisedEngine(
 }
 
 /**
+ * Has a child process load an engine and answer about it, since a library may end the process that loads a file it does not like. The child gets `LoadOptions`,
+ * `planPath` and what is asked `more`. Throws what loading throws, TF_CANCELLED, TF_CHILD_DIED.
+ */
+export async function askEngine(
+  child: URL,
+  planPath: string,
+  { emit, signal, environment = process.env, device = 0, ...options }: EngineSessionOptions,
+  doing: string,
+  more: object = {},
+): Promise<unknown> {
+  const env = await environmentFor(planPath, options, environment);
+  const loading = { ...valuesOf(loadOptions, options), device, environment: { ...environment } };
+  return runSupervised(child, { planPath, ...loading, ...more }, { emit, signal, env, doing });
+}
+
+/**
  * TensorRT loads further libraries by bare name, so the loader must know its folder before the process starts. Where none is found the child reports why,
  * after it has looked for what matters more: an intact plan and a GPU.
  */
 export async function environmentFor(
   planPath: string,
-  { toolchain }: { readonly toolchain?: EngineChildOptions['toolchain'] },
+  { toolchain }: Pick<EngineSessionOptions, 'toolchain'>,
   environment: NodeJS.ProcessEnv,
 ): Promise<NodeJS.ProcessEnv> {
   try {

@@ -1,6 +1,6 @@
-import type { OptionValues } from '../../../cli/option.js';
+import type { OptionValues } from '../../../base/options/option.js';
 import { builderOption, buildOptions, recipeOptions, recipeRequest } from '../../../cli/options/build.js';
-import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
+import { storeOptions } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
 import { onlyLoadOptions } from '../../../tensorrt/trtexec/request.js';
 import { type BundleRequest, partsOptions, bundleOptions as requestOptions } from '../bundle-request.js';
@@ -27,6 +27,5 @@ export const bundleRequest = (
 ): Omit<BundleRequest, 'check' | 'smoke'> => ({
   ...options,
   ...recipeRequest(options),
-  ...storeOptionsOf(options),
   meta,
 });

@@ -1,5 +1,5 @@
-import { valuesOf } from '../../../base/options/option.js';
-import { choice, type OptionValues } from '../../../cli/option.js';
+import { type OptionValues, valuesOf } from '../../../base/options/option.js';
+import { choice } from '../../../cli/option.js';
 import { builderOption, builderSettingsOf, buildOptions } from '../../../cli/options/build.js';
 import { storeOptions } from '../../../cli/options/store.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';

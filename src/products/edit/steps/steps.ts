@@ -1,9 +1,8 @@
 import { checkArguments } from '../../../base/options/check.js';
 import * as is from '../../../base/options/kinds.js';
-import { needed, optional } from '../../../base/options/option.js';
+import { longName, needed, optional } from '../../../base/options/option.js';
 import { splitNames } from '../../../base/options/readers.js';
-import { flag, longName, option } from '../../../cli/option.js';
-import { integer } from '../../../cli/values.js';
+import { flag, option } from '../../../cli/option.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { AxisPlace } from '../../../formats/onnx/open-dimensions.js';
 import { dropDead } from '../dead.js';
@@ -128,14 +127,14 @@ const steps = {
     '--opset <number>',
     "another opset of ONNX's operators (13 to 25), where it is lossless",
     is.whole(1, 1000),
-    integer(1, 1000),
+    is.whole(1, 1000).parse,
     setOpset,
   ),
   ir: valued(
     '--ir <number>',
     'another IR version, where it is lossless',
     is.whole(1, 1000),
-    integer(1, 1000),
+    is.whole(1, 1000).parse,
     setIr,
   ),
   inline: plain('--inline', "replace calls of the model's functions by their nodes", inline),

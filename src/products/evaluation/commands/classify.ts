@@ -23,7 +23,7 @@ export const command = defineCommand({
   schema: async () => (await import('../classification/result.js')).classificationResultSchema,
   run: ([model = ''], options, context): Promise<ClassificationResult> =>
     evaluateClassifier({ ...options, model, ...imageRunOf(model, options, preprocess) }, context),
-  render: (result: ClassificationResult, output) => {
+  render: (result, output) => {
     const { bold, dim } = output.colors;
     output.line(bold(`${result.candidate.file} on ${result.truth}`));
     output.line(dim(`  ${result.candidate.backend}, ${result.preprocess}`));

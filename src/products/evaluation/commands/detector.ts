@@ -28,7 +28,7 @@ export const command = defineCommand({
   schema: async () => (await import('../detection/result.js')).detectorResultSchema,
   run: ([model = ''], options, context): Promise<DetectorResult> =>
     evaluateDetector({ ...options, model, ...imageRunOf(model, options, preprocess) }, context),
-  render: (result: DetectorResult, output) => {
+  render: (result, output) => {
     const { bold, dim } = output.colors;
     const { candidate, head, latency, imagesPerSecond } = result.run;
     output.line(bold(`${candidate.file} against ${result.instances}`));

@@ -20,7 +20,7 @@ export const command = defineCommand({
   schema: async () => (await import('../embeddings/result.js')).embeddingsResultSchema,
   run: ([candidate = ''], options, context): Promise<EmbeddingsResult> =>
     evaluateEmbeddings({ ...options, candidate, ...imageRunOf(candidate, options, preprocess) }, context),
-  render: (result: EmbeddingsResult, output) => {
+  render: (result, output) => {
     const { bold, dim, green, red, yellow } = output.colors;
     const { cosine_similarity: cosine, l2_distance: distance, timing, validation } = result;
     output.line(`${bold(result.candidate.file)} against ${bold(result.reference.file)}`);

@@ -1,4 +1,5 @@
-import { choice, type OptionValues } from '../../../cli/option.js';
+import type { OptionValues } from '../../../base/options/option.js';
+import { choice } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';

@@ -34,7 +34,7 @@ export const command = defineCommand({
       await broughtBy(context.products, 'recognisers'),
       context,
     ),
-  render: (result: RecogniserResult, output) => {
+  render: (result, output) => {
     const { bold, dim } = output.colors;
     const { run } = result;
     output.line(bold(`${result.meta} on ${result.manifest}`));

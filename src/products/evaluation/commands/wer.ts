@@ -13,7 +13,7 @@ export const command = defineCommand({
   options: werOptions,
   schema: async () => (await import('../wer/result.js')).werResultSchema,
   run: async (_inputs, request): Promise<WerResult> => scoreTranscripts(request),
-  render: (result: WerResult, output) => renderWer(result, output),
+  render: (result, output) => renderWer(result, output),
 });
 
 /** The rate, its parts, the worst utterances, and what is odd about the data. */

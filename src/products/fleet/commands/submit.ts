@@ -1,8 +1,8 @@
+import type { OptionValues, ValueOption } from '../../../base/options/option.js';
 import { shellQuote } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { confirm, step, yesOption } from '../../../cli/dry-run.js';
-import type { OptionValues, ValueOption } from '../../../cli/option.js';
 import { toJson } from '../../../cli/output.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Scheduler } from '../schedulers/scheduler.js';

@@ -1,4 +1,5 @@
-import { type OptionValues, text } from '../../../cli/option.js';
+import type { OptionValues } from '../../../base/options/option.js';
+import { text } from '../../../cli/option.js';
 import { comparisonOptions, placeOptions } from '../../../cli/options/comparison.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';

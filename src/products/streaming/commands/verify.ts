@@ -1,6 +1,6 @@
 import { publishFile } from '../../../base/files/publish.js';
+import type { OptionValues } from '../../../base/options/option.js';
 import { broughtBy, type CommandContext, defineCommand } from '../../../cli/command.js';
-import type { OptionValues } from '../../../cli/option.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { readContract } from '../../../formats/contract/file.js';

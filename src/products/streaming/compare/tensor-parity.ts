@@ -60,7 +60,7 @@ export interface TensorParity {
   readonly reason: string | null;
 }
 
-export interface TensorRequest {
+interface TensorRequest {
   readonly tensor: string;
   readonly candidate: Tensor | undefined;
   readonly reference: Tensor;

@@ -50,11 +50,7 @@ export function guardCall(
     return view;
   };
   return {
-    profile: call.profile,
-    cudaGraph: call.cudaGraph,
-    cudaGraphFallback: call.cudaGraphFallback,
-    inputs: call.inputs,
-    outputs: call.outputs,
+    ...call,
     runSync: () => {
       watch.before(inputs);
       const began = performance.now();

@@ -11,7 +11,6 @@ import {
   PART_RULE,
   partOf,
 } from '../../../engines/calibration/sample-source.js';
-import { conversionRecipe } from '../../../engines/identity/conversion.js';
 import { digestModelFile } from '../../../engines/identity/read-model.js';
 import { createPending, sweepPending } from '../../../engines/store/pending.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -28,6 +27,7 @@ import {
   quantizedFormatNamed,
 } from '../../../formats/precision/formats/index.js';
 import type { Calibration, ConversionOptions } from '../../../formats/precision/options.js';
+import { conversionRecipe } from '../../../formats/precision/recipe.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { packageVersion } from '../../../version.js';
 import type { Conversion } from '../conversion.js';

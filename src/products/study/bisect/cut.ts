@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import type { ProfileRange } from '../../../engines/identity/recipe.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
-import { inDtype } from '../../../engines/run/inputs.js';
+import { inTypesOf } from '../../../engines/run/inputs.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inferDtypes } from '../../../formats/onnx/dtype-inference.js';
@@ -70,9 +70,7 @@ export async function cutOut(
   keepPart(model.proto, part, declared, profiles.length === 0 ? outputs : outputs.map(withOpenShape));
   graph.initializer.push(...frozen);
   await writeModel(model, path, { signal: context.signal });
-  const passed: NamedTensors = new Map(
-    declared.map((input) => [input.name, inDtype(input, values.get(input.name)!, cutting.model)]),
-  );
+  const passed = inTypesOf(declared, values, cutting.model);
   // A value that leaves the range at the border fails without a node.
   if (declared.some(({ name }) => countInfinite(passed.get(name)) > countInfinite(values.get(name))))
     return null;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { valuesOf } from '../../../base/options/option.js';
 import { shellLine } from '../../../base/process/shell-quote.js';
-import { inDtype } from '../../../engines/run/inputs.js';
+import { inTypesOf } from '../../../engines/run/inputs.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
 import { editModel, type OnnxModel, viewModel } from '../../../formats/onnx/model.js';
@@ -9,7 +9,6 @@ import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
 import { closedPart, nodesNamed, partsOf } from '../../../formats/onnx/parts.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { writeNpz } from '../../../formats/tensor/npz.js';
-import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { Freedom } from '../../../quality/known-answer/candidate-engines.js';
 import { failedOutputs, judgeRuns } from '../../../quality/verify/judge-runs.js';
 import type { VerifyPrecision } from '../../../quality/verify/result.js';
@@ -155,9 +154,7 @@ class Reducer {
     const { threads, device, output } = this.#request;
     const options = engines === null ? { threads } : { ...valuesOf(engineOptions, this.#request), device };
     await using session = await openSession(built, options, this.#context, this.#context.backEnds);
-    const own: NamedTensors = new Map(
-      session.inputs.map((input) => [input.name, inDtype(input, inputs.get(input.name)!, path)]),
-    );
+    const own = inTypesOf(session.inputs, inputs, path);
     const got = await session.run(own, { signal: this.#context.signal });
     const bindings = session.outputs;
     const judgement = judgeRuns(

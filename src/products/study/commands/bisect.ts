@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
-import { allBut, valuesOf } from '../../../base/options/option.js';
+import { allBut, type OptionValues, valuesOf } from '../../../base/options/option.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { step } from '../../../cli/dry-run.js';
-import { advanced, choice, inConfig, type OptionValues, text } from '../../../cli/option.js';
+import { advanced, choice, inConfig, text } from '../../../cli/option.js';
 import { buildOptions, configOnly } from '../../../cli/options/build.js';
 import { assertImages, comparisonOptions, comparisonOptionsOf } from '../../../cli/options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
-import { storeOptions, storeOptionsOf } from '../../../cli/options/store.js';
+import { storeOptions, withStore } from '../../../cli/options/store.js';
 import { messageLines } from '../../../cli/text.js';
 import { parseBuilderConfig } from '../../../engines/identity/recipe.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
@@ -28,13 +28,8 @@ const conversion = typedConversionOptions('conversion: ');
 
 const targets = 'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90 or tensorrt';
 
-type BuildValues = OptionValues<
-  Pick<
-    typeof buildOptions,
-    'target' | 'profiles' | 'batch' | 'dims' | 'builderConfig' | 'toolchain' | 'device' | 'plugins'
-  > &
-    typeof storeOptions
->;
+const { target, profiles, batch, dims, builderConfig, toolchain, device, plugins } = buildOptions;
+const placed = { toolchain, device, plugins };
 
 const commandOptions = {
   against: text({
@@ -51,22 +46,10 @@ const commandOptions = {
   shapes: judgingOptions.shapes,
   ...comparisonOptions,
   threads: inConfig(comparisonOptions.threads),
-  target: {
-    ...buildOptions.target,
-    describe: `build the candidate, a model, and search engines: ${targets}`,
-  },
-  profiles: buildOptions.profiles,
-  batch: buildOptions.batch,
-  dims: buildOptions.dims,
-  builderConfig: buildOptions.builderConfig,
+  target: { ...target, describe: `build the candidate, a model, and search engines: ${targets}` },
+  ...{ profiles, batch, dims, builderConfig },
   ...advanced(allBut(conversion, 'ioTypes', 'pluginTypes')),
-  ...configOnly({
-    toolchain: buildOptions.toolchain,
-    device: buildOptions.device,
-    plugins: buildOptions.plugins,
-    pluginTypes: conversion.pluginTypes,
-    ...storeOptions,
-  }),
+  ...configOnly({ ...placed, pluginTypes: conversion.pluginTypes, ...storeOptions }),
 };
 
 export const command = defineCommand({
@@ -138,8 +121,11 @@ function requestOf(candidate: string, options: OptionValues<typeof commandOption
 }
 
 /** The build of candidates: for an engine, whose passport states what is built, and with --target. Throws TF_USAGE for options without effect. */
-function buildOf(candidate: string, options: BuildValues): CandidateBuild | undefined {
-  const { target, profiles, batch, dims, builderConfig, device, plugins, toolchain } = options;
+function buildOf(
+  candidate: string,
+  options: OptionValues<typeof commandOptions>,
+): CandidateBuild | undefined {
+  const { target, profiles, batch, dims, builderConfig } = options;
   const isEngine = isEngineFile(candidate);
   const passed = {
     '--target': isEngine ? target : undefined,
@@ -162,7 +148,7 @@ function buildOf(candidate: string, options: BuildValues): CandidateBuild | unde
       },
     );
   if (!isEngine && target === undefined) return undefined;
-  const build = { ...storeOptionsOf(options), device, plugins, toolchain };
+  const build = valuesOf({ ...placed, ...allBut(storeOptions, 'noCache') }, withStore(options));
   return isEngine
     ? build
     : {

@@ -24,7 +24,7 @@ export const command = defineCommand({
     const { exportModels } = await import('../export/export-models.js');
     return exportModels({ ...options, engines, force: context.force }, context);
   },
-  render: (result: TritonExport, { line, colors }) => {
+  render: (result, { line, colors }) => {
     for (const { name, version, maxBatchSize, plans, states } of result.models) {
       const batch = maxBatchSize === 0 ? 'no batching' : `batch up to ${maxBatchSize}`;
       const kept = states.length === 0 ? '' : `, states: ${states.map(({ input }) => input).join(', ')}`;

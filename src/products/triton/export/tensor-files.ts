@@ -1,11 +1,12 @@
 import { areDrawable } from '../../../engines/identity/passport.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
+import { inTypesOf } from '../../../engines/run/inputs.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { filledTensor } from '../../../formats/contract/state.js';
 import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { type IntegerDtype, integerTensor } from '../../../formats/tensor/values.js';
-import { inTypesOf, madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
+import { madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
 import { batchesOf, configTensor, type EngineTensor, isTaken } from '../engine.js';
 import type { ConfigState, ModelConfig } from '../model-config.js';
 import { refused, type ServedModel } from './served-model.js';
@@ -65,6 +66,7 @@ function knownInputs({ plans, inputs }: ServedModel, profile: number): NamedTens
   return inTypesOf(
     inputs.map((input) => ({ ...input, dtype: input.dtype as Dtype })),
     madeInputs(knownAnswer, found.inputs),
+    'the known answer',
   );
 }
 

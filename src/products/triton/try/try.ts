@@ -3,6 +3,7 @@ import { listFolder, removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { passportPath } from '../../../engines/identity/engine-name.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
+import { inTypesOf } from '../../../engines/run/inputs.js';
 import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../../events.js';
 import { filledTensor } from '../../../formats/contract/state.js';
@@ -10,7 +11,7 @@ import { dtypes } from '../../../formats/tensor/dtype.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import { float32Values } from '../../../formats/tensor/values.js';
 import { uncovered } from '../../../quality/known-answer/answer.js';
-import { inTypesOf, madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
+import { madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
 import { runChecks } from '../../../quality/known-answer/run-checks.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
 import { checkRepository } from '../check/check.js';
@@ -193,7 +194,7 @@ function inputsOf(config: ModelConfig, answer: Answer | undefined): NamedTensors
   const fitting = answer?.cases.find(({ inputs }) => inputs.every(isRow));
   const own = answer && fitting ? madeInputs(answer, fitting.inputs) : new Map<string, Tensor>();
   const bindings = bindingsOf(config);
-  const made = reshaped(inTypesOf(bindings, own), config.input, 'triton');
+  const made = reshaped(inTypesOf(bindings, own, 'the known answer'), config.input, 'triton');
   const plain = bindings.map(({ name, dtype }, at): [string, Tensor] => {
     const dims = warm[name]?.dims ?? config.input?.[at]?.dims ?? [];
     const sizes = dims.map((size) => Math.max(1, size));
@@ -315,7 +316,11 @@ async function givenAnswer(
       isEngine: false,
       graphFallback: null,
       run: async (inputs) => {
-        const own = reshaped(inTypesOf(bindingsOf(config), inputs), config.input, 'triton');
+        const own = reshaped(
+          inTypesOf(bindingsOf(config), inputs, 'the known answer'),
+          config.input,
+          'triton',
+        );
         return reshaped(await client.infer(model, own), config.output, 'engine');
       },
     },

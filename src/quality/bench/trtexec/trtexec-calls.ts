@@ -87,12 +87,12 @@ function callOf(inputs: readonly EngineBinding[], { profile, batch, shapes }: Sh
 
 /** Rejects a budget for weights that are not streamed: trtexec reports nothing at all of it. Throws TF_OPTION_UNSUPPORTED. */
 export const assertStreamedByLog = (request: BenchRequest, { engine }: TrtexecLog): void =>
-  assertStreamed(`${request.engine} was`, engine.weightBudget !== null, request);
+  assertStreamed(`${request.engine} was`, engine.weightLimit !== null, request);
 
 /** Facts on streamed weights from a log; it reports how many can be streamed only where no budget was requested: then all stay on the GPU. */
 export function weightFacts(
   request: BenchRequest,
-  { engine: { weightBudget: set } }: TrtexecLog,
+  { engine: { weightLimit: set } }: TrtexecLog,
 ): Pick<BenchSubject, 'streamableWeightsBytes' | 'weightBudgetBytes' | 'weightBudgetAsked'> {
   const asked = askedBudget(request);
   if (typeof set !== 'number') return asked;

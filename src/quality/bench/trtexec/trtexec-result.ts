@@ -31,7 +31,7 @@ export function exportedAsTimes(exported: ExportedTimes, log: TrtexecLog): Times
 export function measuredMode(asked: ModeRequest, log: TrtexecLog): BenchMode {
   const failure = log.warnings.find(({ message }) => GRAPH_REFUSED.test(message));
   const echo = log.measurement;
-  const graph = (echo.cudaGraph ?? asked.graph) && log.run.graphCaptured !== false;
+  const graph = (echo.graph ?? asked.graph) && log.run.graphCaptured !== false;
   return {
     kind: (echo.transfers ?? asked.transfers) ? 'with-transfers' : 'gpu-only',
     graph,

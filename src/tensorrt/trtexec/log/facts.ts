@@ -46,7 +46,7 @@ const NUMBERS: readonly NumberRule[] = [
   rule('Max Scratch Memory: ', number, ['scratchBytes']),
   rule('Total Activation Memory: ', number, ['activationBytes']),
   rule('Total Weights Memory: ', number, ['weightsBytes']),
-  rule('Weight streaming is enabled with a device memory limit of ', '(\\d+) bytes', ['weightBudget']),
+  rule('Weight streaming is enabled with a device memory limit of ', '(\\d+) bytes', ['weightLimit']),
   rule('Created execution context with device memory size: ', `${number} MiB`, ['contextBytes'], MIB),
   rule(
     '[MemUsageStats] Peak memory usage of TRT CPU/GPU memory allocators: CPU ',
@@ -112,9 +112,9 @@ export class LoggedFacts {
 
   /** Where 10.0 sets a budget without saying how many bytes that is. */
   private takeWeightBudget(message: string): void {
-    if (message.startsWith('Weight streaming has been disabled at runtime')) this.facts.weightBudget = 'all';
+    if (message.startsWith('Weight streaming has been disabled at runtime')) this.facts.weightLimit = 'all';
     if (message.startsWith('The weight streaming budget will automatically be chosen'))
-      this.facts.weightBudget = 'automatic';
+      this.facts.weightLimit = 'automatic';
   }
 
   private takeTimingCache(message: string): void {
@@ -142,7 +142,7 @@ export class LoggedFacts {
       'activationBytes',
       'weightsBytes',
       'contextBytes',
-      'weightBudget',
+      'weightLimit',
       'peakCpuBytes',
       'peakGpuBytes',
       'timingCacheLoadedBytes',

@@ -102,7 +102,7 @@ export class EchoedOptions {
       streams: number('Inference Streams'),
       transfers: enabled(inference.get('Data transfers')),
       spinWait: enabled(inference.get('Spin-wait')),
-      cudaGraph: enabled(inference.get('CUDA Graph')),
+      graph: enabled(inference.get('CUDA Graph')),
       exposeDma: enabled(inference.get('ExposeDMA')),
       separateProfileRun: enabled(inference.get('Separate profiling')),
       shapes: Object.fromEntries(this.shapes),

@@ -49,7 +49,7 @@ export interface EchoedMeasurement {
   readonly streams: number | null;
   readonly transfers: boolean | null;
   readonly spinWait: boolean | null;
-  readonly cudaGraph: boolean | null;
+  readonly graph: boolean | null;
   readonly exposeDma: boolean | null;
   readonly separateProfileRun: boolean | null;
   readonly shapes: Readonly<Record<string, readonly number[]>>;
@@ -102,7 +102,7 @@ export interface LoggedEngine {
    * Of an engine that can stream its weights, what trtexec set: the bytes of them that may stay on the GPU (without a budget all there are, from 10.1 on).
    * 10.0 gives no bytes for `automatic` and for `all`. Null for other engines.
    */
-  readonly weightBudget: number | 'automatic' | 'all' | null;
+  readonly weightLimit: number | 'automatic' | 'all' | null;
   readonly peakCpuBytes: number | null;
   readonly peakGpuBytes: number | null;
   readonly timingCacheLoadedBytes: number | null;

@@ -4,15 +4,14 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { startSupervised } from '../../../../src/base/process/supervised-session.js';
 import { providerLibrary } from '../../../../src/engines/runtime/onnxruntime/find-library.js';
-import {
-  type OrtSessionOptions,
-  openOrtSession,
-} from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
+import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
 import { ignoreEvents } from '../../../../src/events.js';
 import { float32Values, tensorFrom } from '../../../../src/formats/tensor/values.js';
 import { fakeElf } from '../../../fakes/elf.js';
 import { compileFakeOnnxRuntime, fakeProviders, realLibrary } from '../../../fakes/onnxruntime/library.js';
 import { castTo, floats, modelFile } from './models.js';
+
+type OrtSessionOptions = NonNullable<Parameters<typeof openOrtSession>[1]>;
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-providers-'));
 const log = join(folder, 'log');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { openEngineSession } from '../../../../src/engines/runtime/tensorrt/engine-session.js';
-import type { LoadOptions } from '../../../../src/engines/runtime/tensorrt/load-engine.js';
+import type { loadEngine } from '../../../../src/engines/runtime/tensorrt/load-engine.js';
 import { makeKeys } from '../../../../src/engines/store/sign-engines.js';
 import { readPrivateKey, signaturePath, signDocument } from '../../../../src/engines/store/signature.js';
 import { TrtforgeError } from '../../../../src/errors.js';
@@ -15,6 +15,8 @@ import {
   sampleToolchain,
   writeSample,
 } from '../../../support/sample-engine.js';
+
+type LoadOptions = NonNullable<Parameters<typeof loadEngine>[1]>;
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-load-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

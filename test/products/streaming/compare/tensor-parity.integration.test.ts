@@ -7,12 +7,10 @@ import {
   regionFloats,
   validRegion,
 } from '../../../../src/products/streaming/compare/region.js';
-import {
-  compareTensor,
-  python,
-  type TensorRequest,
-} from '../../../../src/products/streaming/compare/tensor-parity.js';
+import { compareTensor, python } from '../../../../src/products/streaming/compare/tensor-parity.js';
 import { floats, ids } from '../../../engines/runtime/onnxruntime/models.js';
+
+type TensorRequest = NonNullable<Parameters<typeof compareTensor>[0]>;
 
 const request = (
   candidate: readonly number[],

@@ -184,7 +184,7 @@ describe('a measurement', () => {
       streams: 1,
       transfers: false,
       spinWait: false,
-      cudaGraph: false,
+      graph: false,
       exposeDma: false,
       separateProfileRun: false,
       shapes: { data: [1, 3, 224, 224] },
@@ -224,7 +224,7 @@ describe('a measurement', () => {
     ['10.6-bench_r50_b1', 1902.09, true],
   ])('%s: %d qps; only 10 reports that it captured a graph', (name, qps, captured) => {
     const log = read(name);
-    expect(log.measurement).toMatchObject({ transfers: false, spinWait: true, cudaGraph: true });
+    expect(log.measurement).toMatchObject({ transfers: false, spinWait: true, graph: true });
     expect(Math.abs((log.performance?.throughputQps ?? 0) - qps)).toBeLessThan(qps * 0.01);
     expect(log.run.graphCaptured).toBe(captured);
   });
@@ -263,7 +263,7 @@ describe('a measurement', () => {
 
   test('11.1 echoes that it measures without transfers, with spin wait and a graph unless requested otherwise', () => {
     for (const name of ['11.1-build', '11.1-err_lean_no_driver'])
-      expect(read(name).measurement).toMatchObject({ transfers: false, spinWait: true, cudaGraph: true });
+      expect(read(name).measurement).toMatchObject({ transfers: false, spinWait: true, graph: true });
   });
 });
 

@@ -2,13 +2,17 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
-import { conversionOptionsOf, conversionRecipe } from '../../../src/engines/identity/conversion.js';
 import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
-import { conversionSchema } from '../../../src/engines/identity/identity-schema.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { CONVERSION_REVISION } from '../../../src/formats/precision/options.js';
 import { parsePluginTypes } from '../../../src/formats/precision/plugin-types.js';
+import {
+  conversionOptionsOf,
+  conversionRecipe,
+  conversionRecipeSchema,
+} from '../../../src/formats/precision/recipe.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
 
@@ -35,7 +39,7 @@ describe('the recipe of a conversion', () => {
 
   test('has every option with its default, in the schema of passports', () => {
     const recipe = conversionRecipe('fp16', { dataMax: 512, initMax: 100, maxReductionDepth: 4096 });
-    expect(conversionSchema.parse(recipe)).toEqual(recipe);
+    expect(conversionRecipeSchema(z).parse(recipe)).toEqual(recipe);
     expect(recipe).toMatchObject({ dataMax: 512, initMax: 100, maxReductionDepth: 4096, calibration: null });
   });
 

@@ -1,13 +1,14 @@
 import { describe, expect, test } from 'vitest';
+import * as is from '../../../src/base/options/kinds.js';
 import {
   parseNamedFile,
   parseShapes,
   parseTolerance,
   parseValueRange,
   pattern,
-} from '../../src/base/options/readers.js';
-import { integer, number, parseSize } from '../../src/cli/values.js';
-import { TrtforgeError } from '../../src/errors.js';
+} from '../../../src/base/options/readers.js';
+import { parseSize } from '../../../src/base/text/quantity.js';
+import { TrtforgeError } from '../../../src/errors.js';
 
 const codeOf = (action: () => unknown): string | undefined => {
   try {
@@ -89,11 +90,11 @@ describe('numbers, tolerances, ranges, files', () => {
   });
 
   test('whole numbers and numbers hold their bounds', () => {
-    expect(integer(0, 5)('5')).toBe(5);
-    expect(number(0, 1)('.5')).toBe(0.5);
+    expect(is.whole(0, 5).parse('5')).toBe(5);
+    expect(is.decimal(0, 1).parse('.5')).toBe(0.5);
     for (const bad of ['6', '-1', '2.5', 'x', '', '0x2'])
-      expect(codeOf(() => integer(0, 5)(bad))).toBe('TF_USAGE');
-    expect(() => integer(0, 5)('9')).toThrow('"9" is not a whole number from 0 to 5.');
+      expect(codeOf(() => is.whole(0, 5).parse(bad))).toBe('TF_USAGE');
+    expect(() => is.whole(0, 5).parse('9')).toThrow('"9" is not a whole number from 0 to 5.');
   });
 
   test('a bad regular expression is bad usage', () => {
