@@ -39,16 +39,24 @@ export const behaviour = {
   },
   'rtx-wheels': {
     'tensorrt-rtx': since('1.7'),
-    holds: 'wheels for x86-64 Linux, newest first: the first is the default of an installation',
+    holds: 'wheels for Linux by processor, newest first: the first is the default of an installation',
     source: 'the public Python package index',
     value: [
       {
         product: 'tensorrt-rtx',
         version: '1.7.1.116',
         packageName: 'tensorrt-rtx-cu13-libs',
-        wheel: {
-          sha256: 'e3fd45fed001240d63304e77a2d4006319b839994237cb294b6e7ad72acaabcd',
-          bytes: 95_153_708,
+        wheels: {
+          x86_64: {
+            tag: 'manylinux_2_28_x86_64',
+            sha256: 'e3fd45fed001240d63304e77a2d4006319b839994237cb294b6e7ad72acaabcd',
+            bytes: 95_153_708,
+          },
+          aarch64: {
+            tag: 'manylinux_2_35_aarch64',
+            sha256: 'ec8b6cb95a8ea61e31d544dbc5039d35219b311999f92c518a3889aaae74359c',
+            bytes: 90_582_711,
+          },
         },
       },
     ],
@@ -97,6 +105,14 @@ export const behaviour = {
     value: { 13: 580 },
   },
   'plan-version': { tensorrt: always, ...rtx, holds: "the version in a plan's header", source: 'measured' },
+  'other-platform': {
+    tensorrt: always,
+    ...rtx,
+    holds:
+      'whether engines load on another operating system or processor: those of TensorRT do not; of those of TensorRT-RTX NVIDIA states it for operating systems, and small ones from x86-64 and Arm have the same bytes, but none was loaded elsewhere yet',
+    source: `${MATRIX}; https://developer.nvidia.com/tensorrt-rtx; measured`,
+    value: { tensorrt: 'no', 'tensorrt-rtx': 'unproven' },
+  },
   'split-resources': { tensorrt: since('9'), holds: 'builder resources, a file per GPU', source: PACKAGES },
   'progress-monitor': { tensorrt: since('9'), ...rtx, holds: 'builds that can be stopped', source: HEADERS },
   'instance-norm': { tensorrt: since('9'), ...rtx, holds: 'native InstanceNormalization', source: HEADERS },

@@ -110,6 +110,7 @@ export function renderPlan(facts: PlanFacts, output: TextOutput): void {
     yes: green('yes'),
     'if-allowed': yellow('if allowed'),
     'if-version-compatible': yellow('maybe'),
+    unproven: yellow('unproven'),
     no: red('no'),
   };
   section(
