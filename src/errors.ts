@@ -199,13 +199,13 @@ export const catalogue = {
     exitCode: ExitCode.machineCannot,
     meaning:
       'The C++ addon does not exist for this operating system; building and running engines needs Linux.',
-    remedy: 'Run this command on Linux (x86-64); inspect, convert and verify work everywhere.',
+    remedy: 'Run this command on Linux (x86-64 or Arm); inspect, convert and verify work everywhere.',
   },
   TF_NATIVE_NOT_BUILT: {
     exitCode: ExitCode.machineCannot,
     meaning: 'The C++ addon is not installed, or its file does not load into this Node.',
     remedy:
-      'Run npm install @trtforge/linux-x64 beside trtforge (x86-64 Linux), or node scripts/build-native.mjs in the folder of trtforge (it needs g++).',
+      'Run npm install @trtforge/linux-x64 (on Arm: @trtforge/linux-arm64) beside trtforge, or node scripts/build-native.mjs in the folder of trtforge (it needs g++).',
   },
   TF_COMPILER_MISSING: {
     exitCode: ExitCode.machineCannot,

@@ -3,6 +3,14 @@ import { always, before, isWithin, majorOf, type Range, since } from './versions
 export const products = { tensorrt: 'TensorRT', 'tensorrt-rtx': 'TensorRT-RTX', trtexec: 'trtexec' } as const;
 type Product = keyof typeof products;
 
+/** Processors that TensorRT is for on Linux, by Node's name for them, as targets, wheels and folders name them. */
+export const processors = { x64: 'x86_64', arm64: 'aarch64' } as const;
+export type Processor = (typeof processors)[keyof typeof processors];
+
+/** The processor of an architecture as Node spells it; undefined for one that TensorRT is not for. */
+export const processorOf = (architecture: string): Processor | undefined =>
+  (processors as Readonly<Record<string, Processor>>)[architecture];
+
 /** Something that holds in some versions only. Where it was measured in one version, its range begins there. */
 export interface Fact extends Readonly<Partial<Record<Product, Range>>> {
   /** The fact, in the form that sentences for readers of the row need. */

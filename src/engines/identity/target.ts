@@ -1,10 +1,10 @@
 import type { z } from 'zod';
 import { nearestName } from '../../base/text/suggest-name.js';
-import { behaviour } from '../../behaviour/facts.js';
+import { behaviour, processorOf } from '../../behaviour/facts.js';
 import { describeComputeCapability, gpuArchitectures, isArmOnly } from '../../behaviour/gpus.js';
 import { isVersion } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
-import { processorOf, type Toolchain } from '../../tensorrt/toolchain/toolchain.js';
+import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { targetSchema } from './identity-schema.js';
 
 /** A GPU as a user names it: its compute capability, and the product where that was named. */

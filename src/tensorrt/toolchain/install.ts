@@ -8,21 +8,14 @@ import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
+import { type Processor, processorOf } from '../../behaviour/facts.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { inPhase, type Work, workOf } from '../../events.js';
 import { unknownVersion } from './find.js';
 import { pipWheels, type WheelSource } from './pip.js';
 import { MANIFEST_NAME, toolchainFolder, toolchainsFolder } from './places.js';
 import { readManifest, type ToolchainManifest } from './results.js';
-import {
-  type PinnedWheel,
-  type Processor,
-  processorOf,
-  type Release,
-  releaseOf,
-  tensorrtRtxLicense,
-  wheelTag,
-} from './toolchain.js';
+import { type PinnedWheel, type Release, releaseOf, tensorrtRtxLicense, wheelTag } from './toolchain.js';
 import { openWheel, unpackWheel, type Wheel } from './wheel.js';
 
 export const installOptions = {

@@ -5,10 +5,11 @@ import { namesIn } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { type CommandRunner, withStreams } from '../../base/process/command.js';
+import type { Processor } from '../../behaviour/facts.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
 import { type Host, sitePackages } from './places.js';
-import { type Processor, wheelTag } from './toolchain.js';
+import { wheelTag } from './toolchain.js';
 
 interface WheelRequest extends Work {
   readonly packageName: string;

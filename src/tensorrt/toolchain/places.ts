@@ -3,8 +3,9 @@ import { dirname, join } from 'node:path';
 import { lstatIfThere, namesIn } from '../../base/files/files.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import { type CommandRunner, withLoaderPath } from '../../base/process/command.js';
+import { type Processor, processorOf } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
-import { type Processor, processorOf, type Toolchain } from './toolchain.js';
+import type { Toolchain } from './toolchain.js';
 
 /** Where trtforge keeps the toolchains it installed: `$TRTFORGE_TOOLCHAINS` or `toolchains` in its cache folder. */
 export function toolchainsFolder(environment: NodeJS.ProcessEnv = process.env): string {

@@ -1,4 +1,4 @@
-import { behaviour } from '../../behaviour/facts.js';
+import { behaviour, type Processor } from '../../behaviour/facts.js';
 
 /** `full` builds and runs, `lean` only runs, `dispatch` only runs plans that bring their own runtime. */
 export type Flavour = 'full' | 'lean' | 'dispatch';
@@ -22,14 +22,6 @@ export interface Toolchain {
   /** The way it was found, for users: `installed by trtforge`, `TENSORRT_HOME`, `loader path`, `Debian package`, `pip package`, `tar`, `NGC`. */
   readonly foundBy: string;
 }
-
-/** Processors that TensorRT is for on Linux, by Node's name for them, as targets, wheels and folders name them. */
-export const processors = { x64: 'x86_64', arm64: 'aarch64' } as const;
-export type Processor = (typeof processors)[keyof typeof processors];
-
-/** The processor of an architecture as Node spells it; undefined for one that TensorRT is not for. */
-export const processorOf = (architecture: string): Processor | undefined =>
-  (processors as Readonly<Record<string, Processor>>)[architecture];
 
 /** A TensorRT-RTX release that trtforge can install, and what its wheels must be. */
 export interface Release {
