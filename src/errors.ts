@@ -422,6 +422,24 @@ export const catalogue = {
     meaning: 'The library parsed the model but could not build a plan; the message has its last error lines.',
     remedy: "Read the library's lines; `trtforge explain` knows common causes.",
   },
+  TF_ENGINE_NOT_REFITTABLE: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'An engine takes no other weights: it was built without --refit, its weights are quantized, or nothing states its graph.',
+    remedy: 'Build it from its model with --refit, and refit that engine.',
+  },
+  TF_REFIT_MODEL_MISMATCH: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'The model to refit an engine from has another graph than the one that it was built from, or other values where the engine keeps its own.',
+    remedy: 'Build an engine from the model: `trtforge build MODEL --refit`.',
+  },
+  TF_REFIT_FAILED: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'The library did not take the weights of a model, or the engine computes something else with them.',
+    remedy: 'Build an engine from the model: `trtforge build MODEL --refit`.',
+  },
   TF_TRTEXEC_NOT_FOUND: {
     exitCode: ExitCode.machineCannot,
     meaning: 'The request needs trtexec, and the toolchain has none, or the file may not be run.',
@@ -582,6 +600,12 @@ export const catalogue = {
     meaning:
       'A session, an engine, a context, a prepared call or device memory was used after it was closed.',
     remedy: 'Keep it open until its last use is over.',
+  },
+  TF_SESSION_BUSY: {
+    exitCode: ExitCode.badInput,
+    meaning:
+      'Two runs at once were requested of engines that share their activations, or an engine was to be refitted while its session ran.',
+    remedy: 'Await one run before the next, and all runs before session.refit().',
   },
   TF_SESSION_BINDING: {
     exitCode: ExitCode.badInput,

@@ -21,6 +21,7 @@ import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 import type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
 import type { ForgeContext, ForgeOptions } from './forge/options.js';
 import type { CheckedSessionOptions as EngineSessionOptions } from './quality/known-answer/at-load.js';
+import type { RefitOptions } from './quality/known-answer/refit.js';
 import type { VerifyContext, VerifyRequest } from './quality/verify/request.js';
 import type { InstalledToolchain, InstallRequest } from './tensorrt/toolchain/install.js';
 
@@ -128,6 +129,20 @@ export const buildOrLoad = lazy(
   async () => (await import('./engines/builder/build.js')).buildContextOptions,
 );
 /**
+ * Puts the weights of another model with the same graph into an engine that was built with `refit`, on its GPU and without a new build.
+ *
+ * ```ts
+ * const refitted = await refitEngine({ engine: 'resnet50.engine', model: 'retrained.onnx', output: 'retrained.engine' });
+ * use(refitted.engine);
+ * ```
+ */
+export const refitEngine = lazy(
+  async (): Promise<(requested: RefitOptions, context?: Partial<BuildContext>) => Promise<ObtainedEngine>> =>
+    (await import('./quality/known-answer/refit.js')).refitEngine,
+  async () => (await import('./quality/known-answer/refit.js')).refitOptions,
+  async () => (await import('./engines/builder/build.js')).buildContextOptions,
+);
+/**
  * The content of an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
  *
  * ```ts
@@ -210,6 +225,19 @@ export const openEngineSession = lazy(
     (await import('./quality/known-answer/at-load.js')).openCheckedSession,
   file,
   async () => (await import('./quality/known-answer/at-load.js')).checkedSessionOptions,
+);
+/**
+ * Memory for the activations of several engines, which run one at a time: what the largest needs, in the place of the sum. Open all engines before the first of them runs.
+ *
+ * ```ts
+ * const memory = await activationPool();
+ * await using encoder = await openEngineSession('encoder.engine', { memory });
+ * await using joint = await openEngineSession('joint.engine', { memory });
+ * use([memory.bytes, memory.separateBytes]);
+ * ```
+ */
+export const activationPool = lazy(
+  async () => (await import('./engines/runtime/tensorrt/engine-session.js')).activationPool,
 );
 /**
  * Compares an engine or a model with a model on the same inputs.

@@ -182,6 +182,8 @@ void Call::captureFull() {
 
 void Call::open() {
   if (execution_ == nullptr) throw Failure("TF_SESSION_CLOSED", "The call is closed.");
+  if (context_->engine()->halfRefitted)
+    throw Failure("TF_REFIT_FAILED", "The engine has some weights of another model, since its refit failed half-way.");
 }
 
 bool Call::bind() {
@@ -249,6 +251,10 @@ std::vector<char> Call::readOutput(const std::string& name) {
   context_->stream().copyToHost(bytes.data(), reinterpret_cast<cuda::Address>(slot->allocator->memory()), bytes.size());
   context_->stream().synchronize();
   return bytes;
+}
+
+void Call::rebind() {
+  if (execution_ != nullptr) execution_->boundTo = nullptr;
 }
 
 void Call::release() {

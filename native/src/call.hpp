@@ -90,6 +90,8 @@ class Call {
   void finish(const Begun& begun, const std::vector<HostView>& outputs);
   // Bytes of a data-dependent output of the last run. Throws TF_SESSION_INPUT.
   std::vector<char> readOutput(const std::string& name);
+  // With the context's mutex held: the next run sets shapes and addresses, and lets go of the graphs.
+  void rebind();
   // Lets go of everything, with the context's mutex held.
   void release();
   // The same from outside.

@@ -8,7 +8,20 @@ namespace trtforge {
 
 Context::Context(std::shared_ptr<Engine> engine, int profile) : engine_(std::move(engine)), profile_(profile) {}
 
-std::shared_ptr<Context> Context::create(std::shared_ptr<Engine> engine, int profile, bool profiling) {
+namespace {
+
+void checkShared(const cuda::DeviceBlock& activations, const cuda::Device& device, std::size_t needed) {
+  if (&activations.device() != &device)
+    throw Failure("TF_SESSION_INPUT", "The memory passed for activations is on another GPU than the engine.");
+  if (activations.bytes() < needed)
+    throw Failure("TF_SESSION_INPUT", "The memory passed for activations has " + std::to_string(activations.bytes()) +
+                                          " bytes; the engine needs " + std::to_string(needed) + ".");
+}
+
+}  // namespace
+
+std::shared_ptr<Context> Context::create(std::shared_ptr<Engine> engine, int profile, bool profiling,
+                                         std::shared_ptr<cuda::DeviceBlock> activations) {
   const EngineFacts& facts = engine->facts();
   if (profile < 0 || profile >= facts.profiles)
     throw Failure("TF_SESSION_INPUT", "The engine has no profile " + std::to_string(profile) + ": it has " +
@@ -17,8 +30,12 @@ std::shared_ptr<Context> Context::create(std::shared_ptr<Engine> engine, int pro
   device.makeCurrent();
   const std::shared_ptr<Context> context(new Context(std::move(engine), profile));
   context->stream_ = std::make_unique<cuda::Stream>(device);
-  context->activations_ = cuda::DeviceBlock(
-      device, static_cast<std::size_t>(context->engine_->activationBytes(profile)), "activations of a context");
+  const auto needed = static_cast<std::size_t>(context->engine_->activationBytes(profile));
+  if (activations != nullptr)
+    checkShared(*activations, device, needed);
+  else
+    activations = std::make_shared<cuda::DeviceBlock>(device, needed, "activations of a context");
+  context->activations_ = std::move(activations);
   if (profiling) context->layerTimes_ = std::make_unique<LayerTimes>(context->engine_->library());
   context->first_ = context->newExecution();
   context->worker_ = std::make_unique<Worker>();
@@ -33,7 +50,7 @@ const std::shared_ptr<Engine>& Context::engine() const {
 }
 
 std::shared_ptr<Execution> Context::newExecution() const {
-  auto execution = std::make_shared<Execution>(engine_, profile_, activations_, *stream_);
+  auto execution = std::make_shared<Execution>(engine_, profile_, *activations_, *stream_);
   if (layerTimes_ != nullptr) execution->setProfiler(layerTimes_->profiler());
   return execution;
 }
@@ -71,6 +88,11 @@ void Context::add(const std::shared_ptr<Call>& call) {
   calls_.push_back(call);
 }
 
+void Context::rebind() {
+  for (const auto& known : calls_)
+    if (const auto call = known.lock()) call->rebind();
+}
+
 void Context::close() {
   if (cuda::ending()) {
     // The thread may be inside a driver that is going away: it is left behind.
@@ -92,7 +114,7 @@ void Context::close() {
   calls_.clear();
   unused_.clear();
   first_.reset();
-  activations_ = cuda::DeviceBlock();
+  activations_.reset();
   stream_.reset();
   engine_.reset();
 }

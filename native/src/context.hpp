@@ -15,8 +15,11 @@ class Call;
 
 class Context : public std::enable_shared_from_this<Context> {
  public:
-  // Throws TF_CONTEXT_FAILED, TF_GPU_MEMORY, TF_SESSION_INPUT for a profile the engine does not have.
-  static std::shared_ptr<Context> create(std::shared_ptr<Engine> engine, int profile, bool profiling);
+  // `activations` is memory that contexts of several engines share, one at a time; null for memory of its own.
+  // Throws TF_CONTEXT_FAILED, TF_GPU_MEMORY, TF_SESSION_INPUT for a profile the engine does not have, and for shared
+  // memory that is too small or on another GPU.
+  static std::shared_ptr<Context> create(std::shared_ptr<Engine> engine, int profile, bool profiling,
+                                         std::shared_ptr<cuda::DeviceBlock> activations);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -25,6 +28,8 @@ class Context : public std::enable_shared_from_this<Context> {
   std::vector<OutputShape> outputsFor(const std::vector<InputShape>& shapes);
   // Ends the thread once its runs are over, then lets go of calls, activations and the engine. Harmless twice.
   void close();
+  // With `mutex` held, after the engine's weights were replaced: no CUDA graph with the old ones runs again.
+  void rebind();
 
   // Null where it was made without profiling.
   LayerTimes* layerTimes() const { return layerTimes_.get(); }
@@ -50,7 +55,7 @@ class Context : public std::enable_shared_from_this<Context> {
   int profile_;
   std::unique_ptr<LayerTimes> layerTimes_;
   std::unique_ptr<cuda::Stream> stream_;
-  cuda::DeviceBlock activations_;
+  std::shared_ptr<cuda::DeviceBlock> activations_;
   // For shapes asked about; on 8.6 also for every call.
   std::shared_ptr<Execution> first_;
   std::mutex firstMutex_;

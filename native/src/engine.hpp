@@ -1,5 +1,6 @@
 // A plan loaded onto a GPU. Objects made from it hold it by `shared_ptr`; the weights go when the last of them does.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -65,6 +66,8 @@ class Engine {
   }
   // True where weights come from host memory while the engine runs: such work cannot be captured.
   bool streamsWeights() const { return streamsWeights_; }
+  // True where a refit failed half-way: some weights are those of another model.
+  std::atomic<bool> halfRefitted{false};
   // The inspector's JSON about the whole engine.
   std::string layers(Listener& listener) const;
 

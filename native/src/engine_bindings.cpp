@@ -4,6 +4,7 @@
 
 #include "handles.hpp"
 #include "job.hpp"
+#include "refit.hpp"
 #include "values.hpp"
 
 namespace trtforge {
@@ -100,6 +101,47 @@ Napi::Value engineLayersExport(const Napi::CallbackInfo& info) {
   });
 }
 
+Napi::Value engineRefitExport(const Napi::CallbackInfo& info) {
+  const Napi::Value value = info[0];
+  const Reader from(info[1]);
+  auto& handle = *handleOf<EngineHandle>(value);
+  std::vector<std::shared_ptr<Context>> contexts;
+  for (const auto& known : handle.contexts)
+    if (const auto context = known.lock(); context != nullptr && context->context != nullptr)
+      contexts.push_back(context->context);
+  const RefitRequest request{from["parserLibrary"].text(), from["modelPath"].text(), from["changed"].texts()};
+  return startTask(
+      info.Env(), "trtforge:refit",
+      [engine = engineOf(value), contexts, request](Listener& listener) -> Answer {
+        std::vector<std::unique_lock<std::mutex>> held;
+        for (const auto& context : contexts) held.emplace_back(context->mutex);
+        // Also after a failure: the engine may have some of the weights.
+        const auto rebind = [&] {
+          for (const auto& context : contexts) context->rebind();
+        };
+        try {
+          refit(*engine, request, listener);
+        } catch (const Failure&) {
+          rebind();
+          throw;
+        }
+        rebind();
+        return undefined;
+      },
+      Reader(info[2]).function());
+}
+
+Napi::Value engineSerializeExport(const Napi::CallbackInfo& info) {
+  const Napi::Value value = info[0];
+  const auto write = [engine = engineOf(value), path = Reader(info[1]).text(),
+                      flags = static_cast<std::uint32_t>(Reader(info[2]).integer())](Listener& listener) -> Answer {
+    return [bytes = serialize(*engine, path, flags, listener)](Napi::Env env) {
+      return Napi::Number::New(env, static_cast<double>(bytes));
+    };
+  };
+  return startTask(info.Env(), "trtforge:serialize", write);
+}
+
 Napi::Value engineCloseExport(const Napi::CallbackInfo& info) {
   const Napi::Value value = info[0];
   auto& handle = *handleOf<EngineHandle>(value);
@@ -120,10 +162,12 @@ Napi::Value createContextExport(const Napi::CallbackInfo& info) {
   const Napi::Value value = info[0];
   const Napi::Value request = info[1];
   const Reader from(request);
+  const Napi::Value shared = from["activations"].value();
+  const auto activations = from["activations"].isNull() ? nullptr : handleOf<MemoryHandle>(shared)->open();
   const auto create = [owner = handleOf<EngineHandle>(value), engine = engineOf(value),
                        profile = static_cast<int>(from["profile"].integer()),
-                       profiling = from["profiling"].boolean()](Listener&) -> Answer {
-    auto context = Context::create(engine, profile, profiling);
+                       profiling = from["profiling"].boolean(), activations](Listener&) -> Answer {
+    auto context = Context::create(engine, profile, profiling, activations);
     return [owner, context](Napi::Env env) {
       if (owner->engine == nullptr) {
         context->close();
@@ -235,6 +279,8 @@ Napi::Value memoryCloseExport(const Napi::CallbackInfo& info) {
 void addEngineExports(Napi::Object& exports) {
   js::add<openEngineExport>(exports, "openEngine");
   js::add<engineLayersExport>(exports, "engineLayers");
+  js::add<engineRefitExport>(exports, "engineRefit");
+  js::add<engineSerializeExport>(exports, "engineSerialize");
   js::add<engineCloseExport>(exports, "engineClose");
   js::add<allocateExport>(exports, "engineAllocate");
   js::add<createContextExport>(exports, "createContext");

@@ -8,13 +8,6 @@ namespace {
 
 std::string textOf(const char* text) { return text == nullptr ? "" : text; }
 
-std::string sentenceFor(const ParserError& error) {
-  if (error.nodeName.empty() && error.nodeOperator.empty() && error.node < 0) return error.description;
-  const std::string name = error.nodeName.empty() ? std::to_string(error.node) : error.nodeName;
-  const std::string type = error.nodeOperator.empty() ? "" : " (" + error.nodeOperator + ")";
-  return "node " + name + type + ": " + error.description;
-}
-
 NetworkTensor tensorFacts(const InferenceLibrary& library, void* object) {
   const Facade tensor(library, object);
   NetworkTensor facts;
@@ -37,6 +30,27 @@ std::vector<NetworkTensor> tensors(const InferenceLibrary& library, const Facade
 }
 
 }  // namespace
+
+std::string sentenceFor(const ParserError& error) {
+  if (error.nodeName.empty() && error.nodeOperator.empty() && error.node < 0) return error.description;
+  const std::string name = error.nodeName.empty() ? std::to_string(error.node) : error.nodeName;
+  const std::string type = error.nodeOperator.empty() ? "" : " (" + error.nodeOperator + ")";
+  return "node " + name + type + ": " + error.description;
+}
+
+ParserError parserError(const InferenceLibrary& library, void* error) {
+  const auto text = [&](const auto& method) { return library.has(method) ? textOf(library.call(error, method)) : ""; };
+  const auto number = [&](const auto& method) { return library.call(error, method); };
+  ParserError facts;
+  facts.code = number(Slot::IParserError_code_0);
+  facts.node = number(Slot::IParserError_node_0);
+  facts.nodeName = text(Slot::IParserError_nodeName_0);
+  facts.nodeOperator = text(Slot::IParserError_nodeOperator_0);
+  facts.description = text(Slot::IParserError_desc_0);
+  facts.file = text(Slot::IParserError_file_0);
+  facts.line = number(Slot::IParserError_line_0);
+  return facts;
+}
 
 Parser::Parser(const InferenceLibrary& library, const std::string& path, const Facade& network, Listener& listener)
     : library_(library) {
@@ -68,23 +82,8 @@ void Parser::parse(const std::string& modelPath, std::uint32_t flags, Listener& 
 std::vector<ParserError> Parser::errors() const {
   std::vector<ParserError> all;
   const int count = call(Slot::IParser_getNbErrors_0);
-  for (int i = 0; i < count; ++i) {
-    void* error = call(Slot::IParser_getError_1, i);
-    if (error == nullptr) continue;
-    const auto text = [&](const auto& method) {
-      return library_.has(method) ? textOf(library_.call(error, method)) : "";
-    };
-    const auto number = [&](const auto& method) { return library_.call(error, method); };
-    ParserError facts;
-    facts.code = number(Slot::IParserError_code_0);
-    facts.node = number(Slot::IParserError_node_0);
-    facts.nodeName = text(Slot::IParserError_nodeName_0);
-    facts.nodeOperator = text(Slot::IParserError_nodeOperator_0);
-    facts.description = text(Slot::IParserError_desc_0);
-    facts.file = text(Slot::IParserError_file_0);
-    facts.line = number(Slot::IParserError_line_0);
-    all.push_back(facts);
-  }
+  for (int i = 0; i < count; ++i)
+    if (void* error = call(Slot::IParser_getError_1, i)) all.push_back(parserError(library_, error));
   return all;
 }
 

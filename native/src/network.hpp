@@ -14,6 +14,10 @@ struct NetworkTensor : TensorFacts {
   bool shapeTensor = false;
 };
 
+// What an IParserError states, and that in one sentence.
+ParserError parserError(const InferenceLibrary& library, void* error);
+std::string sentenceFor(const ParserError& error);
+
 // The parser lives until the build is over: the network may point into its weights.
 class Parser {
  public:

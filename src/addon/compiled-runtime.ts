@@ -1,10 +1,10 @@
 import type {
-  NativeContextRequest,
   NativeEngineFacts,
   NativeMeasurement,
   NativeMeasureRequest,
   NativeOpenRequest,
   NativeOutput,
+  NativeRefitRequest,
   NativeShape,
   SmallTensors,
 } from './native-engine.js';
@@ -44,9 +44,19 @@ export interface CompiledRuntime {
     onEvent: (event: NativeEvent) => void,
   ): NativeJob<{ readonly handle: Handle; readonly facts: NativeEngineFacts }>;
   engineLayers(engine: Handle): NativeJob<string>;
+  engineRefit(
+    engine: Handle,
+    request: NativeRefitRequest,
+    onEvent: (event: NativeEvent) => void,
+  ): NativeJob<void>;
+  engineSerialize(engine: Handle, planPath: string, flags: number): NativeJob<number>;
   engineClose(engine: Handle): NativeJob<void>;
   engineAllocate(engine: Handle, bytes: number): Handle;
-  createContext(engine: Handle, request: NativeContextRequest): NativeJob<Handle>;
+  /** No `activations` means memory of the context's own. */
+  createContext(
+    engine: Handle,
+    request: { readonly profile: number; readonly profiling: boolean; readonly activations: Handle | null },
+  ): NativeJob<Handle>;
   contextOutputs(context: Handle, shapes: readonly NativeShape[]): readonly NativeOutput[];
   contextLayerTimes(
     context: Handle,

@@ -67,16 +67,32 @@ export interface NativeEngine {
   createContext(request: NativeContextRequest): NativeJob<NativeContext>;
   /** The report of `IEngineInspector` on the whole engine, as JSON text. Detail depends on the verbosity the plan was built with. */
   layers(): NativeJob<string>;
+  /**
+   * Replaces the engine's weights by those of an ONNX file; no run may be under way. Contexts and calls stay, CUDA graphs are captured again.
+   * Errors: TF_ENGINE_NOT_REFITTABLE, TF_REFIT_MODEL_MISMATCH, TF_REFIT_FAILED (the engine may then have some of the weights).
+   */
+  refit(request: NativeRefitRequest, onEvent: (event: NativeEvent) => void): NativeJob<void>;
+  /** Writes the engine as it is now; `flags` are bits of `SerializationFlag`. Gives the plan's bytes. Errors: TF_REFIT_FAILED, TF_WRITE_FAILED. */
+  serialize(planPath: string, flags: number): NativeJob<number>;
   /** Device memory that outlives calls, zero-filled. Throws TF_GPU_MEMORY. */
   allocate(bytes: number): NativeDeviceMemory;
   /** Closes every context and call made from it first. */
   close(): NativeJob<void>;
 }
 
+export interface NativeRefitRequest {
+  readonly parserLibrary: string;
+  readonly modelPath: string;
+  /** Names of the weights whose values are not those that the engine was built with. */
+  readonly changed: readonly string[];
+}
+
 export interface NativeContextRequest {
   readonly profile: number;
   /** Emits per-layer times (`layerTimes`); slower, never for latency. */
   readonly profiling: boolean;
+  /** Memory for activations that other contexts use too, one at a time; absent for memory of its own. */
+  readonly activations?: NativeDeviceMemory | undefined;
 }
 
 export interface NativeShape {

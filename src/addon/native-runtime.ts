@@ -14,6 +14,7 @@ import type {
   NativeMeasureRequest,
   NativeOpenRequest,
   NativeOutput,
+  NativeRefitRequest,
   NativeRuntime,
   NativeShape,
 } from './native-engine.js';
@@ -63,12 +64,25 @@ class CompiledEngine implements NativeEngine {
   }
 
   createContext(request: NativeContextRequest): NativeJob<NativeContext> {
-    const creating = rethrown(() => this.#compiled.createContext(this.handle, request));
+    const { activations } = request;
+    if (activations !== undefined && !(activations instanceof CompiledMemory)) throw foreign('device memory');
+    const compiled = { ...request, activations: activations?.handle ?? null };
+    const creating = rethrown(() => this.#compiled.createContext(this.handle, compiled));
     return convertedJob(creating, (handle) => new CompiledContext(this.#compiled, this, handle));
   }
 
   layers(): NativeJob<string> {
     return jobOf(rethrown(() => this.#compiled.engineLayers(this.handle)));
+  }
+
+  refit(request: NativeRefitRequest, onEvent: (event: NativeEvent) => void): NativeJob<void> {
+    return endWithProcess(jobOf(rethrown(() => this.#compiled.engineRefit(this.handle, request, onEvent))));
+  }
+
+  serialize(planPath: string, flags: number): NativeJob<number> {
+    return endWithProcess(
+      jobOf(rethrown(() => this.#compiled.engineSerialize(this.handle, planPath, flags))),
+    );
   }
 
   allocate(bytes: number): NativeDeviceMemory {

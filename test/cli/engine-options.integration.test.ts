@@ -100,6 +100,7 @@ const lines: Readonly<Record<string, () => readonly string[]>> = {
     '--device',
     '1',
   ],
+  'engine inspect': () => ['engine', 'inspect', at('affine.engine'), '--memory', '--device', '1'],
   'engine layers': () => ['engine', 'layers', at('affine.engine'), '--device', '1'],
   'engine diff': () => ['engine', 'diff', at('affine.engine'), at('affine.engine'), '--device', '1'],
   explore: () => ['explore', at('affine.engine'), '--device', '1'],
@@ -182,7 +183,7 @@ describe('an engine is loaded with the options passed', () => {
 });
 
 /** Verbs that take two engines, of which an identity would be one's. */
-const OF_TWO = new Set(['engine diff', 'explore']);
+const OF_TWO = new Set(['engine inspect', 'engine diff', 'explore']);
 
 describe('an engine of another identity is rejected', () => {
   test.each(Object.keys(lines).filter((verb) => !OF_TWO.has(verb)))('by %s', async (verb) => {

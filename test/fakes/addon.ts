@@ -130,6 +130,11 @@ export class FakeAddon implements EngineAddon {
           return this.#context();
         }),
       layers: () => this.job('layers', () => '{"Layers":[]}'),
+      refit: ({ modelPath, changed }) =>
+        this.job('refit', () => {
+          this.log.push(`refit ${modelPath} ${changed}`);
+        }),
+      serialize: () => this.job('serialize', () => 1),
       allocate: (bytes) => new FakeMemory(this, bytes),
       close: () =>
         this.job('close', () => {

@@ -137,7 +137,10 @@ export const pattern: Kind<RegExp> = {
 
 export const callback = <F>(): Kind<F> => like('a function', (value) => typeof value === 'function');
 
-export const signal: Kind<AbortSignal> = like('an AbortSignal', (value) => value instanceof AbortSignal);
+export const instance = <T>(type: abstract new (...args: never[]) => T, name: string): Kind<T> =>
+  like(name, (value) => value instanceof type);
+
+export const signal: Kind<AbortSignal> = instance(AbortSignal, 'an AbortSignal');
 
 export const layers = like(
   'what layersOf returns',

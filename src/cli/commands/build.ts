@@ -3,6 +3,7 @@ import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/build.js';
 import { buildResult, originText } from '../../engines/builder/build-result.js';
 import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
+import type { ObtainedEngine } from '../../engines/builder/obtain-engine.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
@@ -70,13 +71,18 @@ export const command = defineCommand({
         built: ({ source, passport }) => (source === 'built' ? passport.identity.document.target : null),
       },
     );
-    const built = buildResult(result);
-    return { ...built, profileFrom, issues, harmless: await harmlessIn(built.warnings) };
+    return { ...(await buildReport(result)), profileFrom, issues };
   }),
   plan: async ([model = ''], options, context) =>
     buildPlan(await requestOf(model, options, context), context),
   render,
 });
+
+/** The report of an engine whose lines show no known issue. */
+export async function buildReport(obtained: ObtainedEngine): Promise<BuildReport> {
+  const built = buildResult(obtained);
+  return { ...built, profileFrom: [], issues: [], harmless: await harmlessIn(built.warnings) };
+}
 
 /** Loaded only where there are warnings: an engine is found in milliseconds. */
 async function harmlessIn(warnings: readonly string[]): Promise<BuildReport['harmless']> {
@@ -122,7 +128,7 @@ function render(result: BuildReport, output: TextOutput): void {
   const { lookupMs, waitMs, remoteMs, buildMs } = result.timings;
   const how =
     result.source === 'built'
-      ? `built in ${formatMs(buildMs)}`
+      ? `${result.refittedFrom === null ? 'built' : 'refitted'} in ${formatMs(buildMs)}`
       : `found in the ${result.source} store in ${formatMs(lookupMs + waitMs + remoteMs)}`;
   const layers = result.layers === null ? '' : ` of ${plural(result.layers, 'network layer')}`;
   output.line(`${bold(result.name)}  ${green(how)}  ${formatBytes(result.bytes)}${layers}`);
@@ -130,6 +136,7 @@ function render(result: BuildReport, output: TextOutput): void {
   output.line(`  passport  ${result.passport}`);
   output.line(`  identity  ${result.identity}`);
   output.line(`  for       ${result.target}, ${result.library}, ${result.precision}`);
+  if (result.refittedFrom !== null) output.line(`  refitted  from ${result.refittedFrom}`);
   if (result.unanswered !== null) output.line(`  answer    none: ${result.unanswered}`);
   for (const origin of result.profileFrom) output.line(`  profile   ${originText(origin)}`);
   const computes = result.precisions === null ? [] : precisionLines(result.precisions, output.colors);

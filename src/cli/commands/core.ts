@@ -43,6 +43,11 @@ export const core: Product = {
       'tactics, types, layouts, memory and ONNX nodes of the layers (needs the GPU of the engine)',
       engine,
     ),
+    engines(
+      'engine refit',
+      'put the weights of another model with the same graph into an engine, without a new build',
+      () => import('./engine-refit.js'),
+    ),
     engines('engine diff', 'compare the layers of two engines', engine),
     engines(
       'engine strip-header',

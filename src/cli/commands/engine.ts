@@ -5,9 +5,9 @@ import type { EnginesInspected, StrippedPlan } from '../../engines/plan/inspect.
 import { openOptions } from '../../engines/runtime/back-end.js';
 import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { type CommandContext, defineCommand } from '../command.js';
-import { type OptionValues, text } from '../option.js';
+import { flag, type OptionValues, text } from '../option.js';
 
-import { renderPlan, renderPlans } from './inspect-text.js';
+import { renderEngines } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
 
 const engineArgument = {
@@ -15,22 +15,59 @@ const engineArgument = {
   describe: 'a TensorRT plan: .engine, .plan, .trt; or the ONNX file around one (EPContext)',
 };
 
+const device = {
+  ...openOptions.device,
+  describe: 'which visible GPU loads the engine (default: 0)',
+};
+
 export const inspect = defineCommand({
-  examples: ['trtforge engine inspect model.engine', 'trtforge engine inspect model.engine encoder.engine'],
+  examples: [
+    'trtforge engine inspect model.engine',
+    'trtforge engine inspect model.engine encoder.engine',
+    'trtforge engine inspect encoder.engine predictor.engine joint.engine --memory',
+  ],
   arguments: [{ ...engineArgument, name: 'ENGINES', many: true }],
-  options: {},
+  options: {
+    memory: flag({
+      flags: '--memory',
+      describe: 'load the engines: what their activations need separately, and in one activation pool',
+    }),
+    device,
+    ...enginesOptions,
+  },
   schema: async () => (await import('../../engines/plan/inspect.js')).enginesInspectedSchema,
-  run: async (files, _options, context): Promise<EnginesInspected> => {
+  run: async (files, { memory, ...options }, context): Promise<EnginesInspected> => {
     const { inspectEngine } = await import('../../engines/plan/inspect.js');
     const { findToolchains } = await import('../../tensorrt/toolchain/find.js');
     const toolchains = await findToolchains(context.environment);
     const engines = await Promise.all(files.map((file) => inspectEngine(file, toolchains, context)));
     const isOdd = engines.some(({ findings }) => findings.some(({ severity }) => severity === 'error'));
-    return { schema: 'trtforge.engine-inspect/2', engines, exitCode: isOdd ? 1 : 0 };
+    return {
+      schema: 'trtforge.engine-inspect/2',
+      engines,
+      ...(memory ? { memory: await memoryOf(files, options, context) } : {}),
+      exitCode: isOdd ? 1 : 0,
+    };
   },
-  render: ({ engines }: EnginesInspected, output) =>
-    engines.length === 1 ? renderPlan(engines[0]!, output) : renderPlans(engines, output),
+  render: renderEngines,
 });
+
+async function memoryOf(
+  files: readonly string[],
+  options: LayersOptions,
+  context: CommandContext,
+): Promise<EnginesInspected['memory']> {
+  const activationBytes: number[] = [];
+  let gpu = '';
+  // One after the other: all at once may not fit.
+  for (const file of files) {
+    const { loaded } = await readLayers(file, undefined, options, context);
+    activationBytes.push(loaded?.deviceMemoryBytes ?? 0);
+    gpu = loaded?.gpu.name ?? gpu;
+  }
+  const separateBytes = activationBytes.reduce((sum, bytes) => sum + bytes, 0);
+  return { gpu, activationBytes, separateBytes, sharedBytes: Math.max(...activationBytes) };
+}
 
 export const stripHeader = defineCommand({
   examples: ['trtforge engine strip-header yolo.engine -o yolo.plan'],
@@ -53,10 +90,6 @@ export const stripHeader = defineCommand({
     line(`${colors.bold(path)}  ${formatBytes(bytes)}`),
 });
 
-const device = {
-  ...openOptions.device,
-  describe: 'which visible GPU loads the engine (default: 0)',
-};
 type LayersOptions = OptionValues<{ readonly device: typeof device } & typeof enginesOptions> & {
   readonly identity?: string | undefined;
 };

@@ -3,7 +3,7 @@ import type { Passport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { targetText } from '../../engines/identity/target.js';
 import { versionText } from '../../engines/plan/header.js';
-import type { PlanFacts } from '../../engines/plan/inspect.js';
+import type { EnginesInspected, PlanFacts } from '../../engines/plan/inspect.js';
 import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
 import type { TextOutput } from '../command.js';
@@ -82,8 +82,21 @@ function renderNodes(nodes: NonNullable<ModelFacts['nodeList']>, { line, colors 
   }
 }
 
-/** The text view of a plan file. */
-export function renderPlan(facts: PlanFacts, output: TextOutput): void {
+/** The text view of plan files. */
+export function renderEngines({ engines, memory }: EnginesInspected, output: TextOutput): void {
+  if (engines.length === 1) renderPlan(engines[0]!, output);
+  else renderPlans(engines, output);
+  if (memory === undefined) return;
+  const rows = engines.map(({ file }, at) => [file, formatBytes(memory.activationBytes[at]!)]);
+  output.line();
+  section(output, `Activations on ${memory.gpu}`, [
+    ...rows,
+    ['separately', formatBytes(memory.separateBytes)],
+    ['in one activation pool', formatBytes(memory.sharedBytes)],
+  ]);
+}
+
+function renderPlan(facts: PlanFacts, output: TextOutput): void {
   const { bold, dim, green, yellow, red } = output.colors;
   const product = facts.product === 'tensorrt' ? 'TensorRT' : 'TensorRT-RTX';
   output.line(`${bold(facts.file)}  ${dim(`${product} plan`)}`);
@@ -122,7 +135,7 @@ export function renderPlan(facts: PlanFacts, output: TextOutput): void {
 }
 
 /** Several plans: a row each, and what is found of them. */
-export function renderPlans(engines: readonly PlanFacts[], output: TextOutput): void {
+function renderPlans(engines: readonly PlanFacts[], output: TextOutput): void {
   const rows = engines.map(({ file, sha256, planBytes, product, version, passport, toolchains }) => {
     const document =
       passport?.content.plan.sha256 === sha256 ? passport.content.identity.document : undefined;

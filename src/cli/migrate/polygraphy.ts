@@ -83,7 +83,7 @@ export const polygraphyRows: readonly ForeignFlag[] = [
     values: (value) => [value.toLowerCase().replaceAll('_', '-')],
   }),
   ...builderFlag('--sparse-weights', 'sparse-weights'),
-  ...builderFlag('--refittable', 'refit'),
+  ...bare('--refittable', '--refit', '`trtforge engine refit` replaces the weights later'),
   ...builderFlag('--strip-plan', 'strip-plan'),
   ...builderFlag('--weight-streaming', 'weight-streaming'),
   ...builderFlag('--version-compatible', 'version-compatible'),

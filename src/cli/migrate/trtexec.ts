@@ -101,7 +101,7 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...valued('--sparsity', '--builder-config {value}', 'a builder flag; force would change weights', {
     values: (value) => (value === 'enable' ? ['flags=sparse-weights'] : value === 'disable' ? [] : null),
   }),
-  ...builderFlag('--refit', 'refit'),
+  ...bare('--refit', '--refit', '`trtforge engine refit` replaces the weights later'),
   ...builderFlag('--stripWeights --stripAllWeights --weightless', 'strip-plan'),
   ...builderFlag('--versionCompatible --vc', 'version-compatible'),
   ...builderFlag('--excludeLeanRuntime', 'exclude-lean-runtime'),
@@ -248,7 +248,12 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...valued('--persistentCacheRatio --allocationStrategy', null, "TensorRT's default is used"),
   ...valued('--tempdir --tempfileControls', null, 'TensorRT chooses its temporary files'),
   ...bare('--safe --consistency --std --cpuOnly', null, 'trtforge does not build safety engines'),
-  ...valued('--safetyPlugins --refitFromOnnx', null, 'trtforge has no such step'),
+  ...valued(
+    '--refitFromOnnx',
+    null,
+    '`trtforge engine refit ENGINE MODEL -o OUT` writes a refitted engine, which bench takes',
+  ),
+  ...valued('--safetyPlugins', null, 'trtforge has no such step'),
   ...bare(
     '--asyncFileReader --dumpKernelText --decomposableAttentions --enablePluginOverride',
     null,

@@ -8,7 +8,7 @@ import { parseSize } from '../values.js';
 import { placeOptions } from './comparison.js';
 import { calibrationPlaceOptions, conversionFrom, typedConversionOptions } from './conversion.js';
 
-const { target, toolchain, device, precision, weaklyTyped, plugins, profiles, batch, dims } =
+const { target, toolchain, device, precision, weaklyTyped, refit, plugins, profiles, batch, dims } =
   engineBuildOptions;
 
 const { calibration, keepNodes, keepOps, ioTypes, rest, calibrationMethod, calibrationCache } =
@@ -23,7 +23,7 @@ const firstConversionOptions = {
 
 /** Every option that decides what is built, besides profiles. */
 export const recipeOptions = {
-  ...{ target, toolchain, device, precision, weaklyTyped },
+  ...{ target, toolchain, device, precision, weaklyTyped, refit },
   ...configOnly(typedConversionOptions('conversion: ')),
   ...configOnly(calibrationPlaceOptions),
   ...firstConversionOptions,
@@ -89,7 +89,7 @@ export function recipeRequest(
   options: OptionValues<typeof recipeOptions> & Pick<BuildOptionValues, 'inputs'>,
 ): Omit<BuildOptions, 'model' | 'profiles' | 'batch' | 'dims'> {
   return {
-    ...valuesOf({ target, toolchain, device, precision, weaklyTyped, plugins }, options),
+    ...valuesOf({ target, toolchain, device, precision, weaklyTyped, refit, plugins }, options),
     conversion: conversionFrom(options, valuesOf(placeOptions, options)),
     settings: builderSettingsOf(options),
   };

@@ -3,6 +3,8 @@ import { holds } from '../../behaviour/facts.js';
 import { CAPTURE_FILE } from '../../tensorrt/toolchain/places.js';
 import type { BuildFiles, ResolvedBuild } from './build.js';
 import { buildInProcess } from './build-in-process.js';
+import { refitInProcess } from './refit-in-process.js';
+import type { RefitRequest } from './refit-plan.js';
 
 const endAtOnce = () => process.kill(process.pid, 'SIGKILL');
 // The recorder of a capture writes what it has when the process ends in order.
@@ -10,9 +12,14 @@ const end = process.env[CAPTURE_FILE] === undefined ? endAtOnce : () => process.
 
 // A builder's memory ends with its process: TensorRT 10.6 takes 1.3 s to free its 4.7 GB of kernels, and libraries crash in their exit handlers.
 serve(async (request, work) => {
-  const { build, files } = request as { readonly build: ResolvedBuild; readonly files: BuildFiles };
+  const { build, files, refit } = request as {
+    readonly build: ResolvedBuild;
+    readonly files: BuildFiles;
+    readonly refit?: RefitRequest;
+  };
   // A library that cannot be asked to stop: its process ends at once instead.
-  if (!holds('progress-monitor', build.toolchain))
+  if (refit !== undefined || !holds('progress-monitor', build.toolchain))
     work.signal.addEventListener('abort', endAtOnce, { once: true });
+  if (refit !== undefined) return refitInProcess(build, files, refit, work);
   return buildInProcess(build, files, { ...work, keepBuilder: true });
 }, end);

@@ -4,19 +4,21 @@ import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase, type WorkContext } from '../../events.js';
 import { wrongQuantization } from '../../formats/onnx/lint/lint.js';
-import { editModel, viewModel } from '../../formats/onnx/model.js';
+import { viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
-import { clearPlaceholders, isPlaceholder } from '../../formats/onnx/open-dimensions.js';
-import { writeModel } from '../../formats/onnx/write.js';
+import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { packageVersion } from '../../version.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import { machineFacts, onlyGpu } from '../identity/machine.js';
+import { readModelGraph } from '../identity/model-graph.js';
 import type { LayerPrecisions, Passport } from '../identity/passport.js';
+import { isRefittable } from '../identity/recipe.js';
 import { isPlatform, platformText, thisPlatform } from '../identity/target.js';
 import { readLayerPrecisions } from '../layers/precisions.js';
+import { withoutPlaceholders } from '../plan/parsed-model.js';
 import { checkPlanHeader } from '../plan/verify-engine.js';
 import type { BuildFiles, BuildOutcome, BuildSeams, PlanBuilder, ResolvedBuild } from './build.js';
 import { runSizes, withPossibleSizes } from './runnable-sizes.js';
@@ -60,8 +62,9 @@ export async function buildEngine(
   );
   const { ms: conversionMs = null, warnings: conversionWarnings = [], quantization } = converted ?? {};
   const { precisions, wrong } = readQuantized(files, quantization?.nodes);
+  const graph = isRefittable(build.identity.recipe) ? await readModelGraph(modelPath, context) : null;
   const warnings = [...conversionWarnings, ...wrong, ...outcome.warnings];
-  return passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions, sizes });
+  return passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions, graph, sizes });
 }
 
 /** Throws TF_TOOLCHAIN_NOT_FOUND for a toolchain that was named for another machine. */
@@ -102,14 +105,6 @@ async function typedModel(
   const convert = () => convertModel(modelPath, output, conversion, work);
   return inPhase('convert', work.emit, convert);
 }
-
-/** The model, or a copy of it in which axes that an exporter left without a name may differ; a typed model is one already. */
-const withoutPlaceholders = (path: string, copy: string, work: WorkContext): Promise<string> =>
-  editModel(path, async (model) => {
-    if (!clearPlaceholders(model.proto)) return path;
-    await writeModel(model, copy, work, work.emit);
-    return copy;
-  });
 
 /** A plan counts when it is there, large enough, of the right product and version, and as long as the builder reports. Returns its SHA-256. */
 function checkPlan(planPath: string, outcome: BuildOutcome, { target }: IdentityDocument): string {
@@ -152,11 +147,12 @@ interface BuildRecord {
   readonly conversionMs: number | null;
   readonly warnings: readonly string[];
   readonly precisions: LayerPrecisions | null;
+  readonly graph: Passport['plan']['graph'] | null;
   readonly sizes: Passport['built']['sizes'];
 }
 
 function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
-  const { outcome, precisions } = record;
+  const { outcome, precisions, graph } = record;
   const { identity } = build;
   const typed = build.conversion === null ? build.content.precisions : [];
   const machine = machineFacts(build.device);
@@ -178,6 +174,7 @@ function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
       outputs: withSymbols(outcome.outputs, build.content.outputs),
       // Left out rather than undefined: a passport equals the one read from its file.
       ...(precisions === null ? {} : { precisions }),
+      ...(graph && { graph }),
     },
     built: {
       by: `trtforge ${packageVersion()}`,
@@ -194,6 +191,7 @@ function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
       gpu: machine.gpu,
       driver: machine.driver,
       ...(record.sizes && { sizes: record.sizes }),
+      ...(outcome.refitted && { refitted: outcome.refitted }),
     },
     warnings: [...record.warnings],
   };

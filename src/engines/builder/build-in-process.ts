@@ -109,7 +109,7 @@ const describeTensor = (tensor: NativeTensor) => ({
 });
 
 /** Turns the library's events into work events: its outer phases are phases, what goes on inside is the detail of their progress. */
-function workEvents(
+export function workEvents(
   source: string,
   emit: EventListener,
   warnings: Set<string>,

@@ -61,6 +61,8 @@ export const buildResultSchema = z.object({
   source: z.enum(['built', 'local', 'remote']),
   /** `exact`, or the rule by which an engine of another identity serves: `version-compatible`, `hardware-compatible`, `several-gpus`, … */
   rule: z.string(),
+  /** Identity of the engine whose weights were replaced; null for an engine that was built. */
+  refittedFrom: z.string().nullable(),
   /** The library's time to build the plan, now or when it was built. */
   buildMs: z.number().nonnegative(),
   /** Size of the plan. */

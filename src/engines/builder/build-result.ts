@@ -17,6 +17,7 @@ export function buildResult(obtained: ObtainedEngine): BuildResult {
     identity: obtained.identity,
     source: obtained.source,
     rule: obtained.rule,
+    refittedFrom: passport.built.refitted?.identity ?? null,
     buildMs: passport.built.ms,
     bytes: passport.plan.bytes,
     layers: passport.plan.layers,

@@ -73,6 +73,13 @@ export const buildOptions = {
     ...builder,
     describe: `before TensorRT ${behaviour['weak-typing'].tensorrt.until}: the builder chooses types up to --precision, and nothing is converted`,
   }),
+  /** Build an engine that takes the weights of other models with the same graph (`refitEngine`); such a one may be slower. The builder flag `refit` of the recipe. */
+  refit: optional(is.flag, {
+    flags: '--refit',
+    ...builder,
+    describe:
+      'an engine that takes other weights of the same graph without a new build: `trtforge engine refit`; it may be slower',
+  }),
   /** The options of the model's conversion. */
   conversion: optional(is.object<ConversionOptions>(conversionOptions)),
   /** Everything else of the recipe that differs from the library's defaults. */
@@ -270,4 +277,6 @@ export interface BuildOutcome extends Pick<Passport['plan'], 'bytes' | 'layers' 
   /** Most resident memory of the building process; null where the system does not count it. */
   readonly peakMemoryBytes: number | null;
   readonly warnings: readonly string[];
+  /** Of a plan that was not built: the engine whose weights were replaced. */
+  readonly refitted?: Passport['built']['refitted'];
 }

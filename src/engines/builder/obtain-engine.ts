@@ -8,6 +8,8 @@ import { type Exporter, flatExporter, writeExport } from '../exports/exporter.js
 import { passportPath } from '../identity/engine-name.js';
 import { identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
+import { isRefittable } from '../identity/recipe.js';
+import type { Skeleton } from '../plan/refit.js';
 import { releaseUse } from '../store/claims/in-use.js';
 import { type Lease, waitForTurn } from '../store/claims/lease.js';
 import type { LocalStore } from '../store/local.js';
@@ -217,17 +219,43 @@ class ObtainRun {
     throwIfCancelled(this.#context.signal, `building ${this.#build.modelPath}`);
     const { store, trust } = this.#stores;
     assertSigns(trust, store?.place ?? this.#build.output ?? '.');
-    // Loaded only now: a hit needs neither the converter nor the builder.
-    const { buildEngine } = await import('./build-engine.js');
     const passport = await this.#timed('buildMs', async () => {
-      const { modelPath, conversion, converted } = this.#build;
-      const typed = conversion === null ? modelPath : pending.modelPath;
-      const built = await buildEngine(this.#build, pending, this.#context);
-      const { planPath } = pending;
-      const engine = { modelPath: converted?.output ?? typed, planPath, passport: built, isFound: false };
-      return this.#answered(engine);
+      const skeletons = await this.#skeletons();
+      // Loaded only now: a hit needs neither the converter nor the builder.
+      const { namedBuilder } = await import('./build-engine.js');
+      if (skeletons.length > 0) {
+        const { refitOrBuild } = await import('./skeletons.js');
+        try {
+          return await this.#built(pending, {
+            ...this.#context,
+            build: refitOrBuild(skeletons, namedBuilder),
+          });
+        } catch (error) {
+          if (!(error instanceof TrtforgeError) || error.code !== 'TF_REFIT_FAILED') throw error;
+          this.#warnings.push(`${error.message} It was built instead.`);
+        }
+      }
+      return this.#built(pending, this.#context);
     });
     return this.#pendingEngine(pending, { passport, signature: signatureFor(trust, passport) });
+  }
+
+  /** Engines that may be refitted in place of a build; none where another builder is chosen, or the build is requested. */
+  async #skeletons(): Promise<readonly Skeleton[]> {
+    const { forceRebuild, identity } = this.#build;
+    const isChosen = this.#context.build !== undefined || forceRebuild;
+    if (isChosen || !isRefittable(identity.recipe)) return [];
+    const { skeletonsFor } = await import('./skeletons.js');
+    return skeletonsFor(this.#stores, this.#build);
+  }
+
+  async #built(pending: PendingFolder, context: BuildSeams): Promise<Passport> {
+    const { buildEngine } = await import('./build-engine.js');
+    const { modelPath, conversion, converted } = this.#build;
+    const typed = conversion === null ? modelPath : pending.modelPath;
+    const passport = await buildEngine(this.#build, pending, context);
+    const { planPath } = pending;
+    return this.#answered({ modelPath: converted?.output ?? typed, planPath, passport, isFound: false });
   }
 
   /** The passport with what the engine proves itself by, where it has none and that can be made. */

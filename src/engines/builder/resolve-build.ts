@@ -197,7 +197,7 @@ function resolveRecipe(requested: BuildOptions, content: ModelContent, toolchain
         suggestFor(requested.model, sizes),
       ),
     ],
-    flags: [...new Set(settings.flags)].sort(),
+    flags: [...new Set([...settings.flags, ...(requested.refit === true ? ['refit'] : [])])].sort(),
     tacticSources: settings.tacticSources === null ? null : [...new Set(settings.tacticSources)].sort(),
     previewFeatures: [...new Set(settings.previewFeatures)].sort(),
     pluginDigests: (requested.plugins ?? []).map(sha256OfFile).sort(),

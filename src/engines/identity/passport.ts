@@ -168,6 +168,20 @@ export const layerPrecisionsSchema = z.object({
 
 export type LayerPrecisions = z.infer<typeof layerPrecisionsSchema>;
 
+/** A model's graph apart from the values of its weights, which another model of the same graph may replace in an engine (builder flag `refit`). */
+const modelGraphSchema = z.object({
+  /** SHA-256 over the model as `digestModel` has it, without the values of weights. */
+  digest: z.string(),
+  /** Number of nodes by operator. */
+  operators: z.record(z.string(), z.int().positive()),
+  /** Floating-point initializers and constants that nodes use: type and shape, and the first digits of the SHA-256 of their values. */
+  weights: z.record(z.string(), z.object({ type: z.string(), values: z.string() })),
+  /** Of these, what the parser computes other weights from (batch normalizations): the engine does not have them by these names. */
+  folded: z.array(z.string()),
+});
+
+export type ModelGraph = z.infer<typeof modelGraphSchema>;
+
 const networkTensorSchema = z.object({
   name: z.string(),
   dtype: z.string(),
@@ -204,6 +218,8 @@ export const passportSchema = z.object({
     outputs: z.array(networkTensorSchema),
     /** Of engines of quantized models, where the plan holds a program that can be read. */
     precisions: layerPrecisionsSchema.optional(),
+    /** Of engines with the builder flag `refit`: the graph that the builder read, by which other weights are judged. */
+    graph: modelGraphSchema.optional(),
   }),
   built: z.object({
     /** `trtforge 0.1.0` */
@@ -233,6 +249,8 @@ export const passportSchema = z.object({
         skipped: z.array(z.object({ sizes: z.string(), reason: z.string() })),
       })
       .optional(),
+    /** Of an engine that was not built but refitted: the engine whose weights were replaced. */
+    refitted: z.object({ identity: sha256Schema, sha256: sha256Schema }).optional(),
   }),
   /** Absent where no reference could be run, or none within its time. */
   knownAnswer: knownAnswerSchema.optional(),

@@ -5,7 +5,7 @@ import { type FileStamp, stampOf, unchanged } from '../../base/files/file-memo.j
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import { opsets, visitGraphs, visitNodes, visitTensors } from '../../formats/onnx/graph.js';
+import { opsets, type TensorPlace, visitGraphs, visitNodes, visitTensors } from '../../formats/onnx/graph.js';
 import { parsedOperators } from '../../formats/onnx/lint/operators.js';
 import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
@@ -41,26 +41,36 @@ const READ_BYTES = 4 << 20;
  */
 export async function digestModel(
   model: OnnxModel,
-  { emit, signal }: WorkContext = {},
+  work: WorkContext = {},
 ): Promise<{ readonly digest: string; readonly weightBytes: number }> {
-  const weights = [...visitTensors(model.proto)].map(({ tensor }) => ({
-    tensor,
-    weight: model.weight(tensor),
+  const weightBytes = await digestWeights(model, work, ({ tensor }, values) => replaceValues(tensor, values));
+  dropRemarks(model);
+  return { digest: sha256(toBinary(ModelProtoSchema, model.proto)), weightBytes };
+}
+
+/** Streams every weight of a model once, and hands on the SHA-256 of its values. Returns their bytes. Throws as `digestModel`. */
+export async function digestWeights(
+  model: OnnxModel,
+  { emit, signal }: WorkContext,
+  take: (place: TensorPlace, values: Buffer) => void,
+): Promise<number> {
+  const weights = [...visitTensors(model.proto)].map((place) => ({
+    place,
+    weight: model.weight(place.tensor),
   }));
   const weightBytes = weights.reduce((sum, { weight }) => sum + weight.byteLength, 0);
   let done = 0;
-  for (const { tensor, weight } of weights) {
-    const valueDigest = digestWeight(weight, signal);
-    replaceValues(tensor, valueDigest);
+  for (const { place, weight } of weights) {
+    const { name } = place.tensor;
+    take(place, digestWeight(weight, signal));
     done += weight.byteLength;
     if (weight.byteLength >= READ_BYTES) {
-      emit?.({ type: 'progress', phase: 'identify', done, total: weightBytes, detail: tensor.name });
+      emit?.({ type: 'progress', phase: 'identify', done, total: weightBytes, detail: name });
       // Lets timers (heartbeats, the live line) and Ctrl-C through between large weights.
       await new Promise(setImmediate);
     }
   }
-  dropRemarks(model);
-  return { digest: sha256(toBinary(ModelProtoSchema, model.proto)), weightBytes };
+  return weightBytes;
 }
 
 /** The digest of a model file's content: see `digestModel`. Throws what opening and reading the model throw, TF_CANCELLED. */
@@ -77,7 +87,7 @@ function digestWeight(weight: Weight, signal: AbortSignal | undefined): Buffer {
 }
 
 /** Turns a tensor into its canonical form: name, type, dimensions, and the digest of its values as raw_data. */
-function replaceValues(tensor: TensorProto, digest: Uint8Array): void {
+export function replaceValues(tensor: TensorProto, digest: Uint8Array): void {
   const { dims, dataType, name } = tensor;
   const unknown = tensor.$unknown?.filter(({ no }) => no !== MARKER_FIELD);
   for (const field of TensorProtoSchema.fields) clearField(tensor, field);
@@ -89,7 +99,8 @@ function replaceValues(tensor: TensorProto, digest: Uint8Array): void {
   else delete tensor.$unknown;
 }
 
-function dropRemarks({ proto }: OnnxModel): void {
+/** Clears what no plan depends on. */
+export function dropRemarks({ proto }: OnnxModel): void {
   const model = ModelProtoSchema.field;
   for (const field of [
     model.docString,

@@ -42,6 +42,9 @@ export const defaultRecipe: Recipe = {
   pluginDigests: [],
 };
 
+/** Whether an engine of a recipe takes other weights. */
+export const isRefittable = ({ flags }: Pick<Recipe, 'flags'>): boolean => flags.includes('refit');
+
 /** The part of a recipe that `key=value` sets: a field or a memory pool, and the type of its text. */
 interface Setting {
   readonly field: keyof Recipe | `memoryPools.${keyof Recipe['memoryPools']}`;

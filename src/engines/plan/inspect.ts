@@ -64,6 +64,17 @@ export const enginesInspectedSchema = z.strictObject({
   schema: z.literal('trtforge.engine-inspect/2'),
   /** In the order of the command line. */
   engines: z.array(planFactsSchema),
+  /** With `--memory`: what each engine needs on this GPU for the activations of one context, its largest profile. */
+  memory: z
+    .strictObject({
+      gpu: z.string(),
+      activationBytes: z.array(z.int().nonnegative()),
+      /** With memory of its own for each. */
+      separateBytes: z.int().nonnegative(),
+      /** With one activation pool. */
+      sharedBytes: z.int().nonnegative(),
+    })
+    .optional(),
   /** 1 where a finding of an engine is an error: its passport is of another plan, or cannot be read. */
   exitCode: z.literal([0, 1]),
 });

@@ -54,7 +54,9 @@ export function answerMaker(knownAnswer: boolean | undefined): AnswerMaker | und
   return async (build, engine, context) => {
     if (engine.isFound && knownAnswer !== true) return 'it was found without one; --known-answer records it';
     const isText = (made: Awaited<ReturnType<AnswerMaker>>) => (typeof made === 'string' ? made : undefined);
-    const work = () => madeAnswer(knownAnswer === true, build, engine, context);
+    // A refit takes less than its reference, and needs it more than a build.
+    const isWhole = knownAnswer === true || engine.passport.built.refitted !== undefined;
+    const work = () => madeAnswer(isWhole, build, engine, context);
     return inPhase('known answer', context.emit, work, undefined, undefined, isText);
   };
 }
@@ -81,13 +83,15 @@ async function madeAnswer(
       const judged = own.cases.flatMap((each, at) => judgeCase(each, observed?.found[at] ?? []));
       const wrong = observed && judged.find(({ outcome }) => outcome === 'fail');
       const message = `The engine does not give its known answer: ${wrong?.reason}`;
+      if (wrong && built.refitted !== undefined) throw new TrtforgeError('TF_REFIT_FAILED', message);
       if (wrong) emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
       return own;
     }
     const isCoded = quantizedFormatNamed(precision) !== undefined;
     return isCoded && modelPath !== build.modelPath ? await simulated(answer, modelPath, stop) : answer;
   } catch (error) {
-    const isFault = !(error instanceof TrtforgeError) || error.code === 'TF_PROFILE_INVALID';
+    const isFault =
+      !(error instanceof TrtforgeError) || ['TF_PROFILE_INVALID', 'TF_REFIT_FAILED'].includes(error.code);
     if (isFault || signal?.aborted === true) throw error;
     return error.code === 'TF_CANCELLED'
       ? `the reference takes longer than ${formatMs(limitMs)}, a fifth of the build; --known-answer waits for it`

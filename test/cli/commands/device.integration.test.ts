@@ -84,6 +84,7 @@ const commands = (): readonly (readonly [string, readonly string[]])[] => [
   ['verify', ['verify', at('affine.engine'), '--against', model]],
   ['stream record', ['stream', 'record', at('affine.engine'), '--schedule', '4', '-o', at('refused.jsonl')]],
   ['run', ['run', at('affine.engine'), '--inputs', 'random']],
+  ['engine inspect', ['engine', 'inspect', at('affine.engine'), '--memory']],
   ['engine layers', ['engine', 'layers', at('affine.engine')]],
   ['explore', ['explore', at('affine.engine')]],
   ['bench', ['bench', at('affine.engine')]],

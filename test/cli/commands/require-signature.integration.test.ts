@@ -66,6 +66,7 @@ const loading: readonly Line[] = [
   ],
   ['verify', (engine) => ['verify', engine, '--against', model]],
   ['engine layers', (engine) => ['engine', 'layers', engine]],
+  ['engine inspect', (engine) => ['engine', 'inspect', engine, '--memory']],
   ['explore', (engine) => ['explore', engine]],
 ];
 

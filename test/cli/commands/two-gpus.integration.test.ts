@@ -60,6 +60,7 @@ beforeAll(async () => {
   });
   engine.bench.enter(environment);
   for (const name of ['a', 'b']) engine.writePlan(at(`${name}.engine`), { kind: 'affine', inner: 4 });
+  engine.writePlan(at('large.engine'), { kind: 'affine', inner: 4, memory: 1 << 20 });
   engine.writePlan(at('state.engine'), { kind: 'state', inner: 4, rows: 2 });
   await writeReference(at('state.jsonl'), recording());
   await writeSampleModel(at('sample.onnx'));
@@ -119,6 +120,7 @@ describe('of two GPUs', () => {
       const commands = [
         ['run', engine, '--inputs', 'random'],
         ['engine', 'layers', engine],
+        ['engine', 'inspect', engine, '--memory'],
         ['explore', engine],
         ['stream', 'verify', at('state.engine'), '--reference', at('state.jsonl'), '--batches', '2'],
         ['bench', 'compare', engine, at('b.engine'), '--rounds', '3', ...QUICK],
@@ -145,6 +147,7 @@ describe('of two GPUs', () => {
       ['run', ['--shapes', 'x:2x4']],
       ['bench', []],
       ['engine layers', []],
+      ['engine inspect', ['--memory']],
       ['deepstream size', []],
     ]),
   )('%s rejects a third and names both', async (command, words) => {
@@ -160,6 +163,21 @@ describe('of two GPUs', () => {
       code: 'TF_GPU_UNAVAILABLE',
       message: expect.stringContaining('there is no GPU 2 here: 0 is NVIDIA Fake, 1 is NVIDIA Fake 1.'),
     });
+  });
+
+  it('engine inspect --memory adds up activations, and takes the largest for one pool', async () => {
+    const words = ['engine', 'inspect', at('a.engine'), at('large.engine'), '--memory', '--device', '1'];
+    const { answer } = await ask(words);
+    expect(answer).toMatchObject({
+      memory: {
+        gpu: 'NVIDIA Fake 1',
+        activationBytes: [4096, 1 << 20],
+        separateBytes: 4096 + (1 << 20),
+        sharedBytes: 1 << 20,
+      },
+    });
+    const { out } = await trtforge(words, environment);
+    expect(out).toMatch(/in one activation pool +1\.00 MiB/);
   });
 
   it('stream sizing builds and measures on the one that is chosen', async () => {

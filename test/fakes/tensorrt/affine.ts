@@ -2,11 +2,11 @@ import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { sampleIdentity } from '../../support/sample-engine.js';
 import { fakes } from './library.js';
 
-/** y = 2x + 1 over rows of four: the model of the fake engine `affine` with `inner: 4`; gives the file's path. */
-export const affineModel = (): Promise<string> =>
+/** y = 2x + 1 over rows of four, or with other weights: the model of the fake engine `affine` with `inner: 4`; gives the file's path. */
+export const affineModel = (weights = { two: 2, one: 1 }): Promise<string> =>
   modelFile((graph) => {
     graph.input('x', 'float32', ['n', 4]);
-    for (const [name, value] of Object.entries({ two: 2, one: 1 }))
+    for (const [name, value] of Object.entries(weights))
       graph.initializer(name, floats('float32', [], [value]));
     graph.node('Mul', { inputs: ['x', 'two'], outputs: ['m'] });
     graph.node('Add', { inputs: ['m', 'one'], outputs: ['y'] });

@@ -13,6 +13,7 @@
  *   FAKE_PINNED=none          no memory can be pinned
  *   FAKE_ALLOCATION_FAILS=N   allocations of device memory fail from the Nth on, counted from when the wish was made
  *   FAKE_CONTEXT=missing|memory, FAKE_LOAD=fails|memory   no context; no engine
+ *   FAKE_REFIT=missing|fails|half   a weight is missing; the weights are not taken; the engine takes half of each
  *   FAKE_RUN=aborts           the process aborts in enqueueV3
  *   FAKE_COMPUTE_US=N, FAKE_COPY_US=N   how long an inference and a copy take on the fake GPU's clock
  *   FAKE_GPUS=N               how many GPUs there are (1), each with name, UUID, memory and context of its own; CUDA_VISIBLE_DEVICES chooses among them
@@ -48,6 +49,8 @@ export interface NetworkPlan {
   readonly memory?: number;
   readonly streamable?: number;
   readonly auxStreams?: number;
+  /** Scalar weights of an engine that can be refitted; `affine` has `two` and `one`. */
+  readonly weights?: Readonly<Record<string, number>>;
   /** The plan loads only where host code is allowed. */
   readonly hostCode?: boolean;
   /** What the inspector says: JSON on one line. */
@@ -110,6 +113,7 @@ export function planBytes(fake: Fake, network: NetworkPlan): Buffer {
     streamable,
     auxStreams,
     hostCode,
+    weights,
     layers,
     inputs = [],
     outputs = [],
@@ -123,6 +127,8 @@ export function planBytes(fake: Fake, network: NetworkPlan): Buffer {
     for (const [name, type, shape] of tensors)
       lines.push(`${side} ${name} ${type === 'int64' ? 8 : 0} ${shape.join(' ')}`);
   for (const profile of profiles) lines.push(`profile ${profile.join(' ')}`);
+  if (weights !== undefined) lines.push('refit 1');
+  for (const [name, value] of Object.entries(weights ?? {})) lines.push(`weight ${name} ${value}`);
   if (layers !== undefined) lines.push(`layers ${layers}`);
   const body = Buffer.from(`${lines.join('\n')}\n`);
   const header = Buffer.alloc(32);

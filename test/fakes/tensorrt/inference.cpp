@@ -10,20 +10,21 @@
 
 namespace fake {
 
-namespace {
-
-void* theMonitor = nullptr;
-
-// --- host memory, timing cache
-const void* memoryData(Worker* self) { return self->content.data(); }
-std::size_t memorySize(Worker* self) { return self->content.size(); }
-Table memoryTable = Table().put(Slot::IHostMemory_data_0, memoryData).put(Slot::IHostMemory_size_0, memorySize);
+// --- host memory
+static const void* memoryData(Worker* self) { return self->content.data(); }
+static std::size_t memorySize(Worker* self) { return self->content.size(); }
+static Table memoryTable = Table().put(Slot::IHostMemory_data_0, memoryData).put(Slot::IHostMemory_size_0, memorySize);
 Public* memoryOf(std::string content) {
   Public* memory = make("IHostMemory", memoryTable);
   memory->worker->content = std::move(content);
   return memory;
 }
 
+namespace {
+
+void* theMonitor = nullptr;
+
+// --- timing cache
 Public* cacheSerialize(Worker* self) { return memoryOf("CACHE of " + std::to_string(++self->number) + " builds"); }
 Table cacheTable = Table().put(Slot::ITimingCache_serialize_0, cacheSerialize);
 

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "network-runs.hpp"
+#include "refit.hpp"
 
 namespace fake {
 
@@ -11,7 +12,7 @@ inline const char* netName(Worker* self) { return engineOf(self).network.kind.c_
 inline std::int32_t netLayers(Worker*) { return 2; }
 inline std::int32_t netProfiles(Worker* self) { return static_cast<std::int32_t>(engineOf(self).network.profiles.size()); }
 inline std::int32_t netAuxStreams(Worker* self) { return static_cast<std::int32_t>(engineOf(self).network.auxstreams); }
-inline bool netRefittable(Worker*) { return false; }
+inline bool netRefittable(Worker* self) { return engineOf(self).network.refit != 0; }
 inline std::int64_t netMemory(Worker* self) { return engineOf(self).network.memory; }
 inline std::size_t netMemorySize(Worker* self) { return static_cast<std::size_t>(netMemory(self)); }
 inline std::int64_t netProfileMemory(Worker* self, std::int32_t) { return netMemory(self); }
@@ -81,6 +82,65 @@ inline Public* netContext1(Worker* self, std::int32_t strategy) {
   return netContext(self);
 }
 
+// --- other weights
+#if FAKE_GENERATION != 0
+inline std::int32_t givenNames(const std::map<std::string, double>& weights, const std::map<std::string, double>& without, std::int32_t size, const char** names) {
+  std::int32_t count = 0;
+  for (const auto& [name, value] : weights) {
+    if (without.count(name) != 0) continue;
+    if (count < size) names[count] = name.c_str();
+    ++count;
+  }
+  return count;
+}
+inline NetEngine& refitted(Worker* self) { return *static_cast<NetEngine*>(self->parent); }
+inline std::int32_t refitAll(Worker* self, std::int32_t size, const char** names) { return givenNames(refitted(self).network.weights, {}, size, names); }
+// FAKE_REFIT=missing: a weight that the parser does not know is asked for. fails: the weights are not taken. half: taken, and then another value.
+inline std::int32_t refitMissing(Worker* self, std::int32_t size, const char** names) {
+  if (std::strcmp(setting("FAKE_REFIT"), "missing") == 0) return givenNames({{"unnamed", 0}}, {}, size, names);
+  return givenNames(refitted(self).network.weights, static_cast<Refitter*>(self)->given, size, names);
+}
+inline bool refitEngine(Worker* self) {
+  record("refitCudaEngine");
+  if (std::strcmp(setting("FAKE_REFIT"), "fails") == 0) return say(theLogger, 1, "IRefitter::refitCudaEngine: Error Code 4: the weights were not taken"), false;
+  for (const auto& [name, value] : static_cast<Refitter*>(self)->given) refitted(self).network.weights[name] = std::strcmp(setting("FAKE_REFIT"), "half") == 0 ? value / 2 : value;
+  return true;
+}
+inline void destroyRefitter(Public* object) {
+  record("destroy IRefitter");
+  delete static_cast<Refitter*>(object->worker);
+  delete object;
+}
+inline Table refitterTable = Table().put(Slot::IRefitter_getAllWeights_2, refitAll).put(Slot::IRefitter_getMissingWeights_2, refitMissing).put(Slot::IRefitter_refitCudaEngine_0, refitEngine);
+inline Public* netRefitter(Worker* self, void*) {
+  static Table destructors = Table().put(1, reinterpret_cast<void*>(&destroyRefitter));
+  record("create IRefitter");
+  return new Public{destructors.slots(), new Refitter{{refitterTable.slots(), "IRefitter", self, "", 0}, engineOf(self).network.weights, {}}};
+}
+
+inline bool serializationFlags(Worker* self, std::uint32_t flags) {
+  record("ISerializationConfig setFlags " + std::to_string(flags));
+  self->number = flags;
+  return true;
+}
+inline Table serializationTable = Table().put(Slot::ISerializationConfig_setFlags_1, serializationFlags);
+inline Public* netSerialization(Worker*) { return make("ISerializationConfig", serializationTable); }
+// The plan it was loaded from, with the weights that it has now.
+Public* memoryOf(std::string content);
+inline Public* netSerialize(Worker* self, Public*) {
+  const NetEngine& engine = engineOf(self);
+  std::istringstream lines(engine.content.substr(kHeaderBytes));
+  std::string body, line;
+  while (std::getline(lines, line))
+    if (line.rfind("weight ", 0) != 0) body += line + "\n";
+  for (const auto& [name, value] : engine.network.weights) body += "weight " + name + " " + std::to_string(value) + "\n";
+  std::string plan = engine.content.substr(0, kHeaderBytes) + body;
+  const std::uint64_t size = plan.size();
+  std::memcpy(plan.data() + 16, &size, sizeof size);
+  return memoryOf(std::move(plan));
+}
+#endif
+
 inline Table netEngineTable = Table()
                                   .put(Slot::ICudaEngine_getName_0, netName)
                                   .put(Slot::ICudaEngine_getNbLayers_0, netLayers)
@@ -107,6 +167,11 @@ inline Table netEngineTable = Table()
                                   .put(Slot::ICudaEngine_getWeightStreamingAutomaticBudget_0, netAutomaticBudget)
                                   .put(Slot::ICudaEngine_setWeightStreamingBudgetV2_1, netSetBudget)
                                   .put(Slot::ICudaEngine_createEngineInspector_0, netInspector)
+#if FAKE_GENERATION != 0
+                                  .put(Slot::ICudaEngine_createRefitter_1, netRefitter)
+                                  .put(Slot::ICudaEngine_createSerializationConfig_0, netSerialization)
+                                  .put(Slot::ICudaEngine_serializeWithConfig_1, netSerialize)
+#endif
                                   .put(Slot::ICudaEngine_createExecutionContextWithoutDeviceMemory_0, netContext)
                                   .put(Slot::ICudaEngine_createExecutionContext_1, netContext1);
 
@@ -116,7 +181,7 @@ inline bool loadNetwork(const void* bytes, std::size_t size, bool hostCodeAllowe
   constexpr char kMark[] = "fake-network\n";
   if (size < kHeaderBytes + sizeof kMark || plan.compare(kHeaderBytes, sizeof kMark - 1, kMark) != 0) return false;
   engine = nullptr;
-  Network network = networkOf(plan.substr(kHeaderBytes));
+  const Network network = networkOf(plan.substr(kHeaderBytes));
   if (std::strcmp(setting("FAKE_LOAD"), "memory") == 0)
     say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 2: Requested amount of GPU memory (1073741824 bytes) could not be allocated.");
   else if (std::strcmp(setting("FAKE_LOAD"), "fails") == 0)
@@ -124,7 +189,7 @@ inline bool loadNetwork(const void* bytes, std::size_t size, bool hostCodeAllowe
   else if (network.hostcode != 0 && !hostCodeAllowed)
     say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 3: Usage Error (Cannot deserialize engine with lean runtime since IRuntime::getEngineHostCodeAllowed() is false.)");
   else {
-    auto loaded = std::make_unique<NetEngine>(netEngineTable.slots(), std::move(network));
+    auto loaded = std::make_unique<NetEngine>(netEngineTable.slots(), plan);
     if (loaded->weights.made() == 0) engine = publish(loaded.release());
     else say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 1: " + cudaText(loaded->weights.made()));
   }

@@ -35,6 +35,8 @@ struct NetKernel {
   std::int64_t elements;
   const std::atomic<std::int64_t>* version;
   std::int64_t captured;
+  // Of `affine`, as they are when it is enqueued or captured.
+  float two, one;
   Mean made[8];
 
   static void run(void* argument) {
@@ -52,7 +54,7 @@ struct NetKernel {
     const auto* x = static_cast<const float*>(kernel.in[0]);
     auto* y = static_cast<float*>(kernel.out[0]);
     if (kernel.kind == 'c') std::memcpy(y, x, kernel.bytes[0]);
-    for (std::int64_t i = 0; kernel.kind == 'a' && i < kernel.elements; ++i) y[i] = 2 * x[i] + 1;
+    for (std::int64_t i = 0; kernel.kind == 'a' && i < kernel.elements; ++i) y[i] = kernel.two * x[i] + kernel.one;
     for (std::int64_t i = 0; kernel.kind == 'r' && i < static_cast<std::int64_t>(kernel.bytes[0] / 4); ++i) y[i] = kernel.elements == 0 ? 0 : x[i % kernel.elements];
     for (std::int64_t i = 0; kernel.kind == 's' && i < kernel.elements; ++i) {
       const float sum = static_cast<const float*>(kernel.in[1])[i] + x[i];
@@ -167,7 +169,7 @@ inline bool netEnqueue(Worker* self, void* stream) {
     if (kIndex == 3 ? !computeNonzero<std::int32_t>(context, stream) : !computeNonzero<std::int64_t>(context, stream)) return false;
   } else {
     if (network.kind == "shape") computeShape(context);
-    NetKernel kernel = {network.kind == "shape" ? 'r' : network.kind[0], {}, {}, {}, volume(shapeIn(context, network.tensors[0])), context.version, *context.version, {}};
+    NetKernel kernel = {network.kind == "shape" ? 'r' : network.kind[0], {}, {}, {}, volume(shapeIn(context, network.tensors[0])), context.version, *context.version, static_cast<float>(context.engine->weight("two", 2)), static_cast<float>(context.engine->weight("one", 1)), {}};
     int ins = 0, outs = 0;
     double us = std::atof(setting("FAKE_COMPUTE_US"));
     for (const NetTensor& tensor : network.tensors) {

@@ -6,8 +6,9 @@
 //   inner N          elements of a row
 //   rows N           a fixed number of rows in place of open ones
 //   profile A B C    rows: least, usual, most; a line per profile
-//   memory N, streamable N, auxstreams N, hostcode 1, layers JSON
-// affine: y = 2x + 1. copy: y = x. state: y = 2 * state_out, state_out = state + x. nonzero: y = the places in x that are not 0 (int64; int32 on 8.6).
+//   memory N, streamable N, auxstreams N, hostcode 1, refit 1, layers JSON
+//   weight NAME VALUE   of an engine that can be refitted, a line each
+// affine: y = 2x + 1, or `two` times x plus `one` by its weights. copy: y = x. state: y = 2 * state_out, state_out = state + x. nonzero: y = the places in x that are not 0 (int64; int32 on 8.6).
 // shape: y = x, given again and again, of the shape s says; t = 2s; s and t lie on the host.
 // means: each output divides the first input of its type into as many parts as it has elements, and gives their means; outputs take open sizes of input 0.
 // A graph replayed after its context was changed or deleted gives 0xEE in every byte, for that is what the library does not promise.
@@ -39,7 +40,8 @@ struct NetTensor {
 struct Network {
   std::string kind = "affine", layers = "{\"Layers\": [\"affine\"], \"Bindings\": [\"x\", \"y\"]}";
   int dtype = kFloat;
-  std::int64_t inner = 64, rows = -1, memory = 4096, streamable = 0, auxstreams = 0, hostcode = 0;
+  std::int64_t inner = 64, rows = -1, memory = 4096, streamable = 0, auxstreams = 0, hostcode = 0, refit = 0;
+  std::map<std::string, double> weights;
   std::vector<std::vector<std::int64_t>> profiles;
   std::vector<NetTensor> tensors;
 
@@ -65,6 +67,12 @@ inline Network networkOf(const std::string& text) {
     if (word == "streamable") words >> network.streamable;
     if (word == "auxstreams") words >> network.auxstreams;
     if (word == "hostcode") words >> network.hostcode;
+    if (word == "refit") words >> network.refit;
+    if (word == "weight") {
+      std::string name;
+      words >> name;
+      words >> network.weights[name];
+    }
     if (word == "layers") network.layers = line.substr(7);
     if (word == "input" || word == "output") {
       NetTensor tensor = {"", kFloat, word == "input", false, {}};
@@ -91,8 +99,12 @@ inline Network networkOf(const std::string& text) {
 }
 
 struct NetEngine : Worker {
-  NetEngine(void** table, Network network) : Worker{table, "ICudaEngine", nullptr, "", 0}, network(std::move(network)) {}
+  NetEngine(void** table, std::string plan) : Worker{table, "ICudaEngine", nullptr, std::move(plan), 0}, network(networkOf(content.substr(kHeaderBytes))) {}
   Network network;
+  double weight(const char* name, double otherwise) const {
+    const auto found = network.weights.find(name);
+    return found == network.weights.end() ? otherwise : found->second;
+  }
   Weights weights;
   std::int64_t budget = 0;
   std::map<int, int> profileUsers;  // 8.6: one context each

@@ -1,5 +1,5 @@
 // A fake for libnvonnxparser: it accepts every file, except one that the test settings refused.
-#include "objects.hpp"
+#include "refit.hpp"
 
 namespace fake {
 
@@ -44,9 +44,36 @@ Table parserTable = Table()
                         .put(Slot::IParser_getError_1, errorAt)
                         .put(Slot::IParser_destroy_deleting_0, destroyParser);
 
+#if FAKE_GENERATION != 0
+// The worker keeps the refitter as its parent.
+bool refitFromFile(Worker* self, const char* path) {
+  record(std::string("refitFromFile ") + path);
+  auto& refitter = *static_cast<Refitter*>(self->parent);
+  for (const auto& [name, value] : weightsOf(path))
+    if (refitter.takes.count(name) != 0) refitter.given[name] = value;
+  return !refuses();
+}
+void destroyParserRefitter(Worker* self) {
+  record("destroy IParserRefitter");
+  delete self;
+}
+Table parserRefitterTable = Table()
+                                .put(Slot::IParserRefitter_refitFromFile_1, refitFromFile)
+                                .put(Slot::IParserRefitter_getNbErrors_0, errorCount)
+                                .put(Slot::IParserRefitter_getError_1, errorAt)
+                                .put(Slot::IParserRefitter_destroy_deleting_0, destroyParserRefitter);
+#endif
+
 }  // namespace
 
 extern "C" {
+
+#if FAKE_GENERATION != 0
+void* createNvOnnxParserRefitter_INTERNAL(Public* refitter, void*, std::int32_t) {
+  record("create IParserRefitter");
+  return new Worker{parserRefitterTable.slots(), "IParserRefitter", refitter->worker, "", 0};
+}
+#endif
 
 int getNvOnnxParserVersion() { return 100; }
 

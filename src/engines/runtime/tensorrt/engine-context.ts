@@ -4,6 +4,7 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { list, mapOf, same } from '../session-inputs.js';
+import type { ActivationPool } from './activation-pool.js';
 import { type CacheBounds, CachedCall, CallCache } from './call-cache.js';
 import { type CallShape, callShapeFrom, callShapeOf, chooseProfile, fits } from './choose-profile.js';
 import { DeviceState } from './device-state.js';
@@ -24,6 +25,8 @@ import { PlainCall, StatefulCall } from './prepared-call.js';
 export interface ContextSettings {
   readonly engine: LoadedEngine;
   readonly cudaGraph: CudaGraph;
+  /** Activations that other sessions use too; absent for memory of its own. */
+  readonly memory: ActivationPool | undefined;
   readonly keep: CacheBounds;
   /** Called each time a call goes on without a CUDA graph. */
   readonly onFallback: (why: string) => void;
@@ -40,7 +43,7 @@ interface CallRequest {
 
 /** Runs calls one after the other. TensorRT fixes the profile of a context, so there is a context of its own for each profile, made when first needed. */
 export class ProfileContexts implements EngineContext {
-  readonly pending = new PendingWork();
+  readonly pending: PendingWork;
   readonly #settings: ContextSettings;
   readonly #contexts = new Map<number, Promise<NativeContext>>();
   readonly #cache: CallCache<CachedCall>;
@@ -49,6 +52,7 @@ export class ProfileContexts implements EngineContext {
 
   constructor(settings: ContextSettings, whenClosed: (context: ProfileContexts) => void = () => {}) {
     this.#settings = settings;
+    this.pending = new PendingWork(settings.memory);
     this.#whenClosed = whenClosed;
     this.#cache = new CallCache(settings.keep);
   }
@@ -58,7 +62,7 @@ export class ProfileContexts implements EngineContext {
     const tensors = mapOf('inputs', passed);
     throwIfCancelled(options.signal, 'running an engine');
     const cached = this.#cached(tensors, options.profile) ?? this.#admit(tensors, options.profile);
-    return this.pending.during(
+    return this.pending.during(() =>
       cached.use(async () => {
         const call = await this.#ready(cached);
         return call.run(tensors, targetsOf(options), options.signal);
@@ -78,8 +82,12 @@ export class ProfileContexts implements EngineContext {
         `No call is prepared for ${this.#inputs.map(({ name }, at) => `${name} ${list(shape.dims[at] ?? [])}`).join(', ')}.`,
       );
     }
-    if (cached.repeats() && this.#wantsGraph(cached)) void this.pending.during(this.#addGraph(cached));
-    return cached.call.runSync(tensors, targetsOf(options));
+    const { call } = cached;
+    // Capturing beside the next run would use the same activations.
+    const canCapture = this.#settings.memory === undefined;
+    if (cached.repeats() && canCapture && this.#wantsGraph(cached))
+      void this.pending.during(() => this.#addGraph(cached));
+    return this.pending.duringSync(() => call.runSync(tensors, targetsOf(options)));
   }
 
   /** Whether `runSync` of these tensors would find its call. */
@@ -96,9 +104,9 @@ export class ProfileContexts implements EngineContext {
     const profile = chooseProfile(this.#inputs, shape, options.profile);
     const graph = (options.cudaGraph ?? this.#settings.cudaGraph) !== 'never';
     const request = { shape, profile, graph, signal };
-    return this.pending.during(
+    return this.pending.during(async () =>
       ours === undefined
-        ? this.#make(request).then((call) => new PlainCall(call, this.pending))
+        ? new PlainCall(await this.#make(request), this.pending)
         : this.#prepareStateful(request, ours),
     );
   }
@@ -246,7 +254,12 @@ export class ProfileContexts implements EngineContext {
   #contextOf(profile: number): Promise<NativeContext> {
     const known = this.#contexts.get(profile);
     if (known !== undefined) return known;
-    const made = this.#settings.engine.native.createContext({ profile, profiling: false }).done;
+    const { engine, memory } = this.#settings;
+    const made = engine.native.createContext({
+      profile,
+      profiling: false,
+      activations: memory?.memory(engine.native),
+    }).done;
     this.#contexts.set(profile, made);
     // Memory may be free later: a context that could not be made is tried again at the next use.
     made.catch(() => this.#contexts.delete(profile));

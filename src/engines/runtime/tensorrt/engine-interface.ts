@@ -7,6 +7,7 @@ import type { ElementArray } from '../../../formats/tensor/values.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { trustOptions } from '../../store/trust.js';
 import type { Binding, RunOptions, Session } from '../session.js';
+import { ActivationPool } from './activation-pool.js';
 import { type CudaGraph, engineOptions } from './engine-options.js';
 
 /** min, opt and max of one input in one optimization profile: dimensions, or the values of a shape tensor. */
@@ -124,6 +125,12 @@ export interface EngineSession extends Session, EngineRunner {
     pairs: Readonly<Record<string, string>>,
     shapes?: Readonly<Record<string, readonly number[]>>,
   ): EngineState;
+  /**
+   * Replaces the engine's weights by those of another model with the same graph, converted as the engine's was; for an engine that was built with `refit`, between runs.
+   * Contexts, prepared calls and states stay; CUDA graphs are captured again. The file of the engine stays as it is: `refitEngine` writes one.
+   * Throws TF_SESSION_BUSY, TF_ENGINE_NOT_REFITTABLE, TF_REFIT_MODEL_MISMATCH, TF_OPTION_UNSUPPORTED, TF_REFIT_FAILED (then nothing runs until another refit succeeds).
+   */
+  refit(model: string, options?: RunOptions): Promise<void>;
   /** The report of the engine's inspector, as JSON text; see `engines/layers/read-layers.ts`. */
   layers(): Promise<string>;
 }
@@ -150,6 +157,8 @@ export const engineSessionOptions = {
   contexts: optional(is.whole(1)),
   /** Number of calls that `run` keeps ready per context, and the pinned memory that they may use; default 16 and 2 GiB. */
   keepCalls: optional(is.object<OptionsOf<typeof callOptions>>(callOptions)),
+  /** Activations that this session shares with others, one run at a time; default: memory of its own for each context. */
+  memory: optional(is.instance(ActivationPool, 'the result of activationPool()')),
   ...trustOptions,
   ...engineOptions,
 };

@@ -19,7 +19,10 @@ export type EngineRequest =
       readonly iterations: number;
     };
 
-export type EngineChildOptions = Omit<EngineSessionOptions, 'emit' | 'signal' | 'environment' | 'contexts'>;
+export type EngineChildOptions = Omit<
+  EngineSessionOptions,
+  'emit' | 'signal' | 'environment' | 'contexts' | 'memory'
+>;
 
 export interface EngineOpened {
   readonly backend: string;

@@ -1,7 +1,15 @@
+import { join } from 'node:path';
+import type { NativeEvent } from '../../../addon/native-job.js';
+import { removeIfAllowed } from '../../../base/files/files.js';
+import { makeScratch } from '../../../base/files/scratch.js';
+import { throwIfCancelled } from '../../../base/process/cancel.js';
+import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import type { RunOptions } from '../session.js';
 import { mapOf } from '../session-inputs.js';
+import { ActivationPool } from './activation-pool.js';
 import { DeviceState } from './device-state.js';
 import { type ContextSettings, ProfileContexts } from './engine-context.js';
 import type {
@@ -12,7 +20,7 @@ import type {
   EngineState,
   SessionFacts,
 } from './engine-interface.js';
-import { type EngineAddon, type LoadedEngine, loadEngine } from './load-engine.js';
+import { type EngineAddon, type LoadedEngine, loadEngine, logTeller } from './load-engine.js';
 
 const KEEP_CALLS = 16;
 const KEEP_BYTES = 2 ** 31;
@@ -25,10 +33,19 @@ export async function openEngineSession(
   planPath: string,
   options: EngineSessionOptions & { readonly addon?: EngineAddon } = {},
 ): Promise<EngineSession> {
-  return sessionOf(await loadEngine(planPath, options), options);
+  const engine = await loadEngine(planPath, options);
+  try {
+    return sessionOf(engine, options);
+  } catch (error) {
+    await engine.close();
+    throw error;
+  }
 }
 
-/** A session over an engine that is loaded; closing it closes the engine. */
+/** Memory for the activations of sessions that run in turn, which is their option `memory`. */
+export const activationPool = (): ActivationPool => new ActivationPool();
+
+/** A session over an engine that is loaded; closing it closes the engine. Throws TF_SESSION_INPUT for a pool that the engine cannot use. */
 export const sessionOf = (engine: LoadedEngine, options: EngineSessionOptions): EngineSession =>
   new LoadedSession(engine, options, true);
 
@@ -45,14 +62,18 @@ class LoadedSession implements EngineSession {
   readonly #contexts: Set<ProfileContexts>;
   readonly #states = new Set<DeviceState>();
   readonly #isOwner: boolean;
+  readonly #tellLog: (event: NativeEvent) => void;
+  #isRefitting = false;
   #closing: Promise<void> | undefined;
 
   constructor(engine: LoadedEngine, options: EngineSessionOptions, isOwner: boolean) {
     const { emit = ignoreEvents, keepCalls = {}, contexts = 1 } = options;
     const { gpu, toolchain, native, plan } = engine;
     const fallbacks: string[] = [];
+    options.memory?.join(engine);
     this.#engine = engine;
     this.#isOwner = isOwner;
+    this.#tellLog = logTeller(toolchain.product, emit);
     this.backend = `${toolchain.product === 'tensorrt' ? 'TensorRT' : 'TensorRT-RTX'} ${native.facts.libraryVersion} (${gpu.name})`;
     this.facts = {
       planPath: plan.path,
@@ -65,6 +86,7 @@ class LoadedSession implements EngineSession {
     this.#settings = {
       engine,
       cudaGraph: options.cudaGraph ?? 'auto',
+      memory: options.memory,
       keep: { count: keepCalls.count ?? KEEP_CALLS, bytes: keepCalls.bytes ?? KEEP_BYTES },
       onFallback: (why) => {
         if (fallbacks.includes(why)) return;
@@ -120,6 +142,29 @@ class LoadedSession implements EngineSession {
     return state;
   }
 
+  async refit(model: string, { signal }: RunOptions = {}): Promise<void> {
+    this.#checkIdle();
+    const { native, toolchain, plan } = this.#engine;
+    // Loaded only now: who runs an engine needs no converter.
+    const { refittingParser, skeletonOf, typedForRefit, weightsToRefit } = await import(
+      '../../plan/refit.js'
+    );
+    const parserLibrary = refittingParser(toolchain);
+    const folder = makeScratch('refit');
+    try {
+      const skeleton = skeletonOf(plan);
+      const modelPath = await typedForRefit(skeleton, model, join(folder, 'typed.onnx'), { signal });
+      const changed = await weightsToRefit(skeleton, model, modelPath, { signal });
+      throwIfCancelled(signal, `refitting ${plan.path}`);
+      this.#checkIdle();
+      this.#isRefitting = true;
+      await native.refit({ parserLibrary, modelPath, changed }, this.#tellLog).done;
+    } finally {
+      this.#isRefitting = false;
+      removeIfAllowed(folder);
+    }
+  }
+
   layers(): Promise<string> {
     this.#checkOpen();
     return this.#engine.native.layers().done;
@@ -137,6 +182,7 @@ class LoadedSession implements EngineSession {
   async #close(): Promise<void> {
     const closed = await Promise.allSettled([...this.#contexts].map((context) => context.close()));
     await Promise.all([...this.#states].map((state) => state.end()));
+    this.#settings.memory?.leave(this.#engine.native);
     if (this.#isOwner) await this.#engine.close();
     for (const outcome of closed) if (outcome.status === 'rejected') throw outcome.reason;
   }
@@ -147,7 +193,19 @@ class LoadedSession implements EngineSession {
     return chosen;
   }
 
+  #checkIdle(): void {
+    this.#checkOpen();
+    const runs = [...this.#contexts].reduce((sum, { pending }) => sum + pending.count, 0);
+    if (runs === 0) return;
+    throw new TrtforgeError(
+      'TF_SESSION_BUSY',
+      `${this.facts.planPath} has ${plural(runs, 'run')} under way: its weights cannot be replaced meanwhile.`,
+    );
+  }
+
   #checkOpen(): void {
+    if (this.#isRefitting)
+      throw new TrtforgeError('TF_SESSION_BUSY', `The weights of ${this.facts.planPath} are being replaced.`);
     if (this.#closing === undefined) return;
     throw new TrtforgeError('TF_SESSION_CLOSED', `${this.facts.planPath} was used after it was closed.`);
   }

@@ -163,7 +163,8 @@ function withRemedy(error: unknown): unknown {
   });
 }
 
-const logTeller =
+/** Passes the library's lines on. */
+export const logTeller =
   (source: string, emit: EventListener) =>
   (event: NativeEvent): void => {
     if (event.type !== 'log') return;

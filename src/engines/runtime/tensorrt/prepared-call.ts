@@ -39,13 +39,13 @@ export class PlainCall implements PreparedCall {
 
   runSync(): void {
     if (this.#closed) throw closedCall();
-    this.#call.native.runSync(NOTHING, NOTHING);
+    this.#pending.duringSync(() => this.#call.native.runSync(NOTHING, NOTHING));
   }
 
   async run({ signal }: RunOptions = {}): Promise<void> {
     if (this.#closed) throw closedCall();
     throwIfCancelled(signal, 'running an engine');
-    await this.#pending.during(this.#call.start(NOTHING, NOTHING, signal));
+    await this.#pending.during(() => this.#call.start(NOTHING, NOTHING, signal));
   }
 
   input(name: string): Tensor {
@@ -101,16 +101,19 @@ export class StatefulCall implements PreparedCall {
     const state = this.#state;
     state.checkIdle();
     const turn = state.side;
-    this.#last = this.#calls[turn];
-    if (turn === 0) this.#last.native.runSync(NOTHING, NOTHING);
-    else this.#last.native.runSync(this.#copiesIn, this.#copiesOut);
+    const call = this.#calls[turn];
+    this.#pending.duringSync(() => {
+      if (turn === 0) call.native.runSync(NOTHING, NOTHING);
+      else call.native.runSync(this.#copiesIn, this.#copiesOut);
+    });
+    this.#last = call;
     state.advance();
   }
 
   async run({ signal }: RunOptions = {}): Promise<void> {
     if (this.#closed) throw closedCall();
     throwIfCancelled(signal, 'running an engine');
-    await this.#pending.during(this.#state.inOrder(() => this.#step(signal)));
+    await this.#pending.during(() => this.#state.inOrder(() => this.#step(signal)));
   }
 
   async #step(signal: AbortSignal | undefined): Promise<void> {

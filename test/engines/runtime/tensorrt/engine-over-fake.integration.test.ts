@@ -21,6 +21,7 @@ async function run(
   const engine = await fakeEngine(fake);
   engine.writePlan(join(folder, 'affine.engine'), { kind: 'affine', inner: 4 });
   engine.writePlan(join(folder, 'state.engine'), { kind: 'state', inner: 4, rows: 2 });
+  engine.writePlan(join(folder, 'large.engine'), { kind: 'affine', inner: 4, memory: 1 << 20 });
   engine.writePlan(join(folder, 'nonzero.engine'), { kind: 'nonzero', rows: 4 });
   const toolchain = JSON.stringify(engine.bench.toolchain(fake));
   const { stdout, stderr } = spawnSync(
@@ -78,6 +79,28 @@ describe('the compiled addon over a fake of generation 10', () => {
     expect(found.get('contexts')).toEqual({ first: Array.from({ length: 30 }, (_, at) => 2 * at + 1) });
   });
 });
+
+describe.each(['8', '10', '11', 'rtx1'] as const)(
+  'an activation pool over a fake of generation %s',
+  (fake) => {
+    it('serves engines that run in turn with the memory of the largest, and is freed with the last', async () => {
+      const found = (await run(fake, ['pool'], { FAKE_COMPUTE_US: '3000' })).get('pool') as {
+        readonly bytes: readonly [number, number];
+        readonly larger: number;
+      };
+      expect(found).toMatchObject({
+        answers: [3, 2, 3, 5, 6, 5, 7, 12, 7],
+        busy: ['TF_SESSION_BUSY', 'TF_SESSION_BUSY', 'TF_SESSION_BUSY'],
+        after: 'nothing was refused',
+        late: 'TF_SESSION_INPUT',
+        graph: true,
+        lost: 0,
+      });
+      expect(found.bytes[1]).toBe(2 * found.bytes[0]);
+      expect(found.larger).toBeGreaterThan(found.bytes[0]);
+    });
+  },
+);
 
 describe('sessions on two GPUs of one process', () => {
   const two = { FAKE_GPUS: '2', FAKE_GPU_BYTES: '17179869184,8589934592', UV_THREADPOOL_SIZE: '1' };

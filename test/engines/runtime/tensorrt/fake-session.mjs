@@ -1,6 +1,7 @@
 // Runs engines of the fake libraries through dist/ and the compiled addon, in a process whose loader knows the fake GPU; one JSON line per check.
 // argv: toolchain (JSON), folder of plans. `engine-over-fake.integration.test.ts` starts it and holds the lines against what is right.
 import { join } from 'node:path';
+import { ActivationPool } from '../../../../dist/engines/runtime/tensorrt/activation-pool.js';
 import { openEngineSession } from '../../../../dist/engines/runtime/tensorrt/engine-session.js';
 import { openSupervisedEngine } from '../../../../dist/engines/runtime/tensorrt/supervised-engine.js';
 
@@ -110,6 +111,51 @@ const checks = {
       Array.from({ length: 30 }, (_, at) => session.run(new Map([['x', x(1 + (at % 5), at)]]))),
     );
     return { first: outputs.map((each) => numbers(each.get('y'))[0]) };
+  },
+  async pool() {
+    const memory = new ActivationPool();
+    const before = await freeOn(0);
+    const affine = await open('affine', { memory, cudaGraph: 'always' });
+    const state = await open('state', { memory });
+    const bytes = [memory.bytes, memory.separateBytes];
+    const kept = state.state({ state: 'state_out' });
+    const step = await state.prepare({}, { state: kept });
+    const call = await affine.prepare({ x: [3, 4] });
+    const answers = [];
+    for (let at = 1; at <= 3; at++) {
+      answers.push(numbers((await affine.run(new Map([['x', x(2, at)]]))).get('y'))[0]);
+      step.inputs.x.fill(at);
+      if (at % 2 === 0) step.runSync();
+      else await step.run();
+      answers.push(step.outputs.y[0]);
+      call.inputs.x.fill(at);
+      call.runSync();
+      answers.push(call.outputs.y[0]);
+    }
+    const first = affine.run(new Map([['x', x(2)]]));
+    const busy = [
+      await code(() => step.run()),
+      await code(() => call.runSync()),
+      await code(() => affine.run(new Map([['x', x(2)]]))),
+    ];
+    await first;
+    const after = await code(() => step.run());
+    const late = await code(() => open('large', { memory }));
+    await affine.close();
+    await state.close();
+    const again = await open('large', { memory });
+    const larger = memory.bytes;
+    await again.close();
+    return {
+      bytes,
+      answers,
+      busy,
+      after,
+      late,
+      larger,
+      graph: call.cudaGraph,
+      lost: before - (await freeOn(0)),
+    };
   },
   async gpus() {
     const devices = [0, 1];

@@ -1,0 +1,50 @@
+import { loadAddon } from '../../addon/addon.js';
+import type { WorkContext } from '../../events.js';
+import { refittingParser, serializationFlags } from '../plan/refit.js';
+import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
+import { workEvents } from './build-in-process.js';
+import type { RefitRequest } from './refit-plan.js';
+
+/** Loads an engine, replaces its weights and writes it, in this very process. Its tensors are the caller's to state. Errors as `refittingBuilder`. */
+export async function refitInProcess(
+  { toolchain, pluginPaths, identity, verbose }: ResolvedBuild,
+  { modelPath, planPath }: BuildFiles,
+  { planPath: skeleton, changed }: RefitRequest,
+  { emit = () => {} }: WorkContext,
+): Promise<BuildOutcome> {
+  const started = performance.now();
+  const { inference, plugins } = toolchain.libraries;
+  const warnings = new Set<string>();
+  const listener = workEvents(toolchain.product, emit, warnings);
+  const engine = await loadAddon().openEngine(
+    {
+      inferenceLibrary: inference,
+      pluginLibrary: plugins,
+      pluginPaths,
+      planPath: skeleton,
+      // The chosen GPU is the only one that this process sees.
+      device: 0,
+      allowHostCode: true,
+      weightBudget: null,
+      verbose,
+    },
+    listener,
+  ).done;
+  try {
+    await engine.refit({ parserLibrary: refittingParser(toolchain), modelPath, changed }, listener).done;
+    const bytes = await engine.serialize(planPath, serializationFlags(toolchain, identity.recipe)).done;
+    return {
+      buildMs: performance.now() - started,
+      bytes,
+      libraryVersion: engine.facts.libraryVersion,
+      layers: null,
+      inputs: [],
+      outputs: [],
+      timingCache: 'none',
+      peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
+      warnings: [...warnings],
+    };
+  } finally {
+    await engine.close().done;
+  }
+}

@@ -1,0 +1,89 @@
+import { TrtforgeError } from '../../errors.js';
+import { inPhase } from '../../events.js';
+import { formatNamed } from '../../formats/precision/formats/index.js';
+import { conversionOptionsOf } from '../identity/conversion.js';
+import { differencesOf } from '../identity/identity.js';
+import {
+  assertRefittable,
+  refittableBuild,
+  refittingParser,
+  type Skeleton,
+  weightsToRefit,
+} from '../plan/refit.js';
+import type { BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
+import { inChild } from './build-plan.js';
+
+/** What the child process of a refit takes besides its build. */
+export interface RefitRequest {
+  readonly planPath: string;
+  /** `NativeRefitRequest.changed`. */
+  readonly changed: readonly string[];
+}
+
+/**
+ * The builder that makes a plan of an engine by replacing its weights, in a child process; it needs the engine's GPU. Throws TF_ENGINE_NOT_REFITTABLE,
+ * TF_REFIT_MODEL_MISMATCH (both before any work on the GPU), TF_OPTION_UNSUPPORTED, TF_REFIT_FAILED, and what loading the engine throws.
+ */
+export const refittingBuilder =
+  (skeleton: Skeleton): PlanBuilder =>
+  async (build, files, context) => {
+    refittingParser(build.toolchain);
+    const changed = await inPhase('compare graphs', context.emit, () =>
+      weightsToRefit(skeleton, build.modelPath, files.modelPath, context),
+    );
+    return refit(skeleton, changed, build, files, context);
+  };
+
+/** The same of a model whose graph was compared; `changed` are the weights that the engine must take. */
+export async function refit(
+  { planPath, passport: { identity, plan } }: Skeleton,
+  changed: RefitRequest['changed'],
+  ...[build, files, context]: Parameters<PlanBuilder>
+): Promise<BuildOutcome> {
+  const doing = `refitting ${planPath} from ${build.modelPath}`;
+  const outcome = await inChild(build, files, context, doing, { planPath, changed });
+  return {
+    ...outcome,
+    layers: plan.layers,
+    inputs: plan.inputs,
+    outputs: plan.outputs,
+    refitted: { identity: identity.digest, sha256: plan.sha256 },
+  };
+}
+
+type Refit = Pick<BuildOptions, 'model' | 'output' | 'device' | 'plugins' | 'toolchain'>;
+
+/** The build that would make an engine like this one of another model. Throws TF_ENGINE_NOT_REFITTABLE. */
+export function refitBuild(skeleton: Skeleton, request: Refit): BuildOptions {
+  assertRefittable(skeleton);
+  const { recipe, target } = skeleton.passport.identity.document;
+  const { precision, conversion, stronglyTyped, profiles, pluginDigests: _, ...settings } = recipe;
+  const { product, computeCapabilities, version, cudaMajor } = target;
+  return {
+    ...request,
+    target: { product, computeCapabilities, named: { version, cudaMajor } },
+    precision: formatNamed(precision)?.id ?? 'as-is',
+    weaklyTyped: !stronglyTyped,
+    conversion: conversion === null ? undefined : conversionOptionsOf(conversion),
+    profiles: profiles.map((profile) => new Map(Object.entries(profile))),
+    settings,
+  };
+}
+
+/** Checks that the engine of a build differs from another in its model alone. Throws TF_REFIT_MODEL_MISMATCH, which names what else differs. */
+export function assertSameBuild(
+  { planPath, passport }: Skeleton,
+  { modelPath, identity }: ResolvedBuild,
+): void {
+  const { document } = passport.identity;
+  const differences = [...differencesOf(document, { ...identity, model: document.model })];
+  if (differences.length === 0) return;
+  const listed = differences.map(
+    ({ field, a, b }) => `${field} is ${JSON.stringify(b)}, not ${JSON.stringify(a)}`,
+  );
+  throw new TrtforgeError(
+    'TF_REFIT_MODEL_MISMATCH',
+    `An engine of ${modelPath} would differ from ${planPath} in more than its weights: ${listed.join('; ')}.`,
+    { remedy: `Build an engine of it: ${refittableBuild(modelPath)}`, details: { differences } },
+  );
+}

@@ -1,0 +1,86 @@
+import { onDevice, visibleGpus } from '../../addon/gpus.js';
+import { TrtforgeError } from '../../errors.js';
+import { differencesOf, type IdentityDocument } from '../identity/identity.js';
+import { whyNotRun } from '../identity/machine.js';
+import { changedWeights, readModelGraph } from '../identity/model-graph.js';
+import { isRefittable } from '../identity/recipe.js';
+import { targetText } from '../identity/target.js';
+import { refittingParser, type Skeleton } from '../plan/refit.js';
+import type { LocalStore } from '../store/local.js';
+import type { EngineStores } from '../store/open-stores.js';
+import type { PlanBuilder, ResolvedBuild } from './build.js';
+import { refit } from './refit-plan.js';
+
+/** Passports read to find engines that could be refitted; a store may have thousands. */
+const MOST_READ = 64;
+
+/**
+ * Engines of the local stores that differ from the one of a build in their model alone and take other weights here, those that were built before those that were refitted,
+ * each newest first. None where this machine does not run the engine.
+ */
+export async function skeletonsFor(
+  { store, layers }: Pick<EngineStores, 'store' | 'layers'>,
+  { identity, device, toolchain }: ResolvedBuild,
+): Promise<readonly Skeleton[]> {
+  const { recipe, target } = identity;
+  if (!isRefittable(recipe) || recipe.conversion?.quantization !== undefined) return [];
+  const gpus = onDevice(visibleGpus(), device ?? 0);
+  if (whyNotRun(gpus, target.computeCapabilities) !== null || !canRefit(toolchain)) return [];
+  const places = store === null ? layers : [store, ...layers];
+  const found = (await Promise.all(places.map((place) => skeletonsIn(place, identity)))).flat();
+  return found.sort(
+    (a, b) =>
+      Number(a.passport.built.refitted !== undefined) - Number(b.passport.built.refitted !== undefined),
+  );
+}
+
+function canRefit(toolchain: ResolvedBuild['toolchain']): boolean {
+  try {
+    refittingParser(toolchain);
+    return true;
+  } catch (error) {
+    if (error instanceof TrtforgeError) return false;
+    throw error;
+  }
+}
+
+async function skeletonsIn(store: LocalStore, wanted: IdentityDocument): Promise<readonly Skeleton[]> {
+  const { recipe, target, model } = wanted;
+  const alike = (await store.list()).filter(
+    (engine) =>
+      engine.problem === null &&
+      engine.model !== model &&
+      engine.target === targetText(target) &&
+      engine.precision === recipe.precision,
+  );
+  const newest = alike.sort((a, b) => ((a.builtAt ?? '') < (b.builtAt ?? '') ? 1 : -1)).slice(0, MOST_READ);
+  const passports = await Promise.all(newest.map(({ identity }) => store.passport(identity)));
+  const skeletons: Skeleton[] = [];
+  for (const passport of passports) {
+    if (passport?.plan.graph === undefined) continue;
+    const { digest, document } = passport.identity;
+    if ([...differencesOf({ ...document, model }, wanted)].length > 0) continue;
+    const answer = await store.get(digest);
+    if (answer.found) skeletons.push(answer.engine);
+  }
+  return skeletons;
+}
+
+/** The builder that refits the first of some engines that has the graph of the model; without one, and where that fails (a warning), the other builder. */
+export const refitOrBuild =
+  (skeletons: readonly Skeleton[], otherwise: PlanBuilder): PlanBuilder =>
+  async (build, files, context) => {
+    const graph = await readModelGraph(files.modelPath, context);
+    const skeleton = skeletons.find(({ passport }) => passport.plan.graph?.digest === graph.digest);
+    const recorded = skeleton?.passport.plan.graph;
+    if (skeleton === undefined || recorded === undefined) return otherwise(build, files, context);
+    try {
+      return await refit(skeleton, changedWeights(recorded, graph), build, files, context);
+    } catch (error) {
+      if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
+      const message = `${skeleton.planPath} could not be refitted, and the engine is built: ${error.message}`;
+      context.emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
+      const built = await otherwise(build, files, context);
+      return { ...built, warnings: [message, ...built.warnings] };
+    }
+  };

@@ -1,0 +1,67 @@
+import { protectingInputs } from '../../base/files/user-files.js';
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf } from '../../base/options/option.js';
+import { type BuildContext, buildOptions } from '../../engines/builder/build.js';
+import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-engine.js';
+import { assertSameBuild, refitBuild, refittingBuilder } from '../../engines/builder/refit-plan.js';
+import { resolveBuild } from '../../engines/builder/resolve-build.js';
+import { skeletonOf } from '../../engines/plan/refit.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { readPlanOnDisk } from '../../engines/runtime/tensorrt/plan-on-disk.js';
+import { openStores } from '../../engines/store/open-stores.js';
+import { signatureOptions } from '../../engines/store/trust.js';
+import { answerMaker } from './at-build.js';
+
+/** The engine to refit, the model whose weights it is to have, and where it is written. */
+export const refitOptions = {
+  /** Path of an engine that was built with `refit`, with its passport beside it. */
+  engine: needed(is.text),
+  /** Path of an ONNX model with the engine's graph. */
+  model: needed(is.text),
+  /** Path of the refitted engine. */
+  output: needed(is.text, {
+    flags: '-o, --output <file>',
+    describe: 'where the refitted engine goes, its passport beside it',
+    writes: ['a TensorRT plan'],
+    required: '-o new.engine',
+  }),
+  device: { ...buildOptions.device, describe: 'which visible GPU refits the engine (default: 0)' },
+  plugins: loadOptions.plugins,
+  toolchain: buildOptions.toolchain,
+  identity: loadOptions.identity,
+  ...signatureOptions,
+};
+
+export interface RefitOptions extends OptionsOf<typeof refitOptions> {}
+
+/**
+ * An engine with the weights of another model in place of a new build, on the GPU that runs it: its recipe and target are the engine's, its known answer is that of the
+ * model. The engine stays as it is, and nothing is written where that fails.
+ *
+ * ```ts
+ * const { engine } = await refitEngine({ engine: 'resnet50.engine', model: 'retrained.onnx', output: 'retrained.engine' });
+ * ```
+ * Errors: those of `readPlanOnDisk` and `resolveBuild`; TF_ENGINE_NOT_REFITTABLE; TF_REFIT_MODEL_MISMATCH before any work on the GPU; TF_OPTION_UNSUPPORTED;
+ * TF_REFIT_FAILED, also where the engine does not give its known answer.
+ */
+export async function refitEngine(
+  { engine, identity, ...requested }: RefitOptions,
+  context: BuildContext = {},
+): Promise<ObtainedEngine> {
+  const { model, output, device, plugins = [], toolchain, trustKeys = [], signKey } = requested;
+  const { environment = process.env } = context;
+  return protectingInputs([model, engine, ...plugins, ...trustKeys, signKey], async () => {
+    const stores = await openStores({ ...requested, store: false, remote: false }, environment);
+    using plan = await readPlanOnDisk(engine, { requirePassport: true, identity, trust: stores.trust });
+    const skeleton = skeletonOf(plan);
+    const request = refitBuild(skeleton, { model, output, device, plugins, toolchain });
+    const build = await resolveBuild(request, context);
+    assertSameBuild(skeleton, build);
+    return obtainEngine(build, stores, {
+      ...context,
+      build: refittingBuilder({ ...skeleton, planPath: plan.loadPath }),
+      areSizesKnown: true,
+      answer: answerMaker(true),
+    });
+  });
+}

@@ -1,0 +1,351 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { buildAddon } from '../../../scripts/build-native.mjs';
+import { readPassport } from '../../../src/engines/identity/passport.js';
+import { floatTensor } from '../../../src/formats/tensor/values.js';
+import { openEngineSession, refitEngine } from '../../../src/index.js';
+import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { affineModel, manyLayers } from '../../fakes/tensorrt/affine.js';
+import { type FakeEngine, fakeEngine } from '../../fakes/tensorrt/engine.js';
+import { trtforge as runLine } from '../../support/trtforge.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'trtforge-refit-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const at = (name: string) => join(folder, name);
+const batch = ['--batch', '1/8/64', '--no-cache'];
+let environment: NodeJS.ProcessEnv = {};
+let engines: FakeEngine;
+let model: string;
+let retrained: string;
+
+beforeAll(async () => {
+  await buildAddon({ say: () => {} });
+  engines = await fakeEngine('10');
+  engines.writePlan(at('affine.plan'), {
+    kind: 'affine',
+    inner: 4,
+    layers: manyLayers,
+    weights: { two: 2, one: 1 },
+  });
+  environment = engines.environment({
+    TENSORRT_HOME: engines.install(at('home')),
+    TRTFORGE_TOOLCHAINS: at('none'),
+    XDG_CACHE_HOME: at('cache'),
+    FAKE_PLAN: at('affine.plan'),
+    FAKE_CALLS: at('calls'),
+    NO_COLOR: '1',
+  });
+  engines.bench.enter(environment);
+  process.chdir(folder);
+  model = await affineModel();
+  retrained = await affineModel({ two: 3, one: 4 });
+  const built = await trtforge(['build', model, ...batch, '--refit', '-o', 'skeleton.engine']);
+  expect(built.exitCode).toBe(0);
+}, 300_000);
+beforeEach(() => rmSync(at('calls'), { force: true }));
+
+async function trtforge(args: readonly string[], wishes: NodeJS.ProcessEnv = {}) {
+  const { exitCode, json, out } = await runLine([...args, '--json'], { ...environment, ...wishes });
+  return { exitCode, answer: json(), out };
+}
+
+const calls = () => (existsSync(at('calls')) ? readFileSync(at('calls'), 'utf8').trim().split('\n') : []);
+
+/** What a refusal leaves: no engine, nothing begun, and the engine as it was. */
+async function refused(args: readonly string[], wishes: NodeJS.ProcessEnv = {}) {
+  const before = readFileSync('skeleton.engine');
+  const names = readdirSync(folder).filter((name) => name !== 'calls');
+  const { exitCode, answer } = await trtforge(['engine', 'refit', ...args, '-o', 'refused.engine'], wishes);
+  expect(readdirSync(folder).filter((name) => name !== 'calls')).toEqual(names);
+  expect(readFileSync('skeleton.engine').equals(before)).toBe(true);
+  return { exitCode, ...answer.error };
+}
+
+describe('build --refit', () => {
+  it('is the builder flag of the recipe; other identities stay as they are', async () => {
+    const identityOf = async (...options: readonly string[]) =>
+      (await trtforge(['build', model, ...batch, ...options, '-o', 'other.engine'])).answer.identity;
+    const { digest, document } = readPassport('skeleton.engine').identity;
+    expect(document.recipe.flags).toEqual(['refit']);
+    expect(await identityOf('--builder-config', 'flags=refit')).toBe(digest);
+    expect(await identityOf()).not.toBe(digest);
+    expect(readPassport('other.engine').plan.graph).toBeUndefined();
+    expect(calls()).toContain('setFlag 4');
+    expect(readPassport('skeleton.engine').plan.graph).toMatchObject({
+      operators: { Add: 1, Mul: 1 },
+      weights: { one: { type: 'float32[]' }, two: { type: 'float32[]' } },
+      folded: [],
+    });
+  });
+});
+
+describe('engine refit', () => {
+  it('puts the weights of another model into the engine, which then gives its answers', async () => {
+    const { exitCode, answer } = await trtforge([
+      'engine',
+      'refit',
+      'skeleton.engine',
+      retrained,
+      '-o',
+      'new.engine',
+    ]);
+    const [before, after] = [readPassport('skeleton.engine'), readPassport('new.engine')];
+    expect(answer).toMatchObject({ source: 'built', refittedFrom: before.identity.digest, unanswered: null });
+    expect(exitCode).toBe(0);
+    expect(calls()).toContain('refitCudaEngine');
+    expect(calls().some((line) => line.startsWith('createInferBuilder'))).toBe(false);
+    const { recipe, target } = before.identity.document;
+    expect(after.identity.document).toMatchObject({ recipe, target });
+    expect(after.identity.document.model).not.toBe(before.identity.document.model);
+    expect(after.built.refitted).toEqual({ identity: before.identity.digest, sha256: before.plan.sha256 });
+    expect(after.plan).toMatchObject({ inputs: before.plan.inputs, outputs: before.plan.outputs });
+    expect(after.plan.graph?.digest).toBe(before.plan.graph?.digest);
+    expect(await trtforge(['engine', 'check', 'new.engine'])).toMatchObject({ exitCode: 0 });
+    const verify = (against: string) =>
+      trtforge(['verify', 'new.engine', '--against', against, '--shapes', 'x:2x4', '--samples', '2']);
+    expect(await verify(retrained)).toMatchObject({ exitCode: 0, answer: { outcome: 'pass' } });
+    expect(await verify(model)).toMatchObject({ exitCode: 1 });
+  });
+
+  it('refits again what was refitted', async () => {
+    const line = ['engine', 'refit', 'new.engine', model, '-o', 'again.engine'];
+    expect(await trtforge(line)).toMatchObject({ exitCode: 0 });
+    expect(readPassport('again.engine').identity.digest).toBe(
+      readPassport('skeleton.engine').identity.digest,
+    );
+    expect(readFileSync('again.engine', 'utf8')).toContain('weight two 2');
+  });
+
+  it('converts the model as that of the engine was', async () => {
+    const line = ['build', model, ...batch, '--refit', '--precision', 'fp16', '-o', 'half.engine'];
+    expect(await trtforge(line)).toMatchObject({ exitCode: 0 });
+    const { answer, exitCode } = await trtforge([
+      'engine',
+      'refit',
+      'half.engine',
+      retrained,
+      '-o',
+      'half-new.engine',
+    ]);
+    expect(answer).toMatchObject({ precision: 'fp16' });
+    expect(exitCode).toBe(0);
+    expect(readPassport('half-new.engine').plan.graph?.weights.two?.type).toBe('float16[]');
+    expect(readFileSync('half-new.engine', 'utf8')).toContain('weight two 3');
+  });
+
+  it('rejects an engine that was built without it, and one without passport', async () => {
+    await trtforge(['build', model, ...batch, '-o', 'plain.engine']);
+    expect(await refused(['plain.engine', retrained])).toMatchObject({
+      code: 'TF_ENGINE_NOT_REFITTABLE',
+      exitCode: 2,
+      remedy: expect.stringContaining('--refit'),
+    });
+    expect(await refused(['affine.plan', retrained])).toMatchObject({
+      code: 'TF_PASSPORT_MISSING',
+      exitCode: 2,
+    });
+    expect(calls()).not.toContain('create IRefitter');
+  });
+
+  it.each([
+    ['lacks a weight', { two: 2 }, ['Mul'], [/lacks the weights one/, /0 Add for 1/]],
+    ['has more', { two: 2, one: 1, more: 5 }, ['Mul', 'Add', 'Sub'], [/more weights: more/, /1 Sub for 0/]],
+    ['has another operator', { two: 2, one: 1 }, ['Mul', 'Sub'], [/1 Sub for 0/]],
+  ] as const)(
+    'names what differs of a model that %s, before the GPU is asked',
+    async (_, weights, ops, lines) => {
+      const other = await modelFile((graph) => {
+        graph.input('x', 'float32', ['n', 4]);
+        for (const [name, value] of Object.entries(weights))
+          graph.initializer(name, floats('float32', [], [value]));
+        ops.forEach((op, index) => {
+          const [from, to] = [
+            index === 0 ? 'x' : 'm'.repeat(index),
+            index === ops.length - 1 ? 'y' : 'm'.repeat(index + 1),
+          ];
+          graph.node(op, { inputs: [from, Object.keys(weights)[index]!], outputs: [to] });
+        });
+        graph.output('y', 'float32', ['n', 4]);
+      });
+      const { code, exitCode, message } = await refused(['skeleton.engine', other]);
+      expect(code).toBe('TF_REFIT_MODEL_MISMATCH');
+      expect(exitCode).toBe(2);
+      for (const line of lines) expect(message).toMatch(line);
+      expect(calls()).toEqual([]);
+    },
+  );
+
+  it('names weights of another shape', async () => {
+    const wide = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 4]);
+      graph.initializer('two', floats('float32', [4], [2, 2, 2, 2]));
+      graph.initializer('one', floats('float32', [], [1]));
+      graph.node('Mul', { inputs: ['x', 'two'], outputs: ['m'] });
+      graph.node('Add', { inputs: ['m', 'one'], outputs: ['y'] });
+      graph.output('y', 'float32', ['n', 4]);
+    });
+    expect(await refused(['skeleton.engine', wide])).toMatchObject({
+      code: 'TF_REFIT_MODEL_MISMATCH',
+      message: expect.stringContaining('two is float32[4], not float32[]'),
+    });
+  });
+
+  it('rejects changed values that the engine keeps as its own', async () => {
+    engines.writePlan(at('fixed.plan'), {
+      kind: 'affine',
+      inner: 4,
+      layers: manyLayers,
+      weights: { two: 2 },
+    });
+    const wishes = { FAKE_PLAN: at('fixed.plan') };
+    await trtforge(['build', model, ...batch, '--refit', '-o', 'fixed.engine'], wishes);
+    expect(await refused(['fixed.engine', retrained])).toMatchObject({
+      code: 'TF_REFIT_MODEL_MISMATCH',
+      message: expect.stringMatching(/keeps its own: one/),
+    });
+    const twice = await affineModel({ two: 5, one: 1 });
+    const line = ['engine', 'refit', 'fixed.engine', twice, '-o', 'fixed-new.engine'];
+    expect(await trtforge(line)).toMatchObject({ exitCode: 0 });
+  });
+
+  it.each([
+    ['fails', /does not take the weights/],
+    ['missing', /needs weights .*unnamed/],
+    ['half', /does not give its known answer/],
+  ])('leaves nothing where the library %s', async (wish, text) => {
+    const { code, exitCode, message } = await refused(['skeleton.engine', retrained], { FAKE_REFIT: wish });
+    expect(code).toBe('TF_REFIT_FAILED');
+    expect(exitCode).toBe(2);
+    expect(message).toMatch(text);
+  });
+
+  it('passes on what the parser reports', async () => {
+    const { code, message } = await refused(['skeleton.engine', retrained], { FAKE_MODEL: 'refused' });
+    expect(code).toBe('TF_REFIT_FAILED');
+    expect(message).toMatch(/Frobnicate/);
+  });
+
+  it('is a function of the library', async () => {
+    const { passport } = await refitEngine(
+      { engine: 'skeleton.engine', model: retrained, output: 'library.engine' },
+      { environment },
+    );
+    expect(passport.built.refitted).toBeDefined();
+  });
+});
+
+describe('session.refit', () => {
+  const x = () => floatTensor('float32', [1, 4], Float32Array.of(0, 1, 2, 3));
+  const valuesOf = (bytes: Uint8Array) => [...new Float32Array(bytes.slice().buffer)];
+  const [old, fresh] = [
+    [1, 3, 5, 7],
+    [4, 7, 10, 13],
+  ];
+
+  it.each(['never', 'auto', 'always'] as const)(
+    'gives the new answers in runs and prepared calls, CUDA graph %s',
+    async (cudaGraph) => {
+      await using session = await openEngineSession('skeleton.engine', { environment, cudaGraph });
+      await using context = session.context();
+      const call = await session.prepare({ x: [1, 4] });
+      const run = async () => valuesOf((await session.run({ x: x() })).get('y')!.bytes);
+      const elsewhere = async () => valuesOf((await context.run({ x: x() })).get('y')!.bytes);
+      const prepared = () => {
+        (call.inputs.x as Float32Array).set([0, 1, 2, 3]);
+        call.runSync();
+        return [...(call.outputs.y as Float32Array)];
+      };
+      for (let time = 0; time < 4; time++) {
+        expect([await run(), await elsewhere(), prepared()]).toEqual([old, old, old]);
+      }
+      await session.refit(retrained);
+      for (let time = 0; time < 4; time++) {
+        expect([await run(), await elsewhere(), prepared()]).toEqual([fresh, fresh, fresh]);
+      }
+      expect(call.cudaGraph).toBe(cudaGraph !== 'never');
+      await session.refit(model);
+      expect([await run(), await elsewhere(), prepared()]).toEqual([old, old, old]);
+    },
+  );
+
+  it('is not done while a run is under way, nor runs meanwhile', async () => {
+    await using session = await openEngineSession('skeleton.engine', { environment });
+    const running = session.run({ x: x() });
+    await expect(session.refit(retrained)).rejects.toMatchObject({ code: 'TF_SESSION_BUSY' });
+    expect(valuesOf((await running).get('y')!.bytes)).toEqual(old);
+    await session.refit(retrained);
+    expect(valuesOf((await session.run({ x: x() })).get('y')!.bytes)).toEqual(fresh);
+  });
+
+  it('leaves a session as it was where the model is another', async () => {
+    await using session = await openEngineSession('skeleton.engine', { environment });
+    const other = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 4]);
+      graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float32', ['n', 4]);
+    });
+    await expect(session.refit(other)).rejects.toMatchObject({ code: 'TF_REFIT_MODEL_MISMATCH' });
+    expect(valuesOf((await session.run({ x: x() })).get('y')!.bytes)).toEqual(old);
+  });
+
+  it('runs nothing between a refit that failed half-way and one that succeeds', async () => {
+    await using session = await openEngineSession('skeleton.engine', { environment });
+    await session.run({ x: x() });
+    process.env.FAKE_REFIT = 'fails';
+    try {
+      await expect(session.refit(retrained)).rejects.toMatchObject({ code: 'TF_REFIT_FAILED' });
+    } finally {
+      delete process.env.FAKE_REFIT;
+    }
+    await expect(session.run({ x: x() })).rejects.toMatchObject({ code: 'TF_REFIT_FAILED' });
+    await session.refit(retrained);
+    expect(valuesOf((await session.run({ x: x() })).get('y')!.bytes)).toEqual(fresh);
+  });
+});
+
+describe('build --refit with a store', () => {
+  const build = (of: string, wishes: NodeJS.ProcessEnv = {}, ...more: readonly string[]) => {
+    rmSync(at('calls'), { force: true });
+    const store = ['--cache-dir', at('store'), '--batch', '1/8/64', '--refit'];
+    return trtforge(['build', of, ...store, ...more], wishes);
+  };
+  const isBuilt = () => calls().some((line) => line.startsWith('createInferBuilder'));
+
+  it('refits an engine of the same graph that is there in place of a build', async () => {
+    const { answer: skeleton } = await build(model);
+    expect(skeleton).toMatchObject({ source: 'built', refittedFrom: null });
+    expect(isBuilt()).toBe(true);
+    const { answer } = await build(retrained);
+    expect(answer).toMatchObject({ source: 'built', refittedFrom: skeleton.identity, unanswered: null });
+    expect(isBuilt()).toBe(false);
+    expect(await trtforge(['engine', 'check', answer.engine as string])).toMatchObject({ exitCode: 0 });
+    expect((await build(retrained)).answer).toMatchObject({ source: 'local', identity: answer.identity });
+  });
+
+  it('builds with --force-rebuild, another recipe or another graph', async () => {
+    const third = await affineModel({ two: 7, one: 1 });
+    expect((await build(third, {}, '--force-rebuild')).answer).toMatchObject({ refittedFrom: null });
+    const other = await affineModel({ two: 8, one: 1 });
+    const level = ['--builder-config', 'optimization-level=1'];
+    expect((await build(other, {}, ...level)).answer).toMatchObject({ refittedFrom: null });
+    const relu = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 4]);
+      graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float32', ['n', 4]);
+    });
+    expect((await build(relu)).answer).toMatchObject({ refittedFrom: null, warnings: [] });
+  });
+
+  it.each(['fails', 'half'])('builds, with a warning, where a refit %s', async (wish) => {
+    const fresh = await affineModel({ two: wish === 'half' ? 11 : 12, one: 1 });
+    const { answer, exitCode } = await build(fresh, { FAKE_REFIT: wish });
+    expect(exitCode).toBe(0);
+    expect(answer.refittedFrom).toBeNull();
+    expect(isBuilt()).toBe(true);
+    expect((answer.warnings as readonly string[]).join(' ')).toMatch(
+      wish === 'half' ? /known answer/ : /refitted/,
+    );
+  });
+});
