@@ -604,8 +604,9 @@ export const catalogue = {
   TF_SESSION_BUSY: {
     exitCode: ExitCode.badInput,
     meaning:
-      'Two runs at once were requested of engines that share their activations, or an engine was to be refitted while its session ran.',
-    remedy: 'Await one run before the next, and all runs before session.refit().',
+      'A run was requested while another one used the same activation pool, or while the engine was refitted; or an engine was to be refitted while it ran.',
+    remedy:
+      'Await each run, and each session.refit(), before the next; engines that run at once are opened without `memory`.',
   },
   TF_SESSION_BINDING: {
     exitCode: ExitCode.badInput,

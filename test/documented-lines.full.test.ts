@@ -45,6 +45,7 @@ const PARSED_ONLY: readonly (readonly [line: RegExp, why: string])[] = [
   [/toolchain install/, 'it downloads'],
   [/s3:|minio:/, 'a bucket is asked'],
   [/fleet (?:submit|rehearse|work)/, 'a cluster, or a GPU with two versions'],
+  [/engine refit|--refit/, 'TensorRT-RTX builds such an engine on a GPU, which refits it'],
   [/triton try/, 'a server of Triton'],
   [/explain -/, 'it reads what another program prints'],
   [/report-bug .* (?:verify|build) /, 'packs a line that fails, and this one passes'],

@@ -107,3 +107,13 @@ export function studentT975(freedom: number): number {
     (3 * Z ** 7 + 19 * Z ** 5 + 17 * Z ** 3 - 15 * Z) / (384 * freedom ** 3)
   );
 }
+
+/** Those than which no other is at most as high in both figures and lower in one. */
+export const paretoFront = <T>(all: readonly T[], figures: (each: T) => readonly [number, number]): T[] =>
+  all.filter((each) => {
+    const [x, y] = figures(each);
+    return !all.some((other) => {
+      const [a, b] = figures(other);
+      return a <= x && b <= y && (a < x || b < y);
+    });
+  });

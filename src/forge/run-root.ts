@@ -5,7 +5,7 @@ import { makeFolder } from '../base/files/folders.js';
 import { publishFile, writeFailed } from '../base/files/publish.js';
 import type { EventListener, WorkEvent } from '../events.js';
 import { forgeReport, RESULT_FILE } from '../report/pages/forge.js';
-import { renderReport } from '../report/pages/read.js';
+import { picturesOf, renderReport } from '../report/pages/read.js';
 import type { ForgeResult } from '../report/result.js';
 import type { Section } from '../report/section.js';
 import type { Clock, PhaseLog } from './phase.js';
@@ -60,12 +60,16 @@ export function hasFinishedReport(root: RunRoot): boolean {
 }
 
 /** Writes every view of a result, the data first. */
-export function writeReport(root: RunRoot, result: ForgeResult, more: readonly Section[] = []): void {
+export async function writeReport(
+  root: RunRoot,
+  result: ForgeResult,
+  more: readonly Section[] = [],
+): Promise<void> {
   writeJson(root.result, result);
   writeJson(root.timings, timingsOf(result));
   const report = { kind: forgeReport, result };
   publishFile(root.markdown, renderReport(report, 'markdown', more).content);
-  publishFile(root.report, renderReport(report, 'html', more).content);
+  publishFile(root.report, renderReport(report, 'html', more, await picturesOf(report, 'html')).content);
 }
 
 const timingsOf = ({ startedAt, totalMs, phases }: ForgeResult) => ({

@@ -1,5 +1,6 @@
 import { formatCount } from '../base/text/quantity.js';
 import { drawChart } from './chart/frame.js';
+import { drawSample, noPictures, type Pictures, pictureDefinitions } from './chart/prediction.js';
 import { type Content, jsonIsland, type Markup, markup, ownSource } from './markup/markup.js';
 import { pageStyle } from './markup/style.js';
 import type { Outcome } from './result.js';
@@ -21,8 +22,8 @@ const CONTENT_POLICY =
 /** An entry with thousands of its own stays readable: the page lists this many, the JSON all of them. */
 const ITEMS_LISTED = 200;
 
-/** A page as one HTML file that needs no network and no script. The result is inside as JSON, under the id `result`. */
-export function renderHtml(page: Page, result: unknown): string {
+/** A page as one HTML file that needs no network and no script. The result is inside as JSON, under the id `result`; `pictures` are those of its samples. */
+export function renderHtml(page: Page, result: unknown, pictures = noPictures): string {
   const { name, verdict, version, dataFile } = page;
   const sections = present(page.sections);
   return markup`<!doctype html>
@@ -42,8 +43,8 @@ export function renderHtml(page: Page, result: unknown): string {
 <div class="page">
 ${header(page)}
 <nav aria-label="Contents"><ol>${sections.map(({ id, title }) => markup`<li><a href="#${id}">${title}</a></li>`)}</ol></nav>
-<main>
-${sections.map(sectionMarkup)}
+${pictureDefinitions(pictures)}<main>
+${sections.map((section) => sectionMarkup(section, pictures))}
 </main>
 <footer><p>Written by trtforge ${version}. This page needs no network; its data is inside it as JSON${dataFile && ` and beside it as ${dataFile}`}.</p></footer>
 </div>
@@ -87,14 +88,14 @@ function figure({ text, name, ring }: Figure, index: number): Markup {
   return markup`<li><svg class="dial" role="img" aria-labelledby="${id}-title ${id}-text" viewBox="0 0 100 100" width="104" height="104" xmlns="http://www.w3.org/2000/svg"><title id="${id}-title">${text} ${name}</title><desc id="${id}-text">${ring.description}</desc><circle class="dial-track" cx="50" cy="50" r="${RADIUS}"/><circle class="dial-fill ${ring.tone}" cx="50" cy="50" r="${RADIUS}" stroke-dasharray="${filled.toFixed(2)} ${AROUND.toFixed(2)}" transform="rotate(-90 50 50)"/><text class="dial-figure" x="50" y="51" text-anchor="middle" dominant-baseline="middle">${text}</text></svg><p>${name}</p></li>`;
 }
 
-const sectionMarkup = ({ id, title, lead, blocks }: Section): Markup =>
-  markup`<section id="${id}" aria-labelledby="${id}-heading"><h2 id="${id}-heading">${title}</h2><p class="lead">${lead}</p>${blocksMarkup(blocks, id)}</section>`;
+const sectionMarkup = ({ id, title, lead, blocks }: Section, pictures: Pictures): Markup =>
+  markup`<section id="${id}" aria-labelledby="${id}-heading"><h2 id="${id}-heading">${title}</h2><p class="lead">${lead}</p>${blocksMarkup(blocks, id, pictures)}</section>`;
 
 /** `id` begins the ids of what is inside. */
-const blocksMarkup = (blocks: Section['blocks'], id: string): readonly Markup[] =>
-  present(blocks).map((block, index) => blockMarkup(block, id, index));
+const blocksMarkup = (blocks: Section['blocks'], id: string, pictures: Pictures): readonly Markup[] =>
+  present(blocks).map((block, index) => blockMarkup(block, id, index, pictures));
 
-function blockMarkup(block: Block, id: string, index: number): Markup {
+function blockMarkup(block: Block, id: string, index: number, pictures: Pictures): Markup {
   switch (block.kind) {
     case 'facts':
       return markup`<dl class="facts">${block.facts.map(([name, value]) => markup`<div class="${isCode(value) ? 'wide' : 'narrow'}"><dt>${name}</dt><dd>${inline(value)}</dd></div>`)}</dl>`;
@@ -111,16 +112,22 @@ function blockMarkup(block: Block, id: string, index: number): Markup {
       );
       return figures.length === 1 ? markup`${figures}` : markup`<div class="figures">${figures}</div>`;
     }
+    case 'samples': {
+      const drawn = block.samples.map((sample, place) =>
+        drawSample(sample, pictures, `${id}-sample-${index}-${place}`),
+      );
+      return markup`${drawn}`;
+    }
     case 'command':
       return commandMarkup(block.command);
     case 'json':
       return markup`<pre class="json"><code>${JSON.stringify(block.value, null, 2)}</code></pre>`;
     case 'fold':
-      return markup`<details><summary>${block.title}</summary><div>${blocksMarkup(block.blocks, `${id}-${index}`)}</div></details>`;
+      return markup`<details><summary>${block.title}</summary><div>${blocksMarkup(block.blocks, `${id}-${index}`, pictures)}</div></details>`;
     case 'part': {
       const { title, lead, blocks } = block.section;
       const inner = `${id}-${block.section.id}`;
-      return markup`<h3 id="${inner}">${title}</h3><p>${lead}</p>${blocksMarkup(blocks, inner)}`;
+      return markup`<h3 id="${inner}">${title}</h3><p>${lead}</p>${blocksMarkup(blocks, inner, pictures)}`;
     }
   }
 }

@@ -1,5 +1,7 @@
 import { code, fence, table, text } from '../base/text/markdown-text.js';
-import { formatCount } from '../base/text/quantity.js';
+import { formatCount, formatStatistic } from '../base/text/quantity.js';
+import { predictionText } from '../quality/predictions/prediction.js';
+import { onlyWords } from './chart/prediction.js';
 import { type Block, type Item, type Page, present, type Section, type Text } from './section.js';
 
 const signs = { pass: '✅', fail: '❌', inconclusive: '❔', built: '🔷', error: '❌' } as const;
@@ -54,6 +56,8 @@ function blockTexts(block: Block, level: string): readonly string[] {
       return [inline(block.text)];
     case 'charts':
       return block.charts.map(({ chart }) => `*${text(chart.title)}:* ${text(chart.description)}`);
+    case 'samples':
+      return [samplesTable(block.samples)];
     case 'command':
       return [fence(block.command)];
     case 'part':
@@ -63,6 +67,17 @@ function blockTexts(block: Block, level: string): readonly string[] {
       return [];
   }
 }
+
+const samplesTable = (samples: Extract<Block, { kind: 'samples' }>['samples']): string =>
+  table(
+    ['sample', 'share of the limit', 'original', 'candidate'],
+    samples.map(({ file, share, reference, candidate }) => [
+      code(file),
+      formatStatistic(Number(share)),
+      text(predictionText(reference, onlyWords.reference)),
+      text(predictionText(candidate, onlyWords.candidate)),
+    ]),
+  );
 
 function itemLines({ label, text: entry, note, items = [] }: Item): readonly string[] {
   const more = items.length - ITEMS_NAMED;

@@ -1,3 +1,4 @@
+import type { WorstSample } from '../quality/verify/result.js';
 import type { Chart, Tone } from './chart/frame.js';
 import type { Outcome } from './result.js';
 
@@ -63,6 +64,7 @@ export type Block =
   | { readonly kind: 'list'; readonly items: readonly Item[] }
   | { readonly kind: 'note'; readonly text: Text }
   | { readonly kind: 'charts'; readonly charts: readonly CaptionedChart[] }
+  | { readonly kind: 'samples'; readonly samples: readonly WorstSample[] }
   | { readonly kind: 'command'; readonly command: string }
   | { readonly kind: 'json'; readonly value: unknown }
   | { readonly kind: 'fold'; readonly title: string; readonly blocks: Blocks }
@@ -127,6 +129,10 @@ export const note = (...text: readonly Text[]): Block => ({ kind: 'note', text }
 /** Charts beside one another. Markdown prints their titles and descriptions. */
 export const charts = (...all: readonly CaptionedChart[]): Block | null =>
   all.length === 0 ? null : { kind: 'charts', charts: all };
+
+/** Pictures with what both sides state of them, beside one another; Markdown has a table. */
+export const samples = (worst: readonly WorstSample[]): Block | null =>
+  worst.length === 0 ? null : { kind: 'samples', samples: worst };
 
 export const command = (line: string): Block => ({ kind: 'command', command: line });
 

@@ -7,7 +7,7 @@ import {
   formatStatistic,
   plural,
 } from '../base/text/quantity.js';
-import type { LayerPrecisions } from '../engines/identity/passport.js';
+import type { LayerPrecisions, PlanContents } from '../engines/identity/passport.js';
 import type { ModelFacts } from '../formats/onnx/model-facts.js';
 import { type ConversionResult, floatPrecision } from '../formats/precision/conversion.js';
 import { formatNamed } from '../formats/precision/formats/index.js';
@@ -179,6 +179,13 @@ export function engineSentence({ source, passport }: ForgedEngine): string {
     remote: `Fetched from the remote store (${took})`,
   }[source];
   return `${how}: ${formatBytes(plan.bytes)} for ${engineTarget(passport)}.`;
+}
+
+/** What a plan's bytes are, or that it is not known: plans of TensorRT do not state it, and passports of versions before. */
+export function contentsSentence(contents: PlanContents | null | undefined): string {
+  if (contents == null) return 'What of the plan are weights and what kernels is not known.';
+  const { weightsBytes, kernelsBytes, programBytes } = contents;
+  return `The plan holds ${formatBytes(weightsBytes)} of weights, ${formatBytes(kernelsBytes)} of kernels and ${formatBytes(programBytes)} of program.`;
 }
 
 /** Fields listed of a miss; --json has them all. */

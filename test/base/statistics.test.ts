@@ -5,6 +5,7 @@ import {
   leastSquares,
   meanOf,
   medianOf,
+  paretoFront,
   quantile,
   studentT975,
   theilSen,
@@ -84,5 +85,30 @@ describe('lines through values', () => {
 
   it('thin long streams out: all pairs of these would be 40 GB', () => {
     expect(theilSen(line(100_000)).perStep).toBeCloseTo(0.25, 10);
+  });
+});
+
+describe('the Pareto front', () => {
+  const front = (points: readonly (readonly [number, number])[]) => paretoFront(points, (point) => point);
+
+  it('is what no other beats in both figures', () => {
+    const points = [
+      [4, 0],
+      [2, 0.3],
+      [3, 0.4],
+      [1, 0.9],
+      [2, 0.5],
+    ] as const;
+    expect(front(points)).toEqual([points[0], points[1], points[3]]);
+  });
+
+  it('has all that are equal, and one alone', () => {
+    const equal = [
+      [1, 1],
+      [1, 1],
+      [1, 2],
+    ] as const;
+    expect(front(equal)).toEqual(equal.slice(0, 2));
+    expect(front([])).toEqual([]);
   });
 });

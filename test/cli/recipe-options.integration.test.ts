@@ -134,6 +134,7 @@ const rows: readonly Row[] = [
   ],
   ['workspace', none, () => ['--workspace', '64M'], { memoryPools: { workspace: 64 * 2 ** 20 } }],
   ['builder-config', none, () => ['--builder-config', 'optimization-level=4'], { optimizationLevel: 4 }],
+  ['refit', none, () => ['--refit'], { flags: ['refit'] }],
   ['plugin', none, () => ['--plugin', model], { pluginDigests: [digest] }],
 ];
 

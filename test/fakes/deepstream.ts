@@ -87,6 +87,7 @@ export function benchResult(
     qps,
     itemsPerSecond: imagesPerSecond,
     mode: measuredMode,
+    valleys: [],
     runs: [run],
     layers: null,
     warnings: [],

@@ -28,7 +28,7 @@ const opened = (inputs: readonly EngineBinding[], backend: string): BenchedEngin
 export function measuring(
   engines: Readonly<Record<string, readonly EngineBinding[]>>,
   asked: (request: MeasureRequest) => void,
-  inferenceMs: (engine: string) => number = () => 2,
+  inferenceMs: (engine: string, request: MeasureRequest) => number = () => 2,
   backend = 'TensorRT 10.3.0',
 ): StartMeasurer {
   const column = (value: (at: number) => number) => Float64Array.from({ length: 60 }, (_, at) => value(at));
@@ -42,7 +42,7 @@ export function measuring(
     open: async ({ engine }) => opened(engines[engine] ?? [], backend),
     measure: async (request) => {
       asked(request);
-      const ms = inferenceMs(request.engine);
+      const ms = inferenceMs(request.engine, request);
       return {
         measurement: {
           streams: new Int32Array(60),

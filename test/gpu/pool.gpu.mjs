@@ -20,7 +20,7 @@ const inputOf = (session, seed) => {
     const dims = shape.map((size, axis) => size ?? profiles[0].opt[axis]);
     const count = dims.reduce((product, size) => product * size, 1);
     const values = Float32Array.from({ length: count }, (_, at) => Math.sin(at * 0.37 + seed));
-    return [name, floatTensor(values, dims)];
+    return [name, floatTensor('float32', dims, values)];
   });
   return named(Object.fromEntries(inputs));
 };

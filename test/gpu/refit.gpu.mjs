@@ -81,6 +81,30 @@ function convnet(seed) {
   });
 }
 
+/** Matrix products around a softmax and a normalization. */
+function products(seed) {
+  const draw = drawing(seed);
+  const [width, hidden] = [32, 48];
+  return writeModel(folder, `products-${seed}`, {
+    inputs: [value('x', FLOAT, ['n', 12, width])],
+    outputs: [value('y', FLOAT, ['n', 12, 16])],
+    initializers: [
+      weight(draw, 'embed', [width, hidden]),
+      weight(draw, 'scale', [hidden], 0.5, 1.5),
+      weight(draw, 'shift', [hidden]),
+      weight(draw, 'head', [hidden, 16]),
+      weight(draw, 'head_bias', [16]),
+    ],
+    nodes: [
+      node('MatMul', ['x', 'embed'], ['embedded']),
+      node('LayerNormalization', ['embedded', 'scale', 'shift'], ['normal']),
+      node('Relu', ['normal'], ['active']),
+      node('MatMul', ['active', 'head'], ['product']),
+      node('Add', ['product', 'head_bias'], ['y']),
+    ],
+  });
+}
+
 /** A matrix product, an LSTM, a matrix product. */
 function recurrent(seed) {
   const draw = drawing(seed);
@@ -125,7 +149,7 @@ if (major < 10) {
   finish();
 }
 
-for (const [name, make] of Object.entries({ convnet, recurrent })) {
+for (const [name, make] of Object.entries({ convnet, products })) {
   const [model, retrained] = [make(1), make(2)];
   for (const [way, more] of Object.entries({ fp32: [], fp16: ['--precision', 'fp16'] })) {
     const [engine, output] = [at(`${name}-${way}.engine`), at(`${name}-${way}-new.engine`)];
@@ -152,6 +176,15 @@ for (const [name, make] of Object.entries({ convnet, recurrent })) {
     });
   }
 }
+
+await check('an LSTM, whose weights the parser does not replace, is rejected; the store builds it', () => {
+  const engine = at('recurrent.engine');
+  build(recurrent(1), engine, '--refit');
+  const { error } = refit(engine, recurrent(2), at('never.engine'), [2]);
+  assert.equal(error.code, 'TF_REFIT_FAILED', error.message);
+  assert.ok(!existsSync(at('never.engine')));
+  return { message: error.message.split('\n')[0] };
+});
 
 await check(
   'a plan without the flag, and models of another graph, are rejected, and nothing is written',

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { heatMapChart } from '../../src/report/chart/error-map.js';
 import { barChart, type Chart, drawChart, linearScale, logScale } from '../../src/report/chart/frame.js';
@@ -279,4 +280,100 @@ describe('a heat map', () => {
   test('of zeros is light', () => {
     expect(map([[0, 0]]).map(({ opacity }) => Number(opacity))).toEqual([0, 0]);
   });
+});
+
+describe('labels of a plot', () => {
+  interface Point {
+    readonly x: number;
+    readonly y: number;
+    readonly label: string;
+  }
+  const plot = (points: readonly Point[]) =>
+    plotChart({
+      ...text,
+      x: { title: 'x', scale: linearScale(0, 10, 5, String) },
+      y: { title: 'y', scale: linearScale(0, 2, 4, String) },
+      points: points.map((point) => ({ ...point, tone: 'accent', name: point.label })),
+      limits: [{ y: 1, label: 'limit' }],
+    });
+  const TEXT =
+    /<text class="([^"]*)" x="([\d.]+)%?"(?: dx="(-?\d+)")? y="([\d.]+)"(?: text-anchor="(\w+)")?>/;
+  /** The boxes of the labels of points, limits and the vertical axis, for a width in pixels, by a face that is 7 pixels wide. */
+  const boxes = (chart: Chart, width: number) =>
+    [...svgOf(chart).matchAll(new RegExp(`${TEXT.source}([^<]*)</text>`, 'g'))]
+      .map(([, , at, dx = '0', baseline, anchor = 'start', content]) => {
+        const place = (Number(at) / 100) * width + Number(dx);
+        const long = 7 * [...content!].length;
+        const left = anchor === 'end' ? place - long : place;
+        return { content: content!, left, right: left + long, baseline: Number(baseline) };
+      })
+      .filter(({ baseline }) => baseline <= 246);
+  const clashes = (chart: Chart, width: number) => {
+    const all = boxes(chart, width);
+    return all.flatMap((a, at) =>
+      all
+        .slice(at + 1)
+        .filter(
+          (b) =>
+            Math.min(a.right, b.right) > Math.max(a.left, b.left) && Math.abs(a.baseline - b.baseline) < 14,
+        )
+        .map((b) => `${a.content} and ${b.content}`),
+    );
+  };
+  /** What is left of a page of 390 and of 1280 pixels for a chart, and between. */
+  const widths = [310, 500, 700, 870];
+  const shownLabels = (chart: Chart, points: readonly Point[]) => {
+    const shown = new Set(boxes(chart, 310).map(({ content }) => content));
+    return points.filter(({ label }) => shown.has(label)).length;
+  };
+
+  test.each<readonly [string, readonly Point[]]>([
+    ['four in the same place', [1, 2, 3, 4].map((at) => ({ x: 5, y: 1, label: `${at} INT8, failed` }))],
+    ['all corners', [0, 10].flatMap((x) => [0, 2].map((y) => ({ x, y, label: `at ${x} ${y}` })))],
+    ['neighbours', [4.9, 4.95, 5, 5.05].map((x, at) => ({ x, y: 0.5, label: `${at} BF16` }))],
+    ['the end of the axis', [9.8, 9.9, 10].map((x, at) => ({ x, y: 1.02, label: `${at} FP16` }))],
+  ])('of %s all have a place that covers no other', (_, points) => {
+    const chart = plot(points);
+    expect(shownLabels(chart, points)).toBe(points.length);
+    for (const width of widths) expect(clashes(chart, width)).toEqual([]);
+  });
+
+  test('never cover each other, and stay inside, whatever the points and their names', () => {
+    const point = fc.record({
+      x: fc.double({ min: 0, max: 10, noNaN: true }),
+      y: fc.double({ min: 0, max: 2, noNaN: true }),
+      label: fc.stringMatching(/^[A-Za-z0-9 ,._]{1,60}$/),
+    });
+    fc.assert(
+      fc.property(fc.array(point, { maxLength: 14 }), (points) => {
+        const chart = plot(points);
+        for (const width of widths) {
+          expect(clashes(chart, width)).toEqual([]);
+          const all = boxes(chart, width);
+          expect(all.filter(({ left, right }) => left < 0 || right > width)).toEqual([]);
+        }
+      }),
+    );
+  });
+
+  test('of hostile names are text, and short', () => {
+    const name = `"><script>alert(1)</script>${'W'.repeat(500)}`;
+    const svg = svgOf(plot([{ x: 1, y: 1, label: name }]));
+    expect(svg).not.toContain('<script');
+    expect(/dx="10"[^>]*>([^<]*)</.exec(svg)?.[1]).toMatch(/…$/);
+    const letter = svgOf(plot([{ x: 5, y: 1, label: `A ${'W'.repeat(500)}` }]));
+    expect(letter).toContain('>A</text>');
+  });
+});
+
+test('a stacked bar has its parts one after another', () => {
+  const part = (amount: number, tone: 'accent' | 'quiet') => ({ amount, tone, name: tone });
+  const parts = [part(25, 'accent'), part(50, 'quiet')];
+  const whole = { label: 'all', amount: 100, text: '100', tone: 'good', name: 'x' } as const;
+  const drawn = marks(barChart('Title', [{ ...whole, parts }, whole]));
+  expect(drawn.map(({ tone, x, width }) => [tone, x, width])).toEqual([
+    ['accent', '0%', '25%'],
+    ['quiet', '25%', '50%'],
+    ['good', '0%', '100%'],
+  ]);
 });

@@ -1,3 +1,4 @@
+import { figuresOf } from '../../src/quality/bench/bench-run.js';
 import type { BenchResult, BenchRun } from '../../src/quality/bench/result.js';
 import type { ForgeResult } from '../../src/report/result.js';
 import { benchResult } from '../fakes/deepstream.js';
@@ -51,3 +52,50 @@ export function comparedSamples(): readonly [int8: ForgeResult, fp16: ForgeResul
 /** The same network with other weights. */
 export const retrainedSample = (): ForgeResult =>
   withIdentity(measuredSample(1000), 'c', (document) => ({ ...document, model: 'c'.repeat(64) }));
+
+/** Runs of one model: two that lie in one place, one with a hostile name, one that fails far beyond the limit, and the model as it is; plans with and without known contents. */
+export function severalSamples(): readonly ForgeResult[] {
+  const contents = { weightsBytes: 20_000_000, kernelsBytes: 25_000_000, programBytes: 1_000_000 };
+  const run = (
+    precision: string,
+    rate: number,
+    share: number,
+    verdict: ForgeResult['verdict'] = sampleResult().verdict,
+  ) => {
+    const sample = withIdentity(measuredSample(rate), 'd', (document) => document);
+    const { passport } = sample.build;
+    const verification = sample.verification!;
+    const outputs = verification.outputs.map((output) => ({
+      ...output,
+      checks: [{ statistic: 'RMS', measured: share * 0.01, limit: 0.01, pass: share <= 1 }],
+    }));
+    return {
+      ...sample,
+      request: { ...sample.request, precision },
+      build: { ...sample.build, passport: { ...passport, plan: { ...passport.plan, contents } } },
+      verification: { ...verification, outputs },
+      verdict,
+    };
+  };
+  const failed = { outcome: 'fail' as const, headline: 'It fails.', reasons: [] };
+  const asItIs = run('as-is', 600, 0);
+  const { passport } = asItIs.build;
+  const { contents: _, ...plan } = passport.plan;
+  return [
+    run('int8', 2000, 0.5),
+    run('fp16', 1980, 0.5),
+    run(`"><img src=x onerror=alert(1)>${'W'.repeat(300)}`, 1990, 0.52),
+    run('fp8', 2400, 40, failed),
+    {
+      ...{ ...asItIs, verification: null, conversion: null },
+      build: { ...asItIs.build, passport: { ...passport, plan } },
+    },
+  ];
+}
+
+/** A sweep with two valleys. */
+export function sweptBench(): BenchResult {
+  const rates = { 1: 300, 2: 550, 4: 900, 8: 1140, 12: 1000, 16: 1400, 17: 500, 24: 1500, 32: 1600 };
+  const runs = Object.entries(rates).map(([batch, rate]) => benchResult(Number(batch), rate).run);
+  return { ...benchResult(1, 300).result, ...figuresOf(runs) };
+}

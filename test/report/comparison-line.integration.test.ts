@@ -47,8 +47,8 @@ const accuracyOf = async (one: string, other: string) => {
   const path = freshPath('.json');
   const { exitCode } = await trtforge(['report', one, other, '--format', 'json', '-o', path]);
   expect(exitCode).toBe(0);
-  const { parts }: RunComparison = JSON.parse(readFileSync(path, 'utf8'));
-  return parts.find(({ part }) => part === 'accuracy')!;
+  const { pairs }: RunComparison = JSON.parse(readFileSync(path, 'utf8'));
+  return pairs[0]!.parts.find(({ part }) => part === 'accuracy')!;
 };
 
 const calibrated = ['--precision', 'int8', '--calibration', pictures];

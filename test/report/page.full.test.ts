@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Browser, Page } from 'playwright-core';
+import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundleReport } from '../../src/products/bundle/report/page.js';
 import { compareVariants } from '../../src/products/evaluation/compare/comparison.js';
@@ -12,13 +13,20 @@ import type { FleetStatus } from '../../src/products/fleet/plan-schema.js';
 import { parityReport } from '../../src/products/streaming/report/page.js';
 import { benchReport } from '../../src/report/pages/bench.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
-import { renderComparison, renderReport } from '../../src/report/pages/read.js';
+import { picturesOf, renderComparison, renderReport } from '../../src/report/pages/read.js';
 import { failedBundle, sampleBundle, sampleCheck, stoppedBundle } from '../products/bundle/report/sample.js';
 import { sampleVariants } from '../products/evaluation/compare/sample.js';
 import { sampleParity } from '../products/streaming/report/sample.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
-import { comparedSamples, percentileBench, retrainedSample } from './compared-samples.js';
+import {
+  comparedSamples,
+  percentileBench,
+  retrainedSample,
+  severalSamples,
+  sweptBench,
+} from './compared-samples.js';
+import { pictured } from './pictured.js';
 import {
   captionNumbers,
   contrasts,
@@ -46,11 +54,8 @@ const compared = () => {
   });
   return renderReport({ kind: comparisonReport, result }, 'html').content;
 };
-const sideBySide = ([a, b]: readonly [unknown, unknown], kind = forgeReport) => {
-  const sides = [
-    { kind, root: 'runs/a', path: 'runs/a', result: a },
-    { kind, root: 'runs/b', path: 'runs/b', result: b },
-  ] as const;
+const sideBySide = (results: readonly unknown[], kind = forgeReport) => {
+  const sides = results.map((result, at) => ({ kind, root: `runs/${at}`, path: `runs/${at}`, result }));
   return renderComparison(sides, 'html', [kind], []).content;
 };
 const targets = ['l4', 'a10', 'h100', 'rtx-4090', 'rtx-5090', 't4', 'orin'];
@@ -74,7 +79,9 @@ const fleet = (): FleetStatus => ({
   schedulers: [],
 });
 const benches = [percentileBench(2000), percentileBench(1000)] as const;
+const shown = { kind: forgeReport, result: await pictured() };
 const pages: Readonly<Record<string, string>> = {
+  pictures: renderReport(shown, 'html', [], await picturesOf(shown, 'html')).content,
   pass: forged(passed),
   fail: forged(failedSample()),
   stopped: forged(stoppedSample()),
@@ -86,6 +93,8 @@ const pages: Readonly<Record<string, string>> = {
   stream: streamed(sampleParity()),
   comparison: compared(),
   'two runs': sideBySide(comparedSamples()),
+  'five runs': sideBySide(severalSamples()),
+  sweep: renderReport({ kind: benchReport, result: sweptBench() }, 'html').content,
   'two runs that differ': sideBySide([comparedSamples()[0], retrainedSample()]),
   bench: renderReport({ kind: benchReport, result: benches[0] }, 'html').content,
   'two benches': sideBySide(benches, benchReport),
@@ -180,6 +189,22 @@ describeWith('chromium', 'report.html in Chromium', (executable) => {
       });
     },
   );
+
+  test.each([390, 1280])('both sides of a picture are drawn over it, %i px wide', async (width) => {
+    await open('pictures', { width }, async (page) => {
+      const drawn = page.locator('.pair svg');
+      expect(await drawn.count()).toBe(6);
+      const [theirs, ours] = await Promise.all([0, 1].map((at) => drawn.nth(at).boundingBox()));
+      expect(Math.abs(theirs!.width / theirs!.height - 1.5)).toBeLessThan(0.1);
+      expect(ours!.x > theirs!.x).toBe(width > 600);
+      const [first, second] = await Promise.all([0, 1].map((at) => drawn.nth(at).screenshot()));
+      const inside = sharp(first).extract({ left: 6, top: 6, width: 1, height: 1 });
+      const levels = await inside.removeAlpha().raw().toBuffer();
+      // The picture is blue: its definition is found, and no policy stops it.
+      expect([...levels].map((level) => Math.round(level / 64))).toEqual([0, 0, 3]);
+      expect(first!.equals(second!)).toBe(false);
+    });
+  });
 
   test('light and dark are two looks, not one', async () => {
     const papers: string[] = [];

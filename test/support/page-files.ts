@@ -157,6 +157,7 @@ trtforge stream record encoder.onnx --contract encoder.contract.json --chunks 4 
 trtforge forge model.onnx --precision fp16 --batch 1/8/8 --target tensorrt-rtx:sm_89 --run-root runs/resnet50
 trtforge forge model.onnx --precision fp16 --batch 1/8/8 --target tensorrt-rtx:sm_89 --run-root runs/resnet50-fp16
 trtforge forge model.onnx --precision fp16 --batch 1/8/8 --target tensorrt-rtx:sm_89 --run-root runs/resnet50-int8
+trtforge forge model.onnx --batch 1/8/8 --target tensorrt-rtx:sm_89 --run-root runs/resnet50-fp32
 trtforge bundle build out/model_meta.json --outdir engines --target tensorrt-rtx:sm_89
 trtforge eval coco --instances instances.json --detections detections.json
 trtforge run model.onnx samples.npz -o outputs.npz

@@ -26,10 +26,12 @@ const rate = (value: number): string => (value >= 1000 ? value.toFixed(0) : valu
 
 export function renderBench(result: BenchResult, output: TextOutput): void {
   const { bold, dim } = output.colors;
-  const { subject, backend, gpu, runs, layers, warnings } = result;
+  const { subject, backend, gpu, runs, valleys, layers, warnings } = result;
   output.line(`${bold(subject.path)}  ${dim(`${backend}${gpu === null ? '' : ` on ${gpu.name}`}`)}`);
   output.line(dim(`${formatBytes(subject.bytes)}${memoryOf(result)}`));
   for (const run of runs) renderRun(run, output);
+  if (valleys.length > 0) output.line();
+  for (const { message } of valleys) output.line(`${output.colors.yellow('valley')} ${message}`);
   if (layers !== null) renderLayers(layers, output);
   renderWarnings(warnings, output);
 }

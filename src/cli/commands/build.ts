@@ -3,7 +3,6 @@ import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/build.js';
 import { buildResult, originText } from '../../engines/builder/build-result.js';
 import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
-import type { ObtainedEngine } from '../../engines/builder/obtain-engine.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
@@ -71,18 +70,13 @@ export const command = defineCommand({
         built: ({ source, passport }) => (source === 'built' ? passport.identity.document.target : null),
       },
     );
-    return { ...(await buildReport(result)), profileFrom, issues };
+    const built = buildResult(result);
+    return { ...built, profileFrom, issues, harmless: await harmlessIn(built.warnings) };
   }),
   plan: async ([model = ''], options, context) =>
     buildPlan(await requestOf(model, options, context), context),
   render,
 });
-
-/** The report of an engine whose lines show no known issue. */
-export async function buildReport(obtained: ObtainedEngine): Promise<BuildReport> {
-  const built = buildResult(obtained);
-  return { ...built, profileFrom: [], issues: [], harmless: await harmlessIn(built.warnings) };
-}
 
 /** Loaded only where there are warnings: an engine is found in milliseconds. */
 async function harmlessIn(warnings: readonly string[]): Promise<BuildReport['harmless']> {

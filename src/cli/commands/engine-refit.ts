@@ -1,11 +1,11 @@
 import { assertNoFolder } from '../../base/files/user-files.js';
-import { allBut, valuesOf } from '../../base/options/option.js';
+import { formatBytes, formatMs } from '../../base/text/quantity.js';
+import { type RefitResult, refitResult } from '../../engines/builder/build-result.js';
 import { refitEngine, refitOptions } from '../../quality/known-answer/refit.js';
-import { defineCommand } from '../command.js';
-import { inConfig } from '../option.js';
-import { type BuildReport, command as build, buildReport } from './build.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { renderNext, renderWarnings } from '../text.js';
 
-const { output, device, plugins, toolchain, identity, ...trust } = allBut(refitOptions, 'engine', 'model');
+const { output, device, plugins, toolchain, identity } = refitOptions;
 
 export const command = defineCommand({
   arguments: [
@@ -16,17 +16,25 @@ export const command = defineCommand({
     'trtforge engine refit model.engine retrained.onnx -o retrained.engine',
     'trtforge build model.onnx --refit -o model.engine',
   ],
-  options: {
-    ...{ output, device, plugins, toolchain, identity },
-    requireSignature: inConfig(trust.requireSignature),
-    trustKeys: inConfig(trust.trustKeys),
-    signKey: inConfig(trust.signKey),
-  },
-  schema: build.schema,
-  run: async ([engine = '', model = ''], options, context): Promise<BuildReport> => {
+  options: { output, device, plugins, toolchain, identity },
+  schema: async () => (await import('../../engines/builder/build-result-schema.js')).refitResultSchema,
+  run: async ([engine = '', model = ''], options, context): Promise<RefitResult> => {
     assertNoFolder(options.output, "the engine's file", 'new.engine');
-    const request = { engine, model, ...valuesOf(refitOptions, options), output: options.output };
-    return buildReport(await refitEngine(request, context));
+    return refitResult(await refitEngine({ engine, model, ...options }, context));
   },
-  render: build.render,
+  render,
 });
+
+function render(result: RefitResult, output: TextOutput): void {
+  const { bold, green } = output.colors;
+  const how = green(`refitted in ${formatMs(result.refitMs)}`);
+  output.line(`${bold(result.name)}  ${how}  ${formatBytes(result.bytes)}`);
+  output.line(`  engine    ${result.engine}`);
+  output.line(`  passport  ${result.passport}`);
+  output.line(`  identity  ${result.identity}`);
+  output.line(`  from      ${result.refittedFrom}`);
+  output.line(`  for       ${result.target}, ${result.library}, ${result.precision}`);
+  if (result.unanswered !== null) output.line(`  answer    none: ${result.unanswered}`);
+  renderNext([...(result.unanswered === null ? ['engine', 'check'] : ['bench']), result.engine], output);
+  renderWarnings(result.warnings, output);
+}

@@ -6,6 +6,7 @@ import { versionText } from '../../engines/plan/header.js';
 import type { EnginesInspected, PlanFacts } from '../../engines/plan/inspect.js';
 import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
+import { contentsSentence } from '../../report/sentences.js';
 import type { TextOutput } from '../command.js';
 import { precisionLines } from '../precision-lines.js';
 import { table } from '../text.js';
@@ -103,7 +104,7 @@ function renderPlan(facts: PlanFacts, output: TextOutput): void {
   output.line();
   const header = facts.foreignHeader;
   section(output, 'Built by', [[`${product} ${versionText(facts.version)}`]]);
-  section(output, 'Size', [[formatBytes(facts.planBytes)]]);
+  section(output, 'Size', [[formatBytes(facts.planBytes)], [contentsSentence(facts.contents)]]);
   section(output, 'SHA-256', [[facts.sha256]]);
   if (facts.program !== null) section(output, 'Computes', programRows(facts.program));
   section(output, 'Passport', [
@@ -136,19 +137,23 @@ function renderPlan(facts: PlanFacts, output: TextOutput): void {
 
 /** Several plans: a row each, and what is found of them. */
 function renderPlans(engines: readonly PlanFacts[], output: TextOutput): void {
-  const rows = engines.map(({ file, sha256, planBytes, product, version, passport, toolchains }) => {
-    const document =
-      passport?.content.plan.sha256 === sha256 ? passport.content.identity.document : undefined;
-    return [
-      file,
-      `${product} ${versionText(version)}`,
-      document === undefined ? '–' : document.recipe.precision,
-      document === undefined ? '–' : targetText(document.target),
-      formatBytes(planBytes),
-      toolchains.find(({ loads }) => loads === 'yes')?.name ?? '–',
-    ];
-  });
-  const titles = ['ENGINE', 'BUILT BY', 'PRECISION', 'TARGET', 'SIZE', 'LOADS IN'];
+  const rows = engines.map(
+    ({ file, sha256, planBytes, contents, product, version, passport, toolchains }) => {
+      const document =
+        passport?.content.plan.sha256 === sha256 ? passport.content.identity.document : undefined;
+      return [
+        file,
+        `${product} ${versionText(version)}`,
+        document === undefined ? '–' : document.recipe.precision,
+        document === undefined ? '–' : targetText(document.target),
+        formatBytes(planBytes),
+        contents === null ? '–' : formatBytes(contents.weightsBytes),
+        contents === null ? '–' : formatBytes(contents.kernelsBytes),
+        toolchains.find(({ loads }) => loads === 'yes')?.name ?? '–',
+      ];
+    },
+  );
+  const titles = ['ENGINE', 'BUILT BY', 'PRECISION', 'TARGET', 'SIZE', 'WEIGHTS', 'KERNELS', 'LOADS IN'];
   const [head = '', ...lines] = table(titles, rows);
   for (const line of [output.colors.dim(head), ...lines]) output.line(line);
   for (const { file, findings } of engines) {

@@ -1,6 +1,12 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { readReport, renderComparison, renderReport, writeReport } from '../../report/pages/read.js';
+import {
+  picturesOf,
+  readReport,
+  renderComparison,
+  renderReport,
+  writeReport,
+} from '../../report/pages/read.js';
 import type { RenderedReport } from '../../report/result.js';
 import { broughtBy, defineCommand, sectionsOfProducts } from '../command.js';
 import { choice, text } from '../option.js';
@@ -9,20 +15,16 @@ export const command = defineCommand({
   examples: [
     'trtforge report runs/resnet50 --format html',
     'trtforge report engines',
-    'trtforge report runs/resnet50-int8 runs/resnet50-fp16',
+    'trtforge report runs/resnet50-int8 runs/resnet50-fp16 runs/resnet50-fp32',
     'trtforge report old.bench.json new.bench.json',
     'trtforge report runs/resnet50/report.json --format markdown -o - >> "$GITHUB_STEP_SUMMARY"',
   ],
   arguments: [
     {
-      name: 'RUN',
+      name: 'RUNS',
       describe:
-        'a run root, the folder of a bundle or of a sizing of DeepStream, or the JSON file of a result: report.json, build_report.json, that of bench, verify, compare, stream verify or deepstream size',
-    },
-    {
-      name: 'B',
-      describe: 'another result of the same kind: both side by side, as ratios of RUN over B',
-      optional: true,
+        'a run root, the folder of a bundle or of a sizing of DeepStream, or the JSON file of a result: report.json, build_report.json, that of bench, verify, compare, stream verify or deepstream size; several of one kind side by side, as ratios over the last',
+      many: true,
     },
   ],
   options: {
@@ -35,22 +37,24 @@ export const command = defineCommand({
     output: text({
       flags: '-o, --output <file>',
       describe:
-        'where to write it; - is stdout (default: report.html, report.md, report.svg or the JSON beside the result; of two results comparison.html and the like in the folder of RUN)',
+        'where to write it; - is stdout (default: report.html, report.md, report.svg or the JSON beside the result; of several results comparison.html and the like in the folder of the first)',
       writes: true,
     }),
   },
   schema: async () => (await import('../../report/result.js')).renderedReportSchema,
-  run: async ([run = '', other], options, { products, emit }): Promise<RenderedReport> => {
+  run: async (paths, options, { products, emit }): Promise<RenderedReport> => {
     const kinds = await broughtBy(products, 'reports');
-    const read = (path: string) => ({ ...readReport(path, kinds), path, root: rootOf(path) });
-    const [one, two] = [read(run), other === undefined ? undefined : read(other)];
-    const runs = two === undefined ? [one] : [one, two];
+    const runs = paths.map((path) => ({ ...readReport(path, kinds), path, root: rootOf(path) }));
+    const one = runs[0]!;
     const hasSections = runs.every(({ kind }) => kind.isRunRoot === true);
     const sections = hasSections ? (await sectionsOfProducts(products))(runs) : [];
     const { name, content, warnings } =
-      two === undefined
-        ? { ...renderReport(one, options.format, sections), warnings: [] }
-        : renderComparison([one, two], options.format, kinds, sections);
+      runs.length === 1
+        ? {
+            ...renderReport(one, options.format, sections, await picturesOf(one, options.format)),
+            warnings: [],
+          }
+        : renderComparison(runs, options.format, kinds, sections);
     for (const message of warnings) emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
     return writeReport(options.format, content, options.output ?? join(one.root, name));
   },

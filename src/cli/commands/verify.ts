@@ -9,7 +9,7 @@ import { blindSpots, checkedLines, onSamples, verifyHeadline } from '../../quali
 import { judgingOptions, verifyOptions } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
-import { renderReport } from '../../report/pages/read.js';
+import { picturesOf, renderReport } from '../../report/pages/read.js';
 import { verifyReport } from '../../report/pages/verify.js';
 import { formatMeasure, shortStatistics } from '../../report/sentences.js';
 import { defineCommand, searchesOf, type TextOutput } from '../command.js';
@@ -28,7 +28,10 @@ const commandOptions = {
     required: '--against model.onnx',
   }),
   precision: verifyOptions.precision,
-  report: errorReportOption,
+  report: {
+    ...errorReportOption,
+    describe: `${errorReportOption.describe}; with the worst pictures`,
+  },
   shapes: judgingOptions.shapes,
   ...comparisonOptions,
   ...placeOptions,
@@ -62,8 +65,11 @@ export const command = defineCommand({
       `${candidate} against ${options.against}`,
     );
     const repeatable = { ...result, repeat: context.commandLine };
-    if (options.report !== undefined)
-      publishFile(options.report, renderReport({ kind: verifyReport, result: repeatable }, 'html').content);
+    if (options.report !== undefined) {
+      const report = { kind: verifyReport, result: repeatable };
+      const pictures = await picturesOf(report, 'html');
+      publishFile(options.report, renderReport(report, 'html', [], pictures).content);
+    }
     return { ...repeatable, exitCode: outcomeExitCodes[result.outcome] };
   },
   render,

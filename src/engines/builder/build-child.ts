@@ -3,8 +3,8 @@ import { holds } from '../../behaviour/facts.js';
 import { CAPTURE_FILE } from '../../tensorrt/toolchain/places.js';
 import type { BuildFiles, ResolvedBuild } from './build.js';
 import { buildInProcess } from './build-in-process.js';
+import type { RefitRequest } from './build-plan.js';
 import { refitInProcess } from './refit-in-process.js';
-import type { RefitRequest } from './refit-plan.js';
 
 const endAtOnce = () => process.kill(process.pid, 'SIGKILL');
 // The recorder of a capture writes what it has when the process ends in order.

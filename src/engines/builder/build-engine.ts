@@ -14,11 +14,13 @@ import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import { machineFacts, onlyGpu } from '../identity/machine.js';
 import { readModelGraph } from '../identity/model-graph.js';
-import type { LayerPrecisions, Passport } from '../identity/passport.js';
+import type { LayerPrecisions, Passport, PlanContents } from '../identity/passport.js';
 import { isRefittable } from '../identity/recipe.js';
 import { isPlatform, platformText, thisPlatform } from '../identity/target.js';
-import { readLayerPrecisions } from '../layers/precisions.js';
+import { layerPrecisions } from '../layers/precisions.js';
+import { readPlanHeader } from '../plan/header.js';
 import { withoutPlaceholders } from '../plan/parsed-model.js';
+import { contentsOf, type PlanProgram, readPlanProgram } from '../plan/program.js';
 import { checkPlanHeader } from '../plan/verify-engine.js';
 import type { BuildFiles, BuildOutcome, BuildSeams, PlanBuilder, ResolvedBuild } from './build.js';
 import { runSizes, withPossibleSizes } from './runnable-sizes.js';
@@ -61,10 +63,14 @@ export async function buildEngine(
     checkPlan(places.planPath, outcome, build.identity),
   );
   const { ms: conversionMs = null, warnings: conversionWarnings = [], quantization } = converted ?? {};
-  const { precisions, wrong } = readQuantized(files, quantization?.nodes);
-  const graph = isRefittable(build.identity.recipe) ? await readModelGraph(modelPath, context) : null;
+  const header = readPlanHeader(places.planPath);
+  const program = readPlanProgram(header);
+  const { precisions, wrong } = readQuantized(modelPath, program, quantization?.nodes);
   const warnings = [...conversionWarnings, ...wrong, ...outcome.warnings];
-  return passportOf(build, { outcome, sha256, started, conversionMs, warnings, precisions, graph, sizes });
+  const contents = contentsOf(header, program);
+  const graph = isRefittable(build.identity.recipe) ? await readModelGraph(modelPath, context) : null;
+  const read = { precisions, contents, graph };
+  return passportOf(build, { outcome, sha256, started, conversionMs, warnings, ...read, sizes });
 }
 
 /** Throws TF_TOOLCHAIN_NOT_FOUND for a toolchain that was named for another machine. */
@@ -85,12 +91,13 @@ function assertHere({ toolchain, identity }: ResolvedBuild): void {
 
 /** The plan's precisions of a quantized model, and the nodes that it computes wrongly without a message of the library. */
 function readQuantized(
-  { modelPath, planPath }: BuildFiles,
-  decisions: Parameters<typeof readLayerPrecisions>[2],
+  modelPath: string,
+  program: PlanProgram | null,
+  decisions: Parameters<typeof layerPrecisions>[2],
 ) {
   return viewModel(modelPath, (model) => {
     return {
-      precisions: readLayerPrecisions(planPath, model.proto, decisions),
+      precisions: program && layerPrecisions(program, model.proto, decisions),
       wrong: wrongQuantization(model).map(({ code, where, message }) => `${where}: ${message} (${code})`),
     };
   });
@@ -147,12 +154,13 @@ interface BuildRecord {
   readonly conversionMs: number | null;
   readonly warnings: readonly string[];
   readonly precisions: LayerPrecisions | null;
+  readonly contents: PlanContents | null;
   readonly graph: Passport['plan']['graph'] | null;
   readonly sizes: Passport['built']['sizes'];
 }
 
 function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
-  const { outcome, precisions, graph } = record;
+  const { outcome, precisions, contents, graph } = record;
   const { identity } = build;
   const typed = build.conversion === null ? build.content.precisions : [];
   const machine = machineFacts(build.device);
@@ -174,6 +182,7 @@ function passportOf(build: ResolvedBuild, record: BuildRecord): Passport {
       outputs: withSymbols(outcome.outputs, build.content.outputs),
       // Left out rather than undefined: a passport equals the one read from its file.
       ...(precisions === null ? {} : { precisions }),
+      ...(contents === null ? {} : { contents }),
       ...(graph && { graph }),
     },
     built: {

@@ -1,8 +1,16 @@
+import type { NativeRefitRequest } from '../../addon/native-engine.js';
 import { openFile } from '../../base/files/byte-source.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { recordedBuilder } from '../../tensorrt/toolchain/places.js';
 import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
-import type { RefitRequest } from './refit-plan.js';
+
+/** What a refit takes besides its build. */
+export interface RefitRequest extends Omit<NativeRefitRequest, 'modelPath'> {
+  /** The plan whose weights are replaced. */
+  readonly planPath: string;
+  /** Bits of `SerializationFlag`. */
+  readonly flags: number;
+}
 
 /**
  * Builds a plan in a child process, so that an abort inside the library ends as an error and its memory comes back.

@@ -88,3 +88,26 @@ export const buildResultSchema = z.object({
   timings: timingsSchema,
   warnings: z.array(z.string()),
 });
+
+/** The result of `trtforge engine refit`. */
+export const refitResultSchema = buildResultSchema
+  .pick({
+    engine: true,
+    passport: true,
+    unanswered: true,
+    identity: true,
+    bytes: true,
+    sha256: true,
+    name: true,
+  })
+  .extend({
+    schema: z.literal('trtforge.engine-refit/1'),
+    ...buildResultSchema.pick({ target: true, library: true, precision: true }).shape,
+    /** Identity of the engine whose weights were replaced. */
+    refittedFrom: z.string(),
+    /** Loading that engine, replacing its weights and writing the new one. */
+    refitMs: z.number().nonnegative(),
+    /** Of this run as a whole, but for writing the passport: conversion and known answer too. */
+    ms: z.number().nonnegative(),
+    warnings: z.array(z.string()),
+  });

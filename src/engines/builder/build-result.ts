@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { plural } from '../../base/text/quantity.js';
 import { targetText } from '../identity/target.js';
-import type { buildResultSchema, ProfileOrigin } from './build-result-schema.js';
+import type { buildResultSchema, ProfileOrigin, refitResultSchema } from './build-result-schema.js';
 import type { ObtainedEngine } from './obtain-engine.js';
 
 export type BuildResult = z.infer<typeof buildResultSchema>;
@@ -33,6 +33,21 @@ export function buildResult(obtained: ObtainedEngine): BuildResult {
     why: obtained.why,
     timings,
     warnings: [...passport.warnings, ...obtained.warnings],
+  };
+}
+
+export type RefitResult = z.infer<typeof refitResultSchema>;
+
+export function refitResult(obtained: ObtainedEngine): RefitResult {
+  const { engine, passport, unanswered, identity, bytes, sha256, name, ...built } = buildResult(obtained);
+  const { target, library, precision, buildMs, timings, warnings, refittedFrom } = built;
+  return {
+    schema: 'trtforge.engine-refit/1',
+    ...{ engine, passport, unanswered, identity, bytes, sha256, name, target, library, precision },
+    refittedFrom: refittedFrom ?? '',
+    refitMs: buildMs,
+    ms: timings.buildMs,
+    warnings,
   };
 }
 

@@ -1,15 +1,14 @@
 import { loadAddon } from '../../addon/addon.js';
 import type { WorkContext } from '../../events.js';
-import { refittingParser, serializationFlags } from '../plan/refit.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { workEvents } from './build-in-process.js';
-import type { RefitRequest } from './refit-plan.js';
+import type { RefitRequest } from './build-plan.js';
 
 /** Loads an engine, replaces its weights and writes it, in this very process. Its tensors are the caller's to state. Errors as `refittingBuilder`. */
 export async function refitInProcess(
-  { toolchain, pluginPaths, identity, verbose }: ResolvedBuild,
+  { toolchain, pluginPaths, verbose }: ResolvedBuild,
   { modelPath, planPath }: BuildFiles,
-  { planPath: skeleton, changed }: RefitRequest,
+  { planPath: skeleton, flags, ...weights }: RefitRequest,
   { emit = () => {} }: WorkContext,
 ): Promise<BuildOutcome> {
   const started = performance.now();
@@ -31,8 +30,8 @@ export async function refitInProcess(
     listener,
   ).done;
   try {
-    await engine.refit({ parserLibrary: refittingParser(toolchain), modelPath, changed }, listener).done;
-    const bytes = await engine.serialize(planPath, serializationFlags(toolchain, identity.recipe)).done;
+    await engine.refit({ ...weights, modelPath }, listener).done;
+    const bytes = await engine.serialize(planPath, flags).done;
     return {
       buildMs: performance.now() - started,
       bytes,

@@ -8,40 +8,39 @@ import {
   refittableBuild,
   refittingParser,
   type Skeleton,
+  serializationFlags,
   weightsToRefit,
 } from '../plan/refit.js';
-import type { BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
-import { inChild } from './build-plan.js';
-
-/** What the child process of a refit takes besides its build. */
-export interface RefitRequest {
-  readonly planPath: string;
-  /** `NativeRefitRequest.changed`. */
-  readonly changed: readonly string[];
-}
+import type { BuildContext, BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
+import { inChild, type RefitRequest } from './build-plan.js';
+import { resolveBuild } from './resolve-build.js';
 
 /**
- * The builder that makes a plan of an engine by replacing its weights, in a child process; it needs the engine's GPU. Throws TF_ENGINE_NOT_REFITTABLE,
+ * The builder that makes a plan of an engine by replacing its weights, in a child process; it needs the engine's GPU. `loadPath` has the bytes that were checked. Throws TF_ENGINE_NOT_REFITTABLE,
  * TF_REFIT_MODEL_MISMATCH (both before any work on the GPU), TF_OPTION_UNSUPPORTED, TF_REFIT_FAILED, and what loading the engine throws.
  */
 export const refittingBuilder =
-  (skeleton: Skeleton): PlanBuilder =>
+  (skeleton: Skeleton, loadPath: string): PlanBuilder =>
   async (build, files, context) => {
     refittingParser(build.toolchain);
     const changed = await inPhase('compare graphs', context.emit, () =>
       weightsToRefit(skeleton, build.modelPath, files.modelPath, context),
     );
-    return refit(skeleton, changed, build, files, context);
+    return refit(skeleton, { planPath: loadPath, changed }, build, files, context);
   };
 
-/** The same of a model whose graph was compared; `changed` are the weights that the engine must take. */
+/** The same of a model whose graph was compared. */
 export async function refit(
   { planPath, passport: { identity, plan } }: Skeleton,
-  changed: RefitRequest['changed'],
+  weights: Pick<RefitRequest, 'planPath' | 'changed'>,
   ...[build, files, context]: Parameters<PlanBuilder>
 ): Promise<BuildOutcome> {
   const doing = `refitting ${planPath} from ${build.modelPath}`;
-  const outcome = await inChild(build, files, context, doing, { planPath, changed });
+  const outcome = await inChild(build, files, context, doing, {
+    ...weights,
+    parserLibrary: refittingParser(build.toolchain),
+    flags: serializationFlags(build.toolchain, build.identity.recipe),
+  });
   return {
     ...outcome,
     layers: plan.layers,
@@ -53,8 +52,25 @@ export async function refit(
 
 type Refit = Pick<BuildOptions, 'model' | 'output' | 'device' | 'plugins' | 'toolchain'>;
 
-/** The build that would make an engine like this one of another model. Throws TF_ENGINE_NOT_REFITTABLE. */
-export function refitBuild(skeleton: Skeleton, request: Refit): BuildOptions {
+/** The build that would make an engine like this one of another model. Throws TF_ENGINE_NOT_REFITTABLE, TF_REFIT_MODEL_MISMATCH, and what `resolveBuild` throws. */
+export async function resolveRefit(
+  skeleton: Skeleton,
+  request: Refit,
+  context: BuildContext,
+): Promise<ResolvedBuild> {
+  const build = await resolveBuild(refitBuild(skeleton, request), context).catch((error: unknown) => {
+    if (!(error instanceof TrtforgeError) || error.code !== 'TF_PROFILE_INVALID') throw error;
+    throw new TrtforgeError(
+      'TF_REFIT_MODEL_MISMATCH',
+      `The inputs of ${request.model} are not those that ${skeleton.planPath} was built for: ${error.message}`,
+      { remedy: `Build an engine of it: ${refittableBuild(request.model)}`, cause: error },
+    );
+  });
+  assertSameBuild(skeleton, build);
+  return build;
+}
+
+function refitBuild(skeleton: Skeleton, request: Refit): BuildOptions {
   assertRefittable(skeleton);
   const { recipe, target } = skeleton.passport.identity.document;
   const { precision, conversion, stronglyTyped, profiles, pluginDigests: _, ...settings } = recipe;
@@ -71,10 +87,7 @@ export function refitBuild(skeleton: Skeleton, request: Refit): BuildOptions {
 }
 
 /** Checks that the engine of a build differs from another in its model alone. Throws TF_REFIT_MODEL_MISMATCH, which names what else differs. */
-export function assertSameBuild(
-  { planPath, passport }: Skeleton,
-  { modelPath, identity }: ResolvedBuild,
-): void {
+function assertSameBuild({ planPath, passport }: Skeleton, { modelPath, identity }: ResolvedBuild): void {
   const { document } = passport.identity;
   const differences = [...differencesOf(document, { ...identity, model: document.model })];
   if (differences.length === 0) return;

@@ -16,14 +16,15 @@ const MOST_READ = 64;
 
 /**
  * Engines of the local stores that differ from the one of a build in their model alone and take other weights here, those that were built before those that were refitted,
- * each newest first. None where this machine does not run the engine.
+ * each newest first. None where this machine does not run the engine, or signs what it builds: others may change what is in a store.
  */
 export async function skeletonsFor(
-  { store, layers }: Pick<EngineStores, 'store' | 'layers'>,
+  { store, layers, trust }: Pick<EngineStores, 'store' | 'layers' | 'trust'>,
   { identity, device, toolchain }: ResolvedBuild,
 ): Promise<readonly Skeleton[]> {
   const { recipe, target } = identity;
-  if (!isRefittable(recipe) || recipe.conversion?.quantization !== undefined) return [];
+  const isSigned = trust.required || trust.signingKey !== null;
+  if (isSigned || !isRefittable(recipe) || recipe.conversion?.quantization !== undefined) return [];
   const gpus = onDevice(visibleGpus(), device ?? 0);
   if (whyNotRun(gpus, target.computeCapabilities) !== null || !canRefit(toolchain)) return [];
   const places = store === null ? layers : [store, ...layers];
@@ -74,8 +75,9 @@ export const refitOrBuild =
     const skeleton = skeletons.find(({ passport }) => passport.plan.graph?.digest === graph.digest);
     const recorded = skeleton?.passport.plan.graph;
     if (skeleton === undefined || recorded === undefined) return otherwise(build, files, context);
+    const changed = changedWeights(recorded, graph);
     try {
-      return await refit(skeleton, changedWeights(recorded, graph), build, files, context);
+      return await refit(skeleton, { planPath: skeleton.planPath, changed }, build, files, context);
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
       const message = `${skeleton.planPath} could not be refitted, and the engine is built: ${error.message}`;

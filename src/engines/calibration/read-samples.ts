@@ -167,8 +167,15 @@ function imageSamples(paths: readonly string[], { preprocess, imgsz }: ImagePrep
     async *samples(inputs): AsyncIterable<CalibrationSample> {
       let at = 0;
       const preprocessing = preprocessingOf(inputs, preprocess, pixels);
-      for await (const image of preparedImages(inputs, paths, preprocessing))
-        yield { origin: paths[at++]!, inputs: image.inputs };
+      const { width, height } = preprocessing;
+      for await (const image of preparedImages(inputs, paths, preprocessing)) {
+        const path = paths[at++]!;
+        const picture = {
+          ...{ width: image.width, height: image.height },
+          ...{ placement: image.placement, canvas: { width, height } },
+        };
+        yield { origin: path, inputs: image.inputs, files: [{ path, sha256: image.sha256, picture }] };
+      }
     },
   };
 }
@@ -215,7 +222,10 @@ function audioSamples(paths: readonly string[]): SampleSource {
     isFor: (inputs) => isFound(() => audioInputs(inputs)),
     async *samples(inputs): AsyncIterable<CalibrationSample> {
       const network = audioInputs(inputs);
-      for (const path of paths) yield { origin: path, inputs: await featuresOf(path, network) };
+      for (const path of paths) {
+        const files = [{ path, sha256: sha256OfFile(path) }];
+        yield { origin: path, inputs: await featuresOf(path, network), files };
+      }
     },
   };
 }
@@ -292,18 +302,16 @@ export async function* preparedSamples(
 }
 
 /** A sample in the types of the inputs; it may lack some. Throws TF_SESSION_INPUT for names, types and shapes that are not those of the inputs, with the sample. */
-export const typedSample = (
-  { origin, inputs: tensors }: CalibrationSample,
-  inputs: readonly Binding[],
-): CalibrationSample =>
-  ofSample(origin, () => {
+export const typedSample = (sample: CalibrationSample, inputs: readonly Binding[]): CalibrationSample =>
+  ofSample(sample.origin, () => {
+    const { inputs: tensors } = sample;
     rejectUnknown(inputs, tensors.keys());
     const own = inputs.filter(({ name }) => tensors.has(name));
     const typed = new Map(
       own.map((input) => [input.name, inDtype(input, tensors.get(input.name)!, input.name)]),
     );
     checkInputs(own, typed);
-    return { origin, inputs: typed };
+    return { ...sample, inputs: typed };
   });
 
 function note(largest: Map<string, number>, name: string, tensor: Tensor, origin: string): void {

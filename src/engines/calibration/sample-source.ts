@@ -1,7 +1,21 @@
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
+import type { Placement } from '../../formats/images/preprocess.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import type { Binding } from '../runtime/session.js';
+
+/** A picture or a recording that a sample is made of. */
+export interface SampleFile {
+  readonly path: string;
+  readonly sha256: string;
+  /** Of a picture: its size and that of the network's input in pixels, and where it lies there. */
+  readonly picture?: {
+    readonly width: number;
+    readonly height: number;
+    readonly placement: Placement;
+    readonly canvas: { readonly width: number; readonly height: number };
+  };
+}
 
 /** One sample of a model's inputs, and how messages call it: `in.npz`, `row 3 of x.npy`. */
 export interface CalibrationSample {
@@ -9,6 +23,8 @@ export interface CalibrationSample {
   readonly inputs: NamedTensors;
   /** Of a batch how many samples it holds, each counted once; default one. */
   readonly items?: number;
+  /** The file of each row of the batch; absent where tensors come from files as they are. */
+  readonly files?: readonly SampleFile[];
 }
 
 /** Samples of one kind, from files. Nothing is read before it is asked for, and memory is that of a few samples. */

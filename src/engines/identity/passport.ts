@@ -168,6 +168,17 @@ export const layerPrecisionsSchema = z.object({
 
 export type LayerPrecisions = z.infer<typeof layerPrecisionsSchema>;
 
+/** What the bytes of a plan are, the rest being names and tables. */
+export const planContentsSchema = z.strictObject({
+  weightsBytes: count,
+  /** The code of kernels: each that was generated for the network with all that it includes, some 130 KiB in TensorRT-RTX 1.7. */
+  kernelsBytes: count,
+  /** The program that runs them, as text. */
+  programBytes: count,
+});
+
+export type PlanContents = z.infer<typeof planContentsSchema>;
+
 /** A model's graph apart from the values of its weights, which another model of the same graph may replace in an engine (builder flag `refit`). */
 const modelGraphSchema = z.object({
   /** SHA-256 over the model as `digestModel` has it, without the values of weights. */
@@ -218,6 +229,8 @@ export const passportSchema = z.object({
     outputs: z.array(networkTensorSchema),
     /** Of engines of quantized models, where the plan holds a program that can be read. */
     precisions: layerPrecisionsSchema.optional(),
+    /** Where the plan states it; absent in passports of versions before. */
+    contents: planContentsSchema.optional(),
     /** Of engines with the builder flag `refit`: the graph that the builder read, by which other weights are judged. */
     graph: modelGraphSchema.optional(),
   }),

@@ -14,8 +14,7 @@ import {
 } from '../../formats/onnx/quantized-operations.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
 import type { LayerPrecisions } from '../identity/passport.js';
-import { readPlanHeader } from '../plan/header.js';
-import { multiplications, type PlanProgram, type ProgramKernel, readPlanProgram } from '../plan/program.js';
+import { multiplications, type PlanProgram, type ProgramKernel } from '../plan/program.js';
 
 /** Why a conversion left a node in floating point. */
 type Decisions = NonNullable<ConversionResult['quantization']>['nodes'];
@@ -27,19 +26,9 @@ const LISTED = 100;
 const FLOATS: ReadonlySet<string> = new Set(['float32', 'float16', 'bfloat16']);
 
 /**
- * The types that a plan computes the quantized model in that it was built from; null for models without a quantized part, and for plans without a program that can be
- * read. `decisions` are those of the conversion, where it is known.
+ * The types that a plan's program computes the quantized model in that it was built from; null for models without a quantized part. `decisions` are those of the
+ * conversion, where it is known.
  */
-export function readLayerPrecisions(
-  planPath: string,
-  model: ModelProto,
-  decisions: Decisions = [],
-): LayerPrecisions | null {
-  const program = readPlanProgram(readPlanHeader(planPath));
-  return program === null ? null : layerPrecisions(program, model, decisions);
-}
-
-/** The same for a program that is read already. */
 export function layerPrecisions(
   program: PlanProgram,
   model: ModelProto,

@@ -29,8 +29,15 @@ export interface PlanHeader {
   readonly fileBytes: number;
   readonly planOffset: number;
   readonly planBytes: number;
+  /** Where the program with its kernels and where the weights stand, counted from the start of the file; null where the plan does not state it: plans of TensorRT. */
+  readonly sections: { readonly program: Section; readonly weights: Section } | null;
   /** The header that an exporter put in front of the plan; other programs reject such a file with a "magic tag" error. */
   readonly foreignHeader: ForeignHeader | null;
+}
+
+interface Section {
+  readonly offset: number;
+  readonly bytes: number;
 }
 
 /** Four bytes of length, little-endian, and JSON: what Ultralytics writes before the plan; or the ONNX file that wraps it for ONNX Runtime, up to the plan. */
@@ -78,9 +85,15 @@ function embeddedHeader(
     ...header,
     fileBytes: source.size,
     planOffset: offset + header.planOffset,
+    sections: header.sections && {
+      program: moved(header.sections.program, offset),
+      weights: moved(header.sections.weights, offset),
+    },
     foreignHeader: { kind: 'onnxruntime', bytes: offset + header.planOffset, content: { node } },
   };
 }
+
+const moved = (section: Section, by: number): Section => ({ ...section, offset: section.offset + by });
 
 const foreignNames = {
   ultralytics: 'Ultralytics metadata',
@@ -122,8 +135,33 @@ export function planHeaderOf(source: ByteSource): PlanHeader {
     fileBytes: source.size,
     planOffset,
     planBytes,
+    sections: tag === 'vtrt' ? sectionsOf(source, planOffset, planBytes, view.getUint32(8, true)) : null,
     foreignHeader,
   };
+}
+
+/** Behind the header and as much again. */
+const TABLE_OFFSET = 64;
+const TABLE_ROW_BYTES = 24;
+
+/** By the table of sections as tensorrt-rtx 1.7.1 writes it: of each a tag of 8 bytes, the offset in the plan, and the length; null for another layout. */
+function sectionsOf(
+  source: ByteSource,
+  planOffset: number,
+  planBytes: number,
+  count: number,
+): PlanHeader['sections'] {
+  if (count > 16) return null;
+  const table = readBytes(source, planOffset + TABLE_OFFSET, count * TABLE_ROW_BYTES);
+  const view = new DataView(table.buffer, table.byteOffset, table.length);
+  const find = (tag: string): Section | undefined => {
+    const at = Buffer.from(table).indexOf(tag, 0, 'latin1');
+    if (at < 0 || at % TABLE_ROW_BYTES !== 0 || at + TABLE_ROW_BYTES > table.length) return undefined;
+    const [offset, bytes] = [view.getBigUint64(at + 8, true), view.getBigUint64(at + 16, true)].map(Number);
+    return offset! + bytes! <= planBytes ? { offset: planOffset + offset!, bytes: bytes! } : undefined;
+  };
+  const [program, weights] = [find('NGNE'), find('THGW')];
+  return program === undefined || weights === undefined ? null : { program, weights };
 }
 
 /** By the tag alone, with or without a foreign header. */

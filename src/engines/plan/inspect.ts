@@ -5,12 +5,12 @@ import type { WorkContext } from '../../events.js';
 import { findingSchema } from '../../formats/onnx/model-facts.js';
 import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
 import { passportPath } from '../identity/engine-name.js';
-import { type Passport, passportSchema, readPassport } from '../identity/passport.js';
+import { type Passport, passportSchema, planContentsSchema, readPassport } from '../identity/passport.js';
 import { type Platform, thisPlatform } from '../identity/target.js';
 import { foreignName, type PlanHeader, planDigest, readPlanHeader } from './header.js';
 import { loadsIn, platformOfEngine } from './loads.js';
 import { changedModel, wrappersOf } from './model-beside.js';
-import { multiplications, type PlanProgram, readPlanProgram } from './program.js';
+import { contentsOf, multiplications, type PlanProgram, readPlanProgram } from './program.js';
 
 /** The known facts of a plan file, from its bytes and the files beside it; nothing is loaded. */
 export const planFactsSchema = z.strictObject({
@@ -45,6 +45,8 @@ export const planFactsSchema = z.strictObject({
       operators: z.array(z.strictObject({ operator: z.string(), types: z.record(z.string(), z.int()) })),
     })
     .nullable(),
+  /** What its bytes are; null where the plan does not state it: plans of TensorRT. */
+  contents: planContentsSchema.nullable(),
   /** The passport beside the plan, as it stands there; null when there is none that can be read. */
   passport: z.strictObject({ path: z.string(), content: passportSchema }).nullable(),
   /** For each TensorRT of the plan's product on this machine, whether it can load the plan. */
@@ -108,6 +110,7 @@ export interface PlanEnvironment {
 /** Everything that is known of a plan file without loading it. Throws TF_PLAN_INVALID. */
 export function inspectPlan(path: string, environment: PlanEnvironment): PlanFacts {
   const header = readPlanHeader(path);
+  const program = readPlanProgram(header);
   const sha256 = planDigest(header);
   const findings = headerFindings(header);
   const passport = passportFacts(header, sha256, environment.passport, findings);
@@ -128,7 +131,8 @@ export function inspectPlan(path: string, environment: PlanEnvironment): PlanFac
       header.foreignHeader === null
         ? null
         : { ...header.foreignHeader, content: { ...header.foreignHeader.content } },
-    program: programFacts(readPlanProgram(header)),
+    program: programFacts(program),
+    contents: contentsOf(header, program),
     passport,
     toolchains: environment.toolchains
       .filter(({ product }) => product === header.product)

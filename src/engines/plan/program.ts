@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
+import type { PlanContents } from '../identity/passport.js';
 import type { PlanHeader } from './header.js';
 import { nodesOfMetadata } from './layer-names.js';
 import { groupOf, parseProgramText, type TextGroup, type TextValue, wordOf } from './program-text.js';
@@ -13,6 +14,9 @@ export interface PlanProgram {
    * what computes shapes on the host, in any order. Equal for plans that compute by the same kernels. The values of weights are not in it.
    */
   readonly digest: string;
+  /** Of the text, and of what stands behind it: the code of the kernels. */
+  readonly textBytes: number;
+  readonly codeBytes: number;
 }
 
 export interface ProgramGraph {
@@ -71,9 +75,26 @@ const LARGEST_PROGRAM = 64 << 20;
  * The compiled program in a plan; null where the plan has none that can be read: plans of TensorRT, text of another grammar, more than 64 MiB of it. Reads the file
  * once, in pieces. Throws TF_FILE_UNREADABLE.
  */
-export function readPlanProgram({ path, product, planOffset, planBytes }: PlanHeader): PlanProgram | null {
+export function readPlanProgram({
+  path,
+  product,
+  planOffset,
+  planBytes,
+  sections,
+}: PlanHeader): PlanProgram | null {
   if (product !== 'tensorrt-rtx') return null;
-  return closing(openFile(path), (source) => programIn(source, planOffset, planOffset + planBytes));
+  const { offset, bytes } = sections?.program ?? { offset: planOffset, bytes: planBytes };
+  return closing(openFile(path), (source) => programIn(source, offset, offset + bytes));
+}
+
+/** What the bytes of a plan are; null where it does not state where its weights are, and where its program cannot be read. */
+export function contentsOf({ sections }: PlanHeader, program: PlanProgram | null): PlanContents | null {
+  if (sections === null || program === null) return null;
+  return {
+    weightsBytes: sections.weights.bytes,
+    kernelsBytes: program.codeBytes,
+    programBytes: program.textBytes,
+  };
 }
 
 /** The same over the bytes from `start` to `end` of any source. */
@@ -82,11 +103,15 @@ export function programIn(source: ByteSource, start = 0, end = source.size): Pla
   const graphs: ProgramGraph[] = [];
   let fusions: ReadonlyMap<number, readonly OpenKernel[]> = new Map();
   let fused = 0;
-  for (const text of sectionsIn(source, start, end)) {
-    const section = text === undefined ? undefined : parseProgramText(text);
+  let [first, textBytes] = [end, 0];
+  for (const found of sectionsIn(source, start, end)) {
+    const section = found && parseProgramText(found.text);
     const header = section && groupOf(section, 'header');
     const main = section && groupOf(section, 'main');
-    if (section === undefined || header === undefined || main === undefined) return null;
+    if (found === undefined || section === undefined || header === undefined || main === undefined)
+      return null;
+    first = Math.min(first, found.at);
+    textBytes += found.bytes;
     hash.update(canonicalText(section));
     const read = kernelsOf(main, tensorFacts(section));
     // The parts of runtime fusions follow their graph, in the order of their numbers.
@@ -99,7 +124,8 @@ export function programIn(source: ByteSource, start = 0, end = source.size): Pla
       fused = 0;
     }
   }
-  return graphs.length === 0 ? null : { graphs, digest: hash.digest('hex') };
+  const codeBytes = end - first - textBytes;
+  return graphs.length === 0 ? null : { graphs, digest: hash.digest('hex'), textBytes, codeBytes };
 }
 
 const HEADER = Buffer.from('header {\n');
@@ -108,8 +134,15 @@ const MAGIC = Buffer.from('NLYM');
 const FRAME_BYTES = 16;
 const PIECE = 4 << 20;
 
+interface FramedText {
+  readonly at: number;
+  /** With the frame. */
+  readonly bytes: number;
+  readonly text: string;
+}
+
 /** The texts, in the order of the file; undefined, and no more of use, when they are too large together. */
-function* sectionsIn(source: ByteSource, start: number, end: number): Generator<string | undefined> {
+function* sectionsIn(source: ByteSource, start: number, end: number): Generator<FramedText | undefined> {
   const overlap = FRAME_BYTES + HEADER.length - 1;
   const piece = Buffer.alloc(Math.min(PIECE, Math.max(0, end - start)));
   let position = start;
@@ -129,7 +162,10 @@ function* sectionsIn(source: ByteSource, start: number, end: number): Generator<
       total += FRAME_BYTES + length;
       if (total > LARGEST_PROGRAM) yield undefined;
       const text = Buffer.alloc(length);
-      yield text.toString('utf8', 0, source.read(text, at, length));
+      yield {
+        ...{ at: at - FRAME_BYTES, bytes: FRAME_BYTES + length },
+        text: text.toString('utf8', 0, source.read(text, at, length)),
+      };
       next = Math.max(next, at + length);
       frame = bytes.indexOf(MAGIC, frame + FRAME_BYTES + length);
     }

@@ -114,13 +114,18 @@ export function refittingParser({ product, version, libraries }: Toolchain): str
   );
 }
 
-/** Bits of `SerializationFlag` with which a refitted engine is written whole; one of a stripped plan remains refittable only where the version can. */
+/**
+ * Bits of `SerializationFlag` with which a refitted engine is written whole: without the lean runtime, which only version-compatible engines contain and which need not be
+ * installed; one of a stripped plan remains refittable only where the version can.
+ */
 export function serializationFlags(toolchain: Toolchain, { flags }: Pick<Recipe, 'flags'>): number {
   const generation = generationOf(toolchain);
-  const { version } = toolchain;
-  const bit =
-    generation === null || !flags.includes('strip-plan')
-      ? null
-      : numberOf(generation, version, 'SerializationFlag', 'kINCLUDE_REFIT');
-  return bit === null ? 0 : 1 << bit;
+  if (generation === null) return 0;
+  const wanted = [
+    ...(flags.includes('strip-plan') ? ['kINCLUDE_REFIT'] : []),
+    ...(flags.includes('version-compatible') ? [] : ['kEXCLUDE_LEAN_RUNTIME']),
+  ];
+  return wanted
+    .map((name) => numberOf(generation, toolchain.version, 'SerializationFlag', name))
+    .reduce((bits: number, bit) => (bit === null ? bits : bits | (1 << bit)), 0);
 }

@@ -14,6 +14,7 @@ import { npyFileName, writeNpy } from '../../formats/tensor/npy.js';
 import { writeNpz } from '../../formats/tensor/npz.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { numbersOf } from '../../formats/tensor/values.js';
+import type { Passport } from '../identity/passport.js';
 import { changedModel } from '../plan/model-beside.js';
 import type { BackEnd, OpenedEngine, OpenedModel, RepeatedRun } from '../runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../runtime/open-session.js';
@@ -39,10 +40,42 @@ export interface RunContext extends OptionsOf<typeof runContextOptions> {}
  */
 export async function runFile(request: RunRequest, context: RunContext = {}): Promise<RunResult> {
   const given = request.sources.map((source) => (source.kind === 'random' ? undefined : source.path));
-  return protectingInputs([request.file, ...given], () => run(request, context));
+  return protectingInputs([request.file, ...given], () =>
+    runOpened(
+      request,
+      context,
+      (passport) => checkSources(request, inputsInPassport(passport)),
+      async (session, runs) => {
+        checkOutputPlace(request.output, session.outputs.length);
+        const { outputs, inputs, ...ran } =
+          session.kind === 'engine'
+            ? await runEngine(session, request, runs)
+            : await runModel(session, request, runs);
+        const described = inputs.map(({ tensor, ...input }) =>
+          describedInput({ ...input, dtype: tensor.dtype, shape: tensor.shape }),
+        );
+        return { ...ran, inputs: described, outputs: writeOutputs(outputs, request.output) };
+      },
+    ),
+  );
 }
 
-async function run(request: RunRequest, context: RunContext): Promise<RunResult> {
+/** What is known of the runs of an opened session. */
+interface RunFacts {
+  readonly inputs: RunResult['inputs'];
+  readonly outputs: RunResult['outputs'];
+  readonly profile: number | null;
+  readonly openMs: number;
+  readonly ms: readonly number[];
+}
+
+/** Opens a file, runs it as `work` does, and describes that. `check` is for what is wrong before anything is loaded. Throws what `runFile` throws of the file. */
+export async function runOpened(
+  request: Omit<RunRequest, 'sources'>,
+  context: RunContext,
+  check: (passport: Passport | null) => void,
+  work: (session: OpenedEngine | OpenedModel, runs: Runs) => Promise<RunFacts>,
+): Promise<RunResult> {
   const warnings: string[] = [];
   const emit: EventListener = (event) => {
     if (event.type === 'log' && event.severity === 'warning' && event.source === 'trtforge')
@@ -52,7 +85,7 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
   const { takes } = chooseBackEnd(request.file, request, context.backEnds);
   checkIterations(request);
   const passport = takes === 'engine' ? passportHere(request.file) : null;
-  checkSources(request, inputsInPassport(passport));
+  check(passport);
   const warn = (message: string) => emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
   const changed = passport && (await changedModel(request.file, passport, context));
   if (changed !== null) warn(changed);
@@ -62,12 +95,7 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
       openSession(request.file, request, { ...context, emit }, context.backEnds),
     ),
     async (session) => {
-      checkOutputPlace(request.output, session.outputs.length);
-      const runs = { ...context, emit, started };
-      const ran =
-        session.kind === 'engine'
-          ? await runEngine(session, request, runs)
-          : await runModel(session, request, runs);
+      const ran = await work(session, { ...context, emit, started });
       const facts = await session.facts();
       const { cudaGraphFallbacks: fallbacks, weightBudgetBytes, warnings: more, onnxRuntime } = facts;
       for (const message of more) warn(message);
@@ -82,10 +110,8 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
           fallbacks === null ? null : { asked: request.cudaGraph ?? 'auto', fallbacks: [...fallbacks] },
         ...(weightBudgetBytes === null ? {} : { weightBudgetBytes }),
         seed: request.seed ?? 0,
-        inputs: ran.inputs.map(({ tensor, ...input }) =>
-          describedInput({ ...input, dtype: tensor.dtype, shape: tensor.shape }),
-        ),
-        outputs: writeOutputs(ran.outputs, request.output),
+        inputs: ran.inputs,
+        outputs: ran.outputs,
         times: timesOf(ran),
         warnings,
         repeat: null,
@@ -94,7 +120,8 @@ async function run(request: RunRequest, context: RunContext): Promise<RunResult>
   );
 }
 
-interface Runs extends RunContext {
+/** The context of the runs of an opened session. */
+export interface Runs extends RunContext {
   /** When opening began, for the time it took. */
   readonly started: number;
 }
@@ -144,7 +171,7 @@ async function runModel(
   return { ...result, inputs, profile: null, openMs };
 }
 
-function checkIterations({ iterations = 1 }: RunRequest): void {
+function checkIterations({ iterations = 1 }: Pick<RunRequest, 'iterations'>): void {
   if (Number.isSafeInteger(iterations) && iterations >= 1) return;
   throw new TrtforgeError(
     'TF_USAGE',
@@ -152,7 +179,7 @@ function checkIterations({ iterations = 1 }: RunRequest): void {
   );
 }
 
-function timesOf({ openMs, ms }: Ran): RunResult['times'] {
+function timesOf({ openMs, ms }: RunFacts): RunResult['times'] {
   const [first = 0, ...rest] = ms;
   const { min, mean, p50, max } = figuresOf(rest);
   return {

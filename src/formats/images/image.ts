@@ -69,6 +69,34 @@ export async function assertImageHeader(path: string, bytes: Uint8Array): Promis
   await readHeader(path, bytes);
 }
 
+/** A picture in small as JPEG, its longer side `side` pixels at most, turned as `readImage` turns it. Throws what that throws. */
+export async function thumbnail(
+  path: string,
+  bytes: Uint8Array,
+  { side, quality }: { readonly side: number; readonly quality: number },
+): Promise<Buffer> {
+  const { pipeline } = await readHeader(path, bytes);
+  return pipeline
+    .autoOrient()
+    .removeAlpha()
+    .resize(side, side, { fit: 'inside', withoutEnlargement: true })
+    .jpeg({ quality })
+    .toBuffer()
+    .catch(throwDamaged(path));
+}
+
+/** A picture with an SVG of its size drawn over it, as JPEG, turned as `readImage` turns it. Throws what that throws. */
+export async function drawnOver(path: string, svg: string): Promise<Buffer> {
+  const { pipeline } = await readHeader(path, readImageFile(path));
+  return pipeline
+    .autoOrient()
+    .removeAlpha()
+    .composite([{ input: Buffer.from(svg) }])
+    .jpeg({ quality: 92 })
+    .toBuffer()
+    .catch(throwDamaged(path));
+}
+
 async function readHeader(path: string, bytes: Uint8Array) {
   const sharp = await loadSharp();
   // An empty file throws before there is anything to await.

@@ -4,7 +4,7 @@ import { publishFile } from '../../base/files/publish.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import { ignoreEvents, inPhase } from '../../events.js';
-import { renderReport } from '../../report/pages/read.js';
+import { picturesOf, renderReport } from '../../report/pages/read.js';
 import { REPORT_FILE, reportOf } from './build-report.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { BundleRun } from './bundle-run.js';
@@ -49,7 +49,7 @@ export const errorOf = ({ code, message, remedy }: Pick<BundleFailure, 'code' | 
   new TrtforgeError(code as ErrorCode, message, { remedy });
 
 /** A disk that is full when the run fails is full for the report too: then the failure itself is what matters, and more than a page that is not written. */
-function writeReport(report: BundleReport): void {
+async function writeReport(report: BundleReport): Promise<void> {
   const { outdir, failure } = report;
   try {
     publishFile(join(outdir, REPORT_FILE), `${JSON.stringify(report, null, 2)}\n`);
@@ -58,7 +58,9 @@ function writeReport(report: BundleReport): void {
   }
   try {
     for (const format of ['markdown', 'html'] as const) {
-      const { name, content } = renderReport({ kind: bundleReport, result: report }, format);
+      const rendered = { kind: bundleReport, result: report };
+      const pictures = await picturesOf(rendered, format);
+      const { name, content } = renderReport(rendered, format, [], pictures);
       publishFile(join(outdir, name), content);
     }
   } catch (error) {

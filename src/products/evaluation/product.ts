@@ -5,7 +5,7 @@ const verb = verbOf('Products');
 /** Whether an engine still does its job: task metrics, with the identity of engine and data beside them. */
 export const evaluation: Product = {
   name: 'evaluation',
-  errors: ['TF_EVAL_MIXED', 'TF_EVAL_HEAD'],
+  errors: ['TF_EVAL_MIXED'],
   families: { eval: 'task metrics: does the engine still do its job' },
   verbs: [
     verb(

@@ -2,9 +2,8 @@ import { valuesOf } from '../../base/options/option.js';
 import { readLayers } from '../../engines/layers/read-layers.js';
 import { askedBudget, loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
-import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
-import { benchRun } from './bench-run.js';
+import { benchRun, figuresOf } from './bench-run.js';
 import { checkRequest } from './check-request.js';
 import { distrust, followsAnother } from './doubts.js';
 import { type GpuLease, leaseGpu } from './gpu-lease.js';
@@ -131,20 +130,12 @@ function resultOf(
   runs: BenchRun[],
   layers: LayerTimes | null,
 ): BenchResult {
-  const [first] = runs;
-  if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
-  const { gpuMs, endToEndMs, qps, itemsPerSecond, mode } = first;
   return {
     schema: 'trtforge.bench/1',
     subject: subjectOf(request, subject.opened),
     backend: subject.opened.backend,
     gpu: gpuOf(subject.found),
-    gpuMs,
-    endToEndMs,
-    qps,
-    itemsPerSecond,
-    mode,
-    runs,
+    ...figuresOf(runs),
     layers,
     warnings: warningsOf(request, subject, runs),
   };

@@ -19,6 +19,7 @@ import { inPhase, type Work } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { usesOf } from '../../formats/precision/inline-functions.js';
 import { type Pace, paceOptions } from '../../tensorrt/trtexec/request.js';
+import { figuresOf } from './bench-run.js';
 import { checkPercentiles } from './check-request.js';
 import { distrust, judgeTrust } from './doubts.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
@@ -200,9 +201,6 @@ function resultOf(
   { backend }: OpenedModel,
   { loadMs, runs, facts, guesses, transfers }: Measured,
 ): BenchResult {
-  const [first] = runs;
-  if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
-  const { gpuMs, endToEndMs, qps, itemsPerSecond, mode } = first;
   const doubts = runs.flatMap(({ batch, doubts: list }) => distrust(`batch ${batch}`, list));
   return {
     schema: 'trtforge.bench/1',
@@ -219,12 +217,7 @@ function resultOf(
     backend,
     ...(facts.onnxRuntime === null ? {} : { onnxRuntime: facts.onnxRuntime }),
     gpu: null,
-    gpuMs,
-    endToEndMs,
-    qps,
-    itemsPerSecond,
-    mode,
-    runs,
+    ...figuresOf(runs),
     layers: null,
     warnings: [
       meaningOf(backend, transfers),

@@ -1,10 +1,10 @@
 import { TrtforgeError } from '../../errors.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
-import { judgeTrust } from './doubts.js';
+import { judgeTrust, valleysOf } from './doubts.js';
 import { namedState } from './gpu-state.js';
 import type { Measured } from './measurer.js';
 import type { BenchRequest } from './request.js';
-import type { BenchMode, BenchRun, GpuState } from './result.js';
+import type { BenchMode, BenchResult, BenchRun, GpuState } from './result.js';
 import type { ShapeCase } from './shape-cases.js';
 import { spreadOf, type Times, timesOf } from './times.js';
 
@@ -76,3 +76,19 @@ const modeOf = (
   iterations: mode.iterations,
   idleMs: mode.idleMs,
 });
+
+/** What a result states of its runs, by any way of measuring: the figures of the first, and the valleys among all. Throws TF_USAGE where there is none. */
+export function figuresOf(runs: BenchRun[]) {
+  const [first] = runs;
+  if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
+  const { gpuMs, endToEndMs, qps, itemsPerSecond, mode } = first;
+  return {
+    gpuMs,
+    endToEndMs,
+    qps,
+    itemsPerSecond,
+    mode,
+    runs,
+    valleys: valleysOf(runs),
+  } satisfies Partial<BenchResult>;
+}

@@ -1,6 +1,6 @@
 import { meanOf, medianOf } from '../../base/statistics.js';
 import { holds } from '../../behaviour/facts.js';
-import type { Doubt, GpuState } from './result.js';
+import type { BenchRun, Doubt, GpuState, Valley } from './result.js';
 import { spreadOf, type Times } from './times.js';
 
 /** Everything that can speak against a measurement. */
@@ -67,6 +67,30 @@ export function followsAnother(backend: string, { computeMs }: Times): Doubt | u
     why: `another batch was measured before in the same process, and an engine of ${backend} with many small layers is up to a tenth slower then: measure this batch alone (--batch).`,
   };
 }
+
+/** Batches that are slower per item than a smaller one by more than both measurements vary, and than rounds of one engine differ. */
+export function valleysOf(runs: readonly BenchRun[]): Valley[] {
+  const rising = runs.filter(({ itemsPerSecond }) => itemsPerSecond > 0).sort((a, b) => a.batch - b.batch);
+  const found = rising.flatMap((run) => {
+    const [fastest] = rising
+      .filter(({ batch }) => batch < run.batch)
+      .sort((a, b) => b.itemsPerSecond - a.itemsPerSecond);
+    if (fastest === undefined) return [];
+    const slower = fastest.itemsPerSecond / run.itemsPerSecond - 1;
+    const noise = Math.max(limits.variation, Math.hypot(variationOf(run), variationOf(fastest)));
+    return slower > noise ? [{ run, fastest, slower }] : [];
+  });
+  return found.map(({ run: { batch, doubts }, fastest, slower }) => {
+    const next = rising.find((other) => other.batch > batch && found.every(({ run }) => run !== other));
+    const use = [fastest.batch, ...(next === undefined ? [] : [next.batch])];
+    const isReliable = doubts.length + fastest.doubts.length === 0;
+    const message = `Batch ${batch} is ${percent(slower)} slower per item than batch ${fastest.batch}: use ${use.join(' or ')}.${isReliable ? '' : ' Unreliable: read the warnings.'}`;
+    return { batch, fastest: fastest.batch, slower, use, isReliable, message };
+  });
+}
+
+const variationOf = ({ gpuMs, endToEndMs }: BenchRun): number =>
+  (gpuMs ?? endToEndMs)?.coefficientOfVariation ?? 0;
 
 type Rule = (evidence: Evidence) => Doubt | undefined;
 

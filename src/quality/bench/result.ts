@@ -138,6 +138,19 @@ const subjectSchema = z.object({
   layers: z.int().nonnegative().nullable(),
 });
 
+/** A batch that takes longer per item than a smaller one, beyond the noise of both measurements. */
+const valleySchema = z.object({
+  batch: z.int().positive(),
+  /** The smaller batch that is fastest per item, and how much slower this one is: 0.14 for 14 %. */
+  fastest: z.int().positive(),
+  slower: z.number().positive(),
+  /** Measured batches to use instead: the fastest smaller one, and the next larger one that is no valley. */
+  use: z.array(z.int().positive()).min(1),
+  /** Whether nothing speaks against the two measurements. */
+  isReliable: z.boolean(),
+  message: z.string(),
+});
+
 /** The result of `trtforge bench`. The figures at the top are those of the first of `runs`. */
 export const benchResultSchema = z.object({
   schema: z.literal('trtforge.bench/1'),
@@ -150,6 +163,8 @@ export const benchResultSchema = z.object({
   ...figures,
   /** One for each batch or set of shapes. */
   runs: z.array(runSchema).min(1),
+  /** In rising order of the batch. */
+  valleys: z.array(valleySchema).default([]),
   /** Per-layer times at the shapes of the first run, where they were asked for. */
   layers: layerTimesSchema.nullable(),
   /** Every sentence a reader should know before using the numbers, those of `doubts` among them. */
@@ -160,6 +175,7 @@ export interface BenchResult extends z.infer<typeof benchResultSchema> {}
 export type BenchRun = z.infer<typeof runSchema>;
 export type BenchMode = z.infer<typeof modeSchema>;
 export type BenchSubject = z.infer<typeof subjectSchema>;
+export type Valley = z.infer<typeof valleySchema>;
 export type Doubt = z.infer<typeof doubtSchema>;
 export type GpuState = z.infer<typeof gpuStateSchema>;
 export type LayerTimes = z.infer<typeof layerTimesSchema>;

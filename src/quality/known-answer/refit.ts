@@ -3,13 +3,11 @@ import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf } from '../../base/options/option.js';
 import { type BuildContext, buildOptions } from '../../engines/builder/build.js';
 import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-engine.js';
-import { assertSameBuild, refitBuild, refittingBuilder } from '../../engines/builder/refit-plan.js';
-import { resolveBuild } from '../../engines/builder/resolve-build.js';
+import { refittingBuilder, resolveRefit } from '../../engines/builder/refit-plan.js';
 import { skeletonOf } from '../../engines/plan/refit.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { readPlanOnDisk } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { openStores } from '../../engines/store/open-stores.js';
-import { signatureOptions } from '../../engines/store/trust.js';
 import { answerMaker } from './at-build.js';
 
 /** The engine to refit, the model whose weights it is to have, and where it is written. */
@@ -29,7 +27,6 @@ export const refitOptions = {
   plugins: loadOptions.plugins,
   toolchain: buildOptions.toolchain,
   identity: loadOptions.identity,
-  ...signatureOptions,
 };
 
 export interface RefitOptions extends OptionsOf<typeof refitOptions> {}
@@ -48,18 +45,19 @@ export async function refitEngine(
   { engine, identity, ...requested }: RefitOptions,
   context: BuildContext = {},
 ): Promise<ObtainedEngine> {
-  const { model, output, device, plugins = [], toolchain, trustKeys = [], signKey } = requested;
+  const { model, plugins = [] } = requested;
   const { environment = process.env } = context;
-  return protectingInputs([model, engine, ...plugins, ...trustKeys, signKey], async () => {
-    const stores = await openStores({ ...requested, store: false, remote: false }, environment);
-    using plan = await readPlanOnDisk(engine, { requirePassport: true, identity, trust: stores.trust });
+  return protectingInputs([model, engine, ...plugins], async () => {
+    const stores = await openStores({ store: false, remote: false }, environment);
+    // What is signed is made only of what was signed, and that nobody else can change meanwhile.
+    const { required, signingKey } = stores.trust;
+    const trust = { ...stores.trust, required: required || signingKey !== null };
+    using plan = await readPlanOnDisk(engine, { requirePassport: true, identity, trust });
     const skeleton = skeletonOf(plan);
-    const request = refitBuild(skeleton, { model, output, device, plugins, toolchain });
-    const build = await resolveBuild(request, context);
-    assertSameBuild(skeleton, build);
-    return obtainEngine(build, stores, {
+    const build = await resolveRefit(skeleton, requested, context);
+    return await obtainEngine(build, stores, {
       ...context,
-      build: refittingBuilder({ ...skeleton, planPath: plan.loadPath }),
+      build: refittingBuilder(skeleton, plan.loadPath),
       areSizesKnown: true,
       answer: answerMaker(true),
     });

@@ -83,6 +83,7 @@ export function judgeExact(all: JudgeRequest): JudgedOutput {
     },
     isClose: failed === undefined && found.outside > 0,
     failures: !failed ? [] : found.failures.map((failure) => ({ ...failure, chunk: chunks[failure.chunk]! })),
+    severities: new Map(found.severities.map((severity, chunk) => [chunks[chunk]!, severity])),
   };
 }
 
@@ -188,12 +189,16 @@ interface Compared {
   readonly largest: number;
   readonly worst: readonly FarPair[];
   readonly failures: JudgedOutput['failures'];
+  /** Elements outside over those that may be, by sample. */
+  readonly severities: readonly number[];
   readonly statistics: VerifiedOutput['statistics'];
   readonly sides: VerifiedOutput['sides'];
 }
 
-function compareSamples(request: JudgeRequest, { tolerance }: ExactLimits): Compared {
+function compareSamples(request: JudgeRequest, limits: ExactLimits): Compared {
   const { name } = request;
+  const { tolerance } = limits;
+  const severities: number[] = [];
   let [elements, different, outside, largest] = [0, 0, 0, 0];
   const failures: { chunk: number; kind: string; maxAbs: number }[] = [];
   const worst: FarPair[] = [];
@@ -202,7 +207,9 @@ function compareSamples(request: JudgeRequest, { tolerance }: ExactLimits): Comp
     if (candidate === undefined) continue;
     const found = compareExactly(candidate, reference, name, WORST_ELEMENTS, tolerance);
     worst.push(...found.worst.map((pair) => ({ ...pair, index: elements + pair.index })));
-    elements += elementCount(reference.shape);
+    const own = elementCount(reference.shape);
+    severities.push(found.outside / Math.max(1, mostDiffering(limits, own)));
+    elements += own;
     different += found.different;
     outside += found.outside;
     largest = Math.max(largest, found.largest);
@@ -216,6 +223,7 @@ function compareSamples(request: JudgeRequest, { tolerance }: ExactLimits): Comp
     largest,
     worst: furthest,
     failures,
+    severities,
     ...asNumbers(request, tolerance),
   };
 }

@@ -106,6 +106,7 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       limits.usual !== null &&
       severity < CLEAR_MARGIN &&
       (severity > 1 / CLEAR_MARGIN || comparison.elements < FEWEST_ELEMENTS || criterion.decideAlike()),
+    severities: new Map(bySample.map((own, at) => [at, Math.max(0, ...own.map(severityOf))])),
     failures: bySample.flatMap((own, chunk) => {
       if (own.every(({ pass }) => pass)) return [];
       const { largest } = sliceSums(samples[chunk]!, samples[chunk]!.shape, null);

@@ -88,6 +88,8 @@ export interface JudgedOutput {
   /** Whether more samples might decide otherwise. */
   readonly isClose: boolean;
   readonly failures: readonly { readonly chunk: number; readonly kind: string; readonly maxAbs: number }[];
+  /** By sample how near it is to its limits, beyond 1 where it fails. */
+  readonly severities: ReadonlyMap<number, number>;
 }
 
 /** A candidate that is this much nearer to the reference than a planted error is told apart from it, however wide the limits are. */

@@ -84,7 +84,7 @@ export const verifyOptions = {
   profiles: optional(is.list<Profile>()),
   /** The candidate's conversion from the reference, where the caller knows it: what repairs a failure is tried on top of it. */
   conversion: optional(is.object<ConversionOptions>(conversionOptions)),
-  /** Whether the result has where in the worst output the error is, for a page. */
+  /** Whether the result has what a page draws: where in the worst output the error is, and the worst pictures or recordings. */
   errorMap: optional(is.flag),
   ...judgingOptions,
   ...engineOptions,

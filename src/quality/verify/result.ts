@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { describedInputSchema } from '../../engines/run/run-result.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
+import { predictionSchema } from '../predictions/prediction.js';
 import { outputFormats } from './output-set.js';
 
 /** Numbers that JSON cannot represent are written by name: what is parsed may be either, the outcome is what JSON has. */
@@ -148,6 +149,25 @@ export const errorMapSchema = z.object({
 });
 export type ErrorMap = z.infer<typeof errorMapSchema>;
 
+/** One picture or recording of those that a verdict is about. */
+const worstSampleSchema = z.object({
+  sample: z.number(),
+  /** Path as passed, and SHA-256 of the file. */
+  file: z.string(),
+  sha256: z.string(),
+  /** Of a picture, in pixels; null for a recording. */
+  size: z.object({ width: z.int().positive(), height: z.int().positive() }).nullable(),
+  /** The largest share that its error has of a limit. */
+  share: measureSchema,
+  /** What the outputs of both sides state, where a decoder knows them. */
+  reference: predictionSchema.nullable(),
+  candidate: predictionSchema.nullable(),
+  /** Decisions that only the reference takes, and only the candidate: boxes, the class, places of a mask. */
+  lost: z.number(),
+  new: z.number(),
+});
+export type WorstSample = z.infer<typeof worstSampleSchema>;
+
 /** The samples that a verdict is about: each one that ran, and the number in the user's data; null where all were drawn. */
 const sampleKind = z.enum(['data', 'drawn', 'edge']);
 const samplesFromSchema = z.object({
@@ -226,6 +246,8 @@ export const verifyResultSchema = z.object({
   outputs: z.array(verifiedOutputSchema),
   /** Of the output that decided, or of which the largest share is error where all pass; absent where none was asked for, and where it is equal. */
   errorMap: errorMapSchema.optional(),
+  /** The pictures or recordings on which the candidate is worst, the worst first, at most 12; absent where none was asked for, and where samples are no such files. */
+  worstSamples: z.array(worstSampleSchema).optional(),
   verdicts: z.object({
     /** Same outputs, of the same shapes. */
     contract: outcomeSchema,

@@ -6,6 +6,7 @@ import {
   type CalibrationSample,
   FEWEST_SAMPLES,
   partOf,
+  type SampleFile,
   type SamplePart,
   type SampleSource,
 } from '../../engines/calibration/sample-source.js';
@@ -70,6 +71,8 @@ export interface SamplePlan {
   /** Number of samples in the user's data, of which those that run are the first; null where all are drawn. */
   readonly available: number | null;
   readonly info: (sample: number) => SampleInfo;
+  /** The files of a sample's rows, where pictures or recordings are its only inputs. */
+  readonly files: (sample: number) => readonly SampleFile[];
   readonly tensors: (sample: number) => NamedTensors;
   /** The planned samples that do not run. */
   readonly leftOut: readonly LeftOut[];
@@ -89,6 +92,7 @@ export const without = (plan: SamplePlan, sample: number, reason: string): Sampl
   firstRound: Math.min(plan.firstRound, plan.most - 1),
   most: plan.most - 1,
   info: (at) => plan.info(at < sample ? at : at + 1),
+  files: (at) => plan.files(at < sample ? at : at + 1),
   tensors: (at) => plan.tensors(at < sample ? at : at + 1),
   leftOut: [...plan.leftOut, { ...plan.info(sample), reason, tensors: () => plan.tensors(sample) }],
 });
@@ -131,6 +135,7 @@ export const knownSamples = (samples: readonly NamedTensors[], origin: string): 
   most: samples.length,
   available: samples.length,
   info: () => ({ origin, kind: 'data' }),
+  files: () => [],
   tensors: (sample) => samples[sample]!,
   leftOut: [],
   headRoom: [],
@@ -254,7 +259,9 @@ function batched(
   const last = batches.at(-1)!;
   if (last.items === size || (!isFixed && fits(last))) return batches;
   const full = Array.from({ length: size }, (_, row) => samples[row % samples.length]!);
-  return batches.length > 1 ? batches.slice(0, -1) : [{ ...stacked(full), items: samples.length }];
+  const { files = [], ...filled } = stacked(full);
+  const own = { ...filled, items: samples.length, files: files.slice(0, samples.length) };
+  return batches.length > 1 ? batches.slice(0, -1) : [own];
 }
 
 function stacked(rows: readonly CalibrationSample[]): CalibrationSample & { readonly items: number } {
@@ -269,6 +276,7 @@ function stacked(rows: readonly CalibrationSample[]): CalibrationSample & { read
     origin: rows.length === 1 ? first.origin : `${first.origin} to ${last.origin}`,
     inputs: new Map([...first.inputs.keys()].map((name) => [name, together(name)])),
     items: rows.length,
+    files: rows.every(({ files }) => files !== undefined) ? rows.flatMap(({ files = [] }) => files) : [],
   };
 }
 
@@ -302,12 +310,14 @@ export function planSamples(
     const drawn = `drawn with seed ${seed}, sample ${sample}`;
     const origin = kind === 'data' ? one.origin : one.origin === '' ? drawn : `${one.origin}, else ${drawn}`;
     const info: SampleInfo = { origin, kind, ...(one.items !== undefined && { items: one.items }) };
-    return { info, tensors: () => of(one, sample) };
+    const files = kind === 'data' ? (one.files ?? []) : [];
+    return { info, files, tensors: () => of(one, sample) };
   };
   const edges = isData ? [] : edgeSamples(first.plan);
   const special: readonly ReturnType<typeof numbered>[] = [
     ...edges.map((edge) => ({
       info: { origin: edge, kind: 'edge' } as const,
+      files: [],
       tensors: () => of(first, edge),
     })),
     ...sizes.slice(1).map((end, at) => numbered(end, at, 'drawn')),
@@ -330,6 +340,7 @@ export function planSamples(
     most: special.length + most,
     available: data?.available ?? null,
     info: (sample) => at(sample).info,
+    files: (sample) => at(sample).files,
     tensors: (sample) => at(sample).tensors(),
     leftOut: [],
     headRoom: (isData ? [] : headRoomLevels(first.plan)).map((level) => ({

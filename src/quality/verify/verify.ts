@@ -24,6 +24,7 @@ import {
   type SideRun,
 } from './sample-runs.js';
 import { weightsCost } from './weights-cost.js';
+import { worstSamples } from './worst-samples.js';
 
 /** A comparison that failed in its numbers. */
 export interface FailedComparison {
@@ -113,7 +114,10 @@ export async function verifyModel(
     ...(headRoom && { headRoom }),
     inputs: reference.plan.inputs.map(describedInput),
     outputs,
-    ...(request.errorMap === true && { errorMap: errorMapOf(outputs, sides) }),
+    ...(request.errorMap === true && {
+      errorMap: errorMapOf(outputs, sides),
+      worstSamples: worstSamples(request, judged, reference, candidate),
+    }),
     verdicts: { ...verdicts, task: null },
     chunks: samples,
     failures: failuresOf(judged),
@@ -196,6 +200,7 @@ const doubted = (judged: JudgedOutput, doubt: string | undefined): JudgedOutput 
         output: { ...judged.output, outcome: 'inconclusive', reasons: [doubt] },
         isClose: false,
         failures: [],
+        severities: judged.severities,
       };
 
 const failuresOf = (judged: readonly JudgedOutput[]): VerifyResult['failures'] =>

@@ -113,6 +113,8 @@ export interface Bar {
   readonly tone: Tone;
   /** Shown when pointed at. */
   readonly name: string;
+  /** What the amount is made of, from the left; without it the bar has one colour. */
+  readonly parts?: readonly Pick<Bar, 'amount' | 'tone' | 'name'>[];
 }
 
 const ROW = 44;
@@ -126,9 +128,16 @@ export function barChart(title: string, bars: readonly Bar[], limit = 0): Chart 
     title,
     description: `${bars.map(({ label, text }) => `${label}: ${text}`).join('; ')}.`,
     height: Math.max(1, bars.length * ROW - 6),
-    marks: bars.map((bar, index) => barMarks(bar, index * ROW, scale.at(bar.amount))),
+    marks: bars.map((bar, index) => barMarks(bar, index * ROW, scale.at)),
   };
 }
 
-const barMarks = ({ label, text, tone, name }: Bar, top: number, share: number): Markup =>
-  markup`<text class="label" x="0" y="${top + 14}">${label}</text><text class="figure" x="100%" y="${top + 14}" text-anchor="end">${text}</text><rect class="track" x="0" y="${top + BAR_TOP}" width="100%" height="${BAR_HEIGHT}"/><rect class="mark ${tone}" x="0%" y="${top + BAR_TOP}" width="${across(share)}" height="${BAR_HEIGHT}"><title>${label}: ${name}</title></rect>`;
+function barMarks({ label, text, tone, name, amount, parts }: Bar, top: number, at: Scale['at']): Markup {
+  let end = 0;
+  const marks = (parts ?? [{ amount, tone, name }]).map((part) => {
+    const start = end;
+    end += part.amount;
+    return markup`<rect class="mark ${part.tone}" x="${across(at(start))}" y="${top + BAR_TOP}" width="${across(at(end) - at(start))}" height="${BAR_HEIGHT}"><title>${label}: ${part.name}</title></rect>`;
+  });
+  return markup`<text class="label" x="0" y="${top + 14}">${label}</text><text class="figure" x="100%" y="${top + 14}" text-anchor="end">${text}</text><rect class="track" x="0" y="${top + BAR_TOP}" width="100%" height="${BAR_HEIGHT}"/>${marks}`;
+}

@@ -1,49 +1,55 @@
 import { shellLine, shellWords } from '../../base/process/shell-quote.js';
 import { differencesOf } from '../../engines/identity/identity.js';
+import { formatNamed } from '../../formats/precision/formats/index.js';
+import { severityOf } from '../../quality/verify/checks.js';
 import { isOfDecisions } from '../../quality/verify/decisions.js';
-import { onSamples } from '../../quality/verify/headline.js';
+import { onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
-import { packageVersion } from '../../version.js';
-import type { ForgeResult, ResultAt } from '../result.js';
-import { type ComparedPart, comparedPart, differ, lacks, type RunComparison, row } from './result.js';
-import { speedPart } from './speed.js';
+import type { ForgeResult } from '../result.js';
+import { modelBytes, precisionLabel } from '../sentences.js';
+import { type Decision, decided } from './decision.js';
+import {
+  type Comparable,
+  type ComparedPair,
+  type ComparedPart,
+  comparedPart,
+  differ,
+  fileSide,
+  lacks,
+  type Names,
+  row,
+} from './result.js';
+import { gpuTimes, speedPart } from './speed.js';
 
-type Run = ResultAt<ForgeResult>;
-
-/** Two runs of `forge` side by side. Figures that were measured in another way, on another machine or of another model get no ratio, and the reason. */
-export function compareRuns(a: Run, b: Run): RunComparison {
-  return {
-    schema: 'trtforge.run-comparison/1',
-    version: packageVersion(),
-    kind: 'forge',
-    a: sideOf(a),
-    b: sideOf(b),
-    identity: identityDifferences(a.result, b.result),
-    environment: environmentDifferences(a.result, b.result),
-    parts: [...modelParts(a.result, b.result)],
-  };
-}
-
-const sideOf = ({ path, result }: Run): RunComparison['a'] => {
-  const { startedAt, version, request, verdict, engine, build } = result;
-  const { outcome, headline } = verdict;
-  return {
-    run: path,
-    startedAt,
-    version,
-    ...request,
-    outcome,
-    headline,
-    engine,
-    identity: build?.identity ?? null,
-  };
+/** Runs of `forge` side by side. Figures that were measured in another way, on another machine or of another model get no ratio, and the reason. */
+export const comparableRuns: Comparable<ForgeResult> = {
+  side: ({ path, result }) => {
+    const { startedAt, version, request, verdict, engine, build } = result;
+    const { outcome, headline } = verdict;
+    return {
+      run: path,
+      startedAt,
+      version,
+      ...request,
+      outcome,
+      headline,
+      engine,
+      identity: build?.identity ?? null,
+    };
+  },
+  pair: (a, b, names) => ({
+    identity: identityDifferences(a, b),
+    environment: environmentDifferences(a, b),
+    parts: [...modelParts(a, b, names)],
+  }),
+  decide: decideRuns,
 };
 
 /** The differences between the identities of two engines; null where a run has none. */
 export function identityDifferences(
   { build: a }: ForgeResult,
   { build: b }: ForgeResult,
-): RunComparison['identity'] {
+): ComparedPair['identity'] {
   if (a === null || b === null) return null;
   const differences = differencesOf(a.passport.identity.document, b.passport.identity.document);
   return { equal: a.identity === b.identity, differences: [...differences] };
@@ -51,7 +57,7 @@ export function identityDifferences(
 
 export function environmentDifferences(
   ...[a, b]: readonly [Pick<ForgeResult, 'environment'>, Pick<ForgeResult, 'environment'>]
-): RunComparison['environment'] {
+): ComparedPair['environment'] {
   const [one, other] = [a, b].map(({ environment }) =>
     Object.fromEntries(environment.map(({ name, text }) => [name, text])),
   );
@@ -62,10 +68,11 @@ export function environmentDifferences(
 export function modelParts(
   a: ForgeResult,
   b: ForgeResult,
+  names: Names,
   of: string | null = null,
 ): readonly ComparedPart[] {
-  const parts = [enginePart, buildPart, precisionPart, accuracyPart].map((partOf) => partOf(a, b));
-  return [...parts, speedPart(a.bench, b.bench, [modelsDiffer(a, b)])].flatMap((part) =>
+  const parts = [enginePart, buildPart, precisionPart, accuracyPart].map((partOf) => partOf(a, b, names));
+  return [...parts, speedPart(a.bench, b.bench, names, [modelsDiffer(a, b)])].flatMap((part) =>
     part === null ? [] : { ...part, of },
   );
 }
@@ -86,19 +93,33 @@ const unknownWeights = (a: ForgeResult, b: ForgeResult): string | null =>
     ? null
     : 'Not both runs have an engine, so that only the structure of the models is known to be equal, not their weights.';
 
-function enginePart({ build: a }: ForgeResult, { build: b }: ForgeResult): ComparedPart | null {
+/** Rows of the engine that are drawn: the whole, and what it is made of. */
+export const PLAN_SIZE = 'size of the plan';
+export const PLAN_ROWS = {
+  weightsBytes: 'weights in the plan',
+  kernelsBytes: 'kernels in the plan',
+  programBytes: 'program in the plan',
+} as const;
+
+type PartOf = (a: ForgeResult, b: ForgeResult, names: Names) => ComparedPart | null;
+
+const enginePart: PartOf = ({ build: a }, { build: b }, names) => {
   const [planA, planB] = [a?.passport.plan, b?.passport.plan];
   return comparedPart(
     'engine',
     [
-      row('size of the plan', 'bytes', planA?.bytes, planB?.bytes),
+      row(PLAN_SIZE, 'bytes', planA?.bytes, planB?.bytes),
+      ...Object.entries(PLAN_ROWS).map(([name, what]) => {
+        const key = name as keyof typeof PLAN_ROWS;
+        return row(what, 'bytes', planA?.contents?.[key], planB?.contents?.[key]);
+      }),
       row('layers of the network', 'count', planA?.layers, planB?.layers),
     ],
-    [lacks('engine', a, b)],
+    [lacks('engine', a, b, names)],
   );
-}
+};
 
-function buildPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null {
+const buildPart: PartOf = (runA, runB, names) => {
   const [a, b] = [runA.build?.passport.built, runB.build?.passport.built];
   const machineOf = ({ gpu }: NonNullable<typeof a>, { build, environment }: ForgeResult) => {
     if (gpu !== null) return gpu;
@@ -113,15 +134,15 @@ function buildPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null {
       row('peak memory', 'bytes', a?.peakMemoryBytes, b?.peakMemoryBytes),
     ],
     a === undefined || b === undefined
-      ? [lacks('engine', a, b)]
+      ? [lacks('engine', a, b, names)]
       : [
           differ('The engines were built on different machines', machineOf(a, runA), machineOf(b, runB)),
           differ('The timing caches differ', a.timingCache, b.timingCache),
         ],
   );
-}
+};
 
-function precisionPart(a: ForgeResult, b: ForgeResult): ComparedPart | null {
+const precisionPart: PartOf = (a, b, names) => {
   const types = [a, b].map(({ build }) => {
     const counts = new Map<string, number>();
     for (const { types: ofOperator } of build?.passport.plan.precisions?.operators ?? [])
@@ -140,43 +161,33 @@ function precisionPart(a: ForgeResult, b: ForgeResult): ComparedPart | null {
         row(`layers in ${type}`, 'count', layersIn(typesA, type), layersIn(typesB, type)),
       ),
     ],
-    [lacks('conversion', a.conversion, b.conversion), modelsDiffer(a, b)],
+    [lacks('conversion', a.conversion, b.conversion, names), modelsDiffer(a, b)],
     [unknownWeights(a, b)],
   );
-}
+};
 
 /** Null where the plan does not state what its layers compute in. */
 const layersIn = (counts: ReadonlyMap<string, number> | undefined, type: string): number | null =>
   counts === undefined || counts.size === 0 ? null : (counts.get(type) ?? 0);
 
-/** The engines against the original where both were run, else the typed models. */
-function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null {
-  const isOfEngines = runA.engineVerification !== null && runB.engineVerification !== null;
-  const of = ({ engineVerification, verification }: ForgeResult) =>
-    isOfEngines ? engineVerification : verification;
-  const [a, b] = [of(runA), of(runB)];
-  const outputsOf = (side: VerifyResult | null) =>
-    new Map(side?.outputs.map((output) => [output.name, output]));
-  const [outputsA, outputsB] = [outputsOf(a), outputsOf(b)];
-  const amount = (output: VerifiedOutput | undefined, statistic: string) =>
-    output?.statistics.find(({ name }) => name === statistic)?.amount;
+/** The engines against the original where all were run, else the typed models. */
+function comparedWithOriginal(runs: readonly ForgeResult[]) {
+  const isOfEngines = runs.every(({ engineVerification }) => engineVerification !== null);
+  const verifications = runs.map(({ engineVerification, verification }) =>
+    isOfEngines ? engineVerification : verification,
+  );
+  return { isOfEngines, verifications };
+}
+
+const accuracyPart: PartOf = (runA, runB, names) => {
+  const { isOfEngines, verifications } = comparedWithOriginal([runA, runB]);
+  const [a = null, b = null] = verifications;
   return comparedPart(
     'accuracy',
-    [...new Set([...outputsA.keys(), ...outputsB.keys()])].flatMap((name) => {
-      const [one, other] = [outputsA.get(name), outputsB.get(name)];
-      const turned = [one, other].flatMap((side) => side?.checks.map(({ statistic }) => statistic) ?? []);
-      return [
-        ...['max', 'mean'].map((statistic) =>
-          row(`${name}: ${statistic} error`, 'error', amount(one, statistic), amount(other, statistic)),
-        ),
-        ...[...new Set(turned.filter(isOfDecisions))].map((statistic) =>
-          row(`${name}: ${statistic}`, 'share', measuredBy(one, statistic), measuredBy(other, statistic)),
-        ),
-      ];
-    }),
+    errorRows(a, b),
     a === null || b === null
-      ? [lacks('comparison with the original', a, b)]
-      : [modelsDiffer(runA, runB), samplesDiffer(runA, runB, otherSamples(a, b))],
+      ? [lacks('comparison with the original', a, b, names)]
+      : [modelsDiffer(runA, runB), samplesDiffer(runA, runB, otherSamples(a, b), names)],
     a === null || b === null
       ? []
       : [
@@ -184,6 +195,42 @@ function accuracyPart(runA: ForgeResult, runB: ForgeResult): ComparedPart | null
           unknownWeights(runA, runB),
         ],
   );
+};
+
+/** Results of `verify` side by side: errors against one reference on the same samples. */
+export const comparableVerifications: Comparable<VerifyResult> = {
+  side: ({ path, result }) => ({
+    ...fileSide(path, result.candidate),
+    precision: result.precision,
+    outcome: result.outcome,
+    headline: verifyHeadline(result),
+  }),
+  pair: (a, b) => {
+    const apart = [differ('The references differ', a.reference, b.reference), otherSamples(a, b)];
+    const part = comparedPart('accuracy', errorRows(a, b), apart);
+    return { identity: null, environment: [], parts: part === null ? [] : [part] };
+  },
+};
+
+/** Errors of every output, and the share of its decisions that turned. */
+function errorRows(a: VerifyResult | null, b: VerifyResult | null) {
+  const outputsOf = (side: VerifyResult | null) =>
+    new Map(side?.outputs.map((output) => [output.name, output]));
+  const [outputsA, outputsB] = [outputsOf(a), outputsOf(b)];
+  const amount = (output: VerifiedOutput | undefined, statistic: string) =>
+    output?.statistics.find(({ name }) => name === statistic)?.amount;
+  return [...new Set([...outputsA.keys(), ...outputsB.keys()])].flatMap((name) => {
+    const [one, other] = [outputsA.get(name), outputsB.get(name)];
+    const turned = [one, other].flatMap((side) => side?.checks.map(({ statistic }) => statistic) ?? []);
+    return [
+      ...['max', 'mean'].map((statistic) =>
+        row(`${name}: ${statistic} error`, 'error', amount(one, statistic), amount(other, statistic)),
+      ),
+      ...[...new Set(turned.filter(isOfDecisions))].map((statistic) =>
+        row(`${name}: ${statistic}`, 'share', measuredBy(one, statistic), measuredBy(other, statistic)),
+      ),
+    ];
+  });
 }
 
 const measuredBy = (output: VerifiedOutput | undefined, statistic: string) =>
@@ -197,6 +244,124 @@ function otherSamples(a: VerifyResult, b: VerifyResult): string | null {
     ? null
     : `The samples differ: ${onSamples(a)} (${a.samples}) and ${onSamples(b)} (${b.samples}).`;
 }
+
+/** A figure, or why there is none. */
+type Known = number | string;
+
+const numberOf = (figure: Known): number | null => (typeof figure === 'number' ? figure : null);
+
+/** What the runs cost, and how far they are from the original; null where fewer than two have both. */
+function decideRuns(runs: readonly ForgeResult[], letters: readonly string[]): Decision | null {
+  const costs = costsOf(runs, letters).find(({ figures }) => figures.filter(Number.isFinite).length > 1);
+  const errors = errorsOf(runs, letters);
+  if (costs === undefined || errors === null) return null;
+  const points = runs.map(({ request, verdict, error: stopped }, at) => {
+    const figures = [costs.figures[at]!, errors.figures[at]!] as const;
+    const [cost, error] = figures.map(numberOf) as [number | null, number | null];
+    return {
+      name: `${letters[at]} ${precisionLabel(request.precision)}`,
+      outcome: verdict.outcome,
+      ...{ cost, error },
+      missing: [
+        ...new Set(
+          figures.flatMap((why) => (typeof why === 'number' ? [] : stopped ? verdict.headline : why)),
+        ),
+      ],
+    };
+  });
+  const whole = points.filter(({ cost, error }) => cost !== null && error !== null);
+  const { figures: _costs, ...cost } = costs;
+  const { figures: _errors, ...error } = errors;
+  return whole.length < 2 ? null : decided({ cost, error }, points);
+}
+
+/** In the order in which they decide. */
+function costsOf(runs: readonly ForgeResult[], letters: readonly string[]) {
+  const sizes = (what: string, bytesOf: (run: ForgeResult) => Known) => ({
+    ...{ what, unit: 'bytes' as const, figures: runs.map(bytesOf) },
+  });
+  const times = gpuTimes(
+    runs.map(({ bench }) => bench),
+    letters,
+  );
+  return [
+    ...(times === null ? [] : [times]),
+    sizes('size of the plan', ({ build }) => build?.passport.plan.bytes ?? 'It has no engine.'),
+    sizes('size of the model', ({ conversion, model }) =>
+      conversion === null
+        ? model === null
+          ? 'Its model was not read.'
+          : modelBytes(model)
+        : conversion.bytes.after,
+    ),
+  ];
+}
+
+/** By decisions where every comparison has some, else by limits. */
+function errorsOf(runs: readonly ForgeResult[], letters: readonly string[]) {
+  const { verifications } = comparedWithOriginal(runs);
+  const first = verifications.findIndex((each) => each !== null);
+  const base = verifications[first];
+  if (base == null) return null;
+  const turned = verifications.map((each) => each && turnedOf(each));
+  const widest = widestLimits(verifications);
+  const areDecisions = verifications.every((each, at) => each === null || turned[at] !== null);
+  const figures = runs.map((run, at): Known => {
+    const verification = verifications[at] ?? null;
+    const names = [letters[first]!, letters[at]!] as const;
+    const other =
+      modelsDiffer(runs[first]!, run) ??
+      (verification && samplesDiffer(runs[first]!, run, otherSamples(base, verification), names));
+    if (other !== null) return other;
+    if (verification === null)
+      return isAsItIs(run) ? 0 : 'Its outputs were not compared with those of the original.';
+    return (areDecisions ? turned[at] : severityBy(widest, verification)) ?? 'Nothing was checked.';
+  });
+  return areDecisions
+    ? { what: 'decisions lost or new', unit: 'share' as const, limit: null, figures }
+    : { what: 'error, share of the widest limit', unit: 'share' as const, limit: 1, figures };
+}
+
+/** Limits of different precisions differ, so that shares of their own would not compare: of each check the widest counts, by output and statistic. */
+function widestLimits(verifications: readonly (VerifyResult | null)[]): ReadonlyMap<string, number> {
+  const widest = new Map<string, number>();
+  for (const { name, checks } of verifications.flatMap((each) => each?.outputs ?? []))
+    for (const { statistic, limit, bound } of checks) {
+      const key = `${name}: ${statistic}`;
+      const known = widest.get(key) ?? limit;
+      widest.set(key, bound === 'at-least' ? Math.min(known, limit) : Math.max(known, limit));
+    }
+  return widest;
+}
+
+/** The nearness of the worst check to its limit of these; null where nothing was checked. */
+function severityBy(limits: ReadonlyMap<string, number>, { outputs }: VerifyResult): number | null {
+  const shares = outputs.flatMap(({ name, checks }) =>
+    checks
+      .filter(({ statistic }) => !isOfDecisions(statistic))
+      .map((check) =>
+        severityOf({ ...check, limit: limits.get(`${name}: ${check.statistic}`) ?? check.limit }),
+      ),
+  );
+  return shares.length === 0 ? null : Math.max(...shares);
+}
+
+/** Of the output and the rule of which most turned; null without decisions, and where they are too few. */
+function turnedOf({ outputs }: VerifyResult): number | null {
+  const shares = outputs.flatMap(({ decisions = [] }) =>
+    decisions.flatMap(({ lost, new: added, reference, pass }) =>
+      pass === null ? [] : [(lost + added) / Math.max(1, reference)],
+    ),
+  );
+  return shares.length === 0 ? null : Math.max(...shares);
+}
+
+/** That the model itself was built. */
+const isAsItIs = ({ request, model, conversion, engineVerification }: ForgeResult): boolean =>
+  formatNamed(request.precision) === undefined &&
+  model !== null &&
+  conversion === null &&
+  engineVerification === null;
 
 /** The options that a command line judges by. */
 const JUDGING = ['--inputs', '--seed', '--samples', '--val-range', '--preprocess', '--imgsz'];
@@ -216,7 +381,12 @@ function lineOf({ repeat }: ForgeResult) {
 }
 
 /** That the samples differ, and the line that runs one on those of the other. */
-function samplesDiffer(runA: ForgeResult, runB: ForgeResult, differing: string | null): string | null {
+function samplesDiffer(
+  runA: ForgeResult,
+  runB: ForgeResult,
+  differing: string | null,
+  names: Names,
+): string | null {
   if (differing === null || runA.repeat === null || runB.repeat === null) return differing;
   const [a, b] = [lineOf(runA), lineOf(runB)];
   const isA = a.rank < b.rank;
@@ -234,5 +404,5 @@ function samplesDiffer(runA: ForgeResult, runB: ForgeResult, differing: string |
   // The preparation of pictures stays for those of a calibration.
   const replaced = new Set([...JUDGING.slice(0, 4), ...taken.map(([name]) => name)]);
   const line = [...own.options.filter(([name]) => !replaced.has(name!)), ...taken].flat();
-  return `${differing} To compare, run ${isA ? 'A' : 'B'} on the samples of ${isA ? 'B' : 'A'}: ${shellLine(line)}`;
+  return `${differing} To compare, run ${names[isA ? 0 : 1]} on the samples of ${names[isA ? 1 : 0]}: ${shellLine(line)}`;
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { type Measure, measureSchema } from '../../quality/verify/result.js';
-import { runOutcomeSchema } from '../result.js';
+import { packageVersion } from '../../version.js';
+import { type ResultAt, runOutcomeSchema } from '../result.js';
+import { type Decision, decisionSchema } from './decision.js';
 
 const differenceSchema = z.object({
   field: z.string(),
@@ -48,15 +50,7 @@ const partSchema = z.object({
   rows: z.array(rowSchema),
 });
 
-/** Two results of one kind side by side, as `report A B` writes it. */
-export const runComparisonSchema = z.object({
-  schema: z.literal('trtforge.run-comparison/1'),
-  /** The version of trtforge that compared. */
-  version: z.string(),
-  /** The kind of both results: `forge`. */
-  kind: z.string(),
-  a: sideSchema,
-  b: sideSchema,
+const pairSchema = z.object({
   /** Of the documents that identities are digests of; null where a side has no engine with its identity. */
   identity: z.object({ equal: z.boolean(), differences: z.array(differenceSchema) }).nullable(),
   /** Of machine and versions. */
@@ -64,10 +58,66 @@ export const runComparisonSchema = z.object({
   parts: z.array(partSchema),
 });
 
+/** Two or more results of one kind side by side, as `report A B C` writes it. */
+export const runComparisonSchema = z.object({
+  schema: z.literal('trtforge.run-comparison/2'),
+  /** The version of trtforge that compared. */
+  version: z.string(),
+  /** The kind of the results: `forge`. */
+  kind: z.string(),
+  /** A, B, C, … in the order of the command line. */
+  runs: z.array(sideSchema).min(2),
+  /** Each run but the last, as `a`, with the last, as `b`. */
+  pairs: z.array(pairSchema).min(1),
+  /** Which to take; null where no two of the runs have both figures. */
+  decision: decisionSchema.nullable(),
+});
+
 export type RunComparison = z.infer<typeof runComparisonSchema>;
+export type ComparedPair = RunComparison['pairs'][number];
 export type ComparedSide = z.infer<typeof sideSchema>;
 export type ComparedPart = z.infer<typeof partSchema>;
 export type ComparedRow = z.infer<typeof rowSchema>;
+
+/** The letters of the two that are compared. */
+export type Names = readonly [a: string, b: string];
+
+/** How results of one kind stand side by side. */
+export interface Comparable<R> {
+  side(run: ResultAt<R>): ComparedSide;
+  pair(a: R, b: R, names: Names): ComparedPair;
+  /** The runs as points of one plot, by their letters; absent for kinds without. */
+  readonly decide?: (runs: readonly R[], letters: readonly string[]) => Decision | null;
+}
+
+/** The most that have a letter. */
+export const MOST_RUNS = 26;
+
+export const letterOf = (index: number): string => String.fromCharCode(65 + index);
+
+/** Two to `MOST_RUNS` results, each beside the last. */
+export function compareResults<R>(
+  kind: string,
+  { side, pair, decide }: Comparable<R>,
+  runs: readonly ResultAt<R>[],
+): RunComparison {
+  const last = runs.length - 1;
+  const results = runs.map(({ result }) => result);
+  return {
+    schema: 'trtforge.run-comparison/2',
+    version: packageVersion(),
+    kind,
+    runs: runs.map(side),
+    pairs: results
+      .slice(0, last)
+      .map((result, at) => pair(result, results[last]!, [letterOf(at), letterOf(last)])),
+    decision:
+      decide?.(
+        results,
+        results.map((_, at) => letterOf(at)),
+      ) ?? null,
+  };
+}
 
 /** Figures of both sides, their ratios where they can be compared; null without a figure. */
 export function comparedPart(
@@ -109,9 +159,9 @@ export const differ = (what: string, a: string, b: string): string | null =>
   a === b ? null : `${what}: ${a} and ${b}.`;
 
 /** That one side has what the other has not. */
-export function lacks(what: string, a: unknown, b: unknown): string | null {
+export function lacks(what: string, a: unknown, b: unknown, names: Names): string | null {
   const [missingA, missingB] = [a ?? null, b ?? null].map((side) => side === null);
-  return missingA === missingB ? null : `${missingA ? 'A' : 'B'} has no ${what}.`;
+  return missingA === missingB ? null : `${names[missingA ? 0 : 1]} has no ${what}.`;
 }
 
 /** A side that is known by its file, a model or an engine, and by the file of its result; the caller states what else such results have. */

@@ -1,7 +1,7 @@
 import type { BenchResult, BenchRun } from '../../quality/bench/result.js';
 import { percentilesOf, type Spread } from '../../quality/bench/times.js';
 import { modeText } from '../sentences.js';
-import { type ComparedPart, comparedPart, differ, lacks, row } from './result.js';
+import { type ComparedPart, comparedPart, differ, lacks, type Names, row } from './result.js';
 
 /** Beginnings of the rows of speed; the first kind that is there is drawn. */
 export const MEDIANS = ['GPU time, median', 'end to end, median'] as const;
@@ -10,6 +10,7 @@ export const MEDIANS = ['GPU time, median', 'end to end, median'] as const;
 export function speedPart(
   a: BenchResult | null,
   b: BenchResult | null,
+  names: Names,
   warnings: readonly (string | null)[] = [],
 ): ComparedPart | null {
   const [runsA, runsB] = [a, b].map((side) => new Map(side?.runs.map((run) => [shapesText(run), run]))) as [
@@ -27,8 +28,8 @@ export function speedPart(
   );
   const doubts = (
     [
-      ['A', runsA],
-      ['B', runsB],
+      [names[0], runsA],
+      [names[1], runsB],
     ] as const
   ).flatMap(([side, runs]) =>
     [...runs].flatMap(([shape, run]) =>
@@ -46,7 +47,7 @@ export function speedPart(
       ];
     }),
     a === null || b === null
-      ? [lacks('measurement', a, b)]
+      ? [lacks('measurement', a, b, names)]
       : [
           differ('Measured on different GPUs', a.gpu?.name ?? 'no GPU', b.gpu?.name ?? 'no GPU'),
           common.length === 0 ? 'The runs have no shapes in common.' : null,
@@ -64,6 +65,22 @@ export function speedPart(
         ],
     doubts,
   );
+}
+
+/** Medians on the GPU at the shapes that the first measured run has; of a run without, or with one that does not compare, why. */
+export function gpuTimes(benches: readonly (BenchResult | null)[], letters: readonly string[]) {
+  const first = benches.findIndex((bench) => bench?.gpuMs != null);
+  const base = benches[first];
+  if (base == null) return null;
+  const shape = shapesText(base.runs[0]!);
+  const figures = benches.map((bench, at) => {
+    if (bench === null) return 'Its time was not measured.';
+    const names = [letters[first]!, letters[at]!] as const;
+    const apart = speedPart(base, bench, names)?.notComparable ?? [];
+    const time = bench.runs.find((run) => shapesText(run) === shape)?.gpuMs?.median;
+    return apart.join(' ') || (time ?? `Its time was not measured at ${shape}.`);
+  });
+  return { what: `GPU time, median (${shape})`, unit: 'ms' as const, figures };
 }
 
 const shapesText = ({ shapes }: BenchRun): string =>

@@ -99,6 +99,12 @@ figcaption::before { counter-increment: figure; content: "Figure " counter(figur
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)); gap: 1.2rem; margin: 1.4rem 0; }
 .figures figure { margin: 0; }
 
+.definitions { position: absolute; }
+.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 15rem), 1fr)); gap: 0.9rem; overflow-wrap: anywhere; }
+.pair p { margin: 0.5rem 0 0; font-size: 0.875rem; }
+.pair svg { display: block; width: 100%; height: auto; max-height: 21rem; background: #16181c; }
+.sound { display: block; } .sound path { stroke: var(--accent); }
+
 .scroll { overflow-x: auto; margin: 1.2rem 0; --shade: color-mix(in srgb, var(--ink) 35%, transparent); background: linear-gradient(to right, var(--paper) 40%, transparent) 0 0 / 3rem 100% no-repeat local, linear-gradient(to left, var(--paper) 40%, transparent) 100% 0 / 3rem 100% no-repeat local, linear-gradient(to right, var(--shade), transparent) 0 0 / 0.8rem 100% no-repeat, linear-gradient(to left, var(--shade), transparent) 100% 0 / 0.8rem 100% no-repeat; }
 table { border-collapse: collapse; width: 100%; font-size: 0.9rem; border-top: 2px solid var(--ink); border-bottom: 1px solid var(--ink); }
 caption { text-align: left; font-size: 0.875rem; color: var(--muted); padding-bottom: 0.5rem; }

@@ -1,9 +1,8 @@
 import { formatBytes, formatCount, formatMs, formatShare } from '../../base/text/quantity.js';
-import { type BenchResult, benchResultSchema } from '../../quality/bench/result.js';
+import { type BenchResult, type BenchSubject, benchResultSchema } from '../../quality/bench/result.js';
 import { packageVersion } from '../../version.js';
-import { comparedPart, fileSide, type RunComparison, row } from '../comparison/result.js';
+import { comparedPart, fileSide, row } from '../comparison/result.js';
 import { speedPart } from '../comparison/speed.js';
-import type { ResultAt } from '../result.js';
 import { speedSection } from '../section/speed.js';
 import { code, numbers, type Section, table } from '../section.js';
 import { nameOfFile, speedSentence } from '../sentences.js';
@@ -43,7 +42,18 @@ export const benchReport = defineReport<BenchResult>({
       sections: [speedSection({ bench: result }), layersSection(result)],
     };
   },
-  compare: compareBenches,
+  compare: {
+    side: ({ path, result }) => ({
+      ...fileSide(path, result.subject.path),
+      headline: speedSentence(result),
+      identity: result.subject.identity,
+    }),
+    pair: (a, b, names) => ({
+      identity: null,
+      environment: [],
+      parts: [sizesPart(a.subject, b.subject), speedPart(a, b, names)].filter((part) => part !== null),
+    }),
+  },
 });
 
 function layersSection({ layers }: BenchResult): Section | null {
@@ -69,29 +79,12 @@ function layersSection({ layers }: BenchResult): Section | null {
   };
 }
 
-/** Two measurements side by side: times, and what the engine takes. */
-function compareBenches(a: ResultAt<BenchResult>, b: ResultAt<BenchResult>): RunComparison {
-  const [one, other] = [a.result.subject, b.result.subject];
-  const sizes = comparedPart('engine', [
-    row('size of the file', 'bytes', one.bytes, other.bytes),
-    row('layers', 'count', one.layers, other.layers),
-    row('activations of one context', 'bytes', one.contextBytes, other.contextBytes),
-    row('GPU memory that loading took', 'bytes', one.loadedBytes, other.loadedBytes),
-    row('time of loading', 'ms', one.loadMs, other.loadMs),
+/** What the engines take. */
+const sizesPart = (a: BenchSubject, b: BenchSubject) =>
+  comparedPart('engine', [
+    row('size of the file', 'bytes', a.bytes, b.bytes),
+    row('layers', 'count', a.layers, b.layers),
+    row('activations of one context', 'bytes', a.contextBytes, b.contextBytes),
+    row('GPU memory that loading took', 'bytes', a.loadedBytes, b.loadedBytes),
+    row('time of loading', 'ms', a.loadMs, b.loadMs),
   ]);
-  return {
-    schema: 'trtforge.run-comparison/1',
-    version: packageVersion(),
-    kind: 'bench',
-    ...{ a: sideOf(a), b: sideOf(b) },
-    identity: null,
-    environment: [],
-    parts: [sizes, speedPart(a.result, b.result)].filter((part) => part !== null),
-  };
-}
-
-const sideOf = ({ path, result }: ResultAt<BenchResult>) => ({
-  ...fileSide(path, result.subject.path),
-  headline: speedSentence(result),
-  identity: result.subject.identity,
-});

@@ -1,7 +1,7 @@
 import { formatBytes, formatMs, formatShare } from '../../base/text/quantity.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
 import { decidedBy } from '../../quality/verify/headline.js';
-import { compareRuns } from '../comparison/compare.js';
+import { comparableRuns } from '../comparison/compare.js';
 import { type ForgeResult, forgeResultSchema } from '../result.js';
 import { accuracySection, engineAccuracySection } from '../section/accuracy.js';
 import { engineSection, layersSection, sizesSection } from '../section/engine.js';
@@ -30,7 +30,7 @@ export const forgeReport = defineReport<ForgeResult>({
   file: RESULT_FILE,
   result: forgeResultSchema,
   isRunRoot: true,
-  compare: compareRuns,
+  compare: comparableRuns,
   page: (result) => ({
     name: nameOfFile(result.request.model),
     subtitle: runTitle(result),

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Chart } from '../chart/frame.js';
-import type { RunComparison } from '../comparison/result.js';
-import type { ResultAt, RunOf } from '../result.js';
+import type { Comparable } from '../comparison/result.js';
+import type { RunOf } from '../result.js';
 import type { Page, Section } from '../section.js';
 
 /** One kind of result that is rendered as a report: a run of forge, a bundle. */
@@ -16,8 +16,8 @@ export interface ReportKind<R = unknown> {
   readonly isRunRoot?: true;
   /** The page that shows it. */
   page(result: R): Page;
-  /** Two of them side by side, where a kind can be compared. */
-  readonly compare?: (a: ResultAt<R>, b: ResultAt<R>) => RunComparison;
+  /** Several of them side by side, where a kind can be compared. */
+  readonly compare?: Comparable<R>;
   /** The chart that `--format svg` writes; null where this result has none. */
   readonly chart?: (result: R) => Chart | null;
 }

@@ -6,9 +6,12 @@ import { publishFile } from '../../base/files/publish.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Chart, chartFile } from '../chart/frame.js';
+import { noPictures, type Pictures } from '../chart/prediction.js';
 import { comparisonPage } from '../comparison/page.js';
+import { compareResults, MOST_RUNS } from '../comparison/result.js';
 import { renderHtml } from '../html.js';
 import { renderMarkdown } from '../markdown.js';
+import { loadPictures } from '../pictures.js';
 import type { RenderedReport, ResultAt } from '../result.js';
 import { type Page, present, type Section } from '../section.js';
 import type { ReportKind } from './kind.js';
@@ -64,45 +67,55 @@ function parseReport(text: string, path: string, kinds: readonly ReportKind[]): 
 
 const schemaOf = ({ result }: ReportKind): string => result.shape.schema.value;
 
-/** A report in one of the forms it is written in, with its file name; `more` are sections of other results in its run root. Throws TF_USAGE for `svg` of a result without a chart. */
+/** A report in one of the forms it is written in, with its file name; `more` are sections of other results in its run root, `pictures` what `picturesOf` found. Throws TF_USAGE for `svg` of a result without a chart. */
 export function renderReport(
   { kind, result }: ReadReport,
   format: ReportFormat,
   more: readonly Section[] = [],
+  pictures: Pictures = noPictures,
 ): { readonly name: string; readonly content: string } {
   if (format === 'json') return { name: kind.file, content: `${JSON.stringify(result, null, 2)}\n` };
   if (format === 'svg') return { name: 'report.svg', content: chartFile(chartOf(kind, result)) };
   const page = withSections(kind.page(result), more);
   return format === 'html'
-    ? { name: 'report.html', content: renderHtml(page, result) }
+    ? { name: 'report.html', content: renderHtml(page, result, pictures) }
     : { name: 'report.md', content: renderMarkdown(page) };
 }
 
-/** Two results of one kind side by side, likewise, and why parts of them cannot be compared. Throws TF_USAGE for kinds that have no such page, and for `svg`. */
+/** The pictures of a report, for its page; the other forms have none. */
+export const picturesOf = async ({ kind, result }: ReadReport, format: ReportFormat): Promise<Pictures> =>
+  format === 'html' ? loadPictures(kind.page(result)) : noPictures;
+
+/** Results of one kind side by side, likewise, and why parts of them cannot be compared. Throws TF_USAGE for kinds that have no such page, for too many, and for `svg`. */
 export function renderComparison(
-  [a, b]: readonly [ComparedReport, ComparedReport],
+  runs: readonly ComparedReport[],
   format: ReportFormat,
   kinds: readonly ReportKind[],
   more: readonly Section[],
 ): { readonly name: string; readonly content: string; readonly warnings: readonly string[] } {
-  const { compare, source } = a.kind;
-  if (b.kind !== a.kind)
-    throw new TrtforgeError(
-      'TF_USAGE',
-      `${a.path} is a result of ${source}, and ${b.path} of ${b.kind.source}: different kinds cannot be shown side by side.`,
-      { remedy: 'Pass two results of one kind.' },
+  const { kind, path } = runs[0]!;
+  const wrong = (message: string, remedy: string) => new TrtforgeError('TF_USAGE', message, { remedy });
+  const other = runs.find((run) => run.kind !== kind);
+  if (other !== undefined)
+    throw wrong(
+      `${path} is a result of ${kind.source}, and ${other.path} of ${other.kind.source}: different kinds cannot be shown side by side.`,
+      'Pass results of one kind.',
     );
-  if (compare === undefined) {
-    const comparable = kinds.filter((kind) => kind.compare !== undefined).map((kind) => kind.source);
-    throw new TrtforgeError('TF_USAGE', `Two results of ${source} cannot be shown side by side.`, {
-      remedy: `Pass two results of one of these: ${comparable.join(', ')}.`,
-    });
+  if (kind.compare === undefined) {
+    const comparable = kinds.filter(({ compare }) => compare !== undefined).map(({ source }) => source);
+    throw wrong(
+      `Results of ${kind.source} cannot be shown side by side.`,
+      `Pass results of one of these: ${comparable.join(', ')}.`,
+    );
   }
+  if (runs.length > MOST_RUNS)
+    throw wrong(`${runs.length} results have no room side by side.`, `Pass ${MOST_RUNS} at most.`);
   if (format === 'svg')
-    throw new TrtforgeError('TF_USAGE', 'A comparison has no chart of its own.', {
-      remedy: 'Write the page, which has every chart: --format html.',
-    });
-  const result = compare(a, b);
+    throw wrong(
+      'A comparison has no chart of its own.',
+      'Write the page, which has every chart: --format html.',
+    );
+  const result = compareResults(kind.source, kind.compare, runs);
   const page = comparisonPage(result);
   const warnings = page.verdict.reasons;
   if (format === 'json')

@@ -7,6 +7,7 @@ import {
   verifyResultSchema,
 } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
+import { comparableVerifications } from '../comparison/compare.js';
 import { errorBlocks, verificationSection } from '../section/accuracy.js';
 import { repeatSection } from '../section/run.js';
 import { code, facts, labelled, present } from '../section.js';
@@ -18,6 +19,7 @@ export const verifyReport = defineReport<VerifyResult>({
   source: 'verify',
   file: 'verify.json',
   result: verifyResultSchema,
+  compare: comparableVerifications,
   page: (result) => ({
     name: nameOfFile(result.candidate),
     subtitle: `against ${result.reference}`,

@@ -19,7 +19,9 @@ import {
   lines,
   note,
   numbers,
+  part,
   type Section,
+  samples,
   strong,
   type Text,
   table,
@@ -43,10 +45,19 @@ export const verificationSection = (id: string, title: string, verification: Ver
   lead: verifyHeadline(verification),
   blocks: [
     ...errorBlocks(verification),
+    ...sampleBlocks(verification),
     labelled('not judged', 'warn', blindSpots(verification)),
     fold('How it was measured', ...howMeasured(verification)),
   ],
 });
+
+/** The worst pictures or recordings; what both sides state of them is drawn. */
+function sampleBlocks({ worstSamples = [], precision }: VerifyResult): Blocks {
+  if (worstSamples.length === 0) return [];
+  const drawn = samples(worstSamples);
+  const lead = `${plural(worstSamples.length, 'sample')}, those with the most decisions turned first, then those with the largest errors, with what the original and the ${precision.toUpperCase()} candidate state of each. Dashed boxes are those that only one of them has.`;
+  return [part({ id: 'worst-samples', title: 'Worst samples', lead, blocks: [drawn] })];
+}
 
 type Errors = Pick<VerifyResult, 'outputs' | 'errorMap' | 'samples'> & {
   /** Each sample that ran. */

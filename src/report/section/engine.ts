@@ -1,6 +1,7 @@
 import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../base/text/quantity.js';
 import { originText } from '../../engines/builder/build-result.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
+import type { Measure } from '../../quality/verify/result.js';
 import { type Bar, barChart } from '../chart/frame.js';
 import type { ForgeResult } from '../result.js';
 import {
@@ -18,6 +19,7 @@ import {
   table,
 } from '../section.js';
 import {
+  contentsSentence,
   engineSentence,
   floatingNodes,
   gpusOf,
@@ -87,6 +89,23 @@ export function layersSection({ build }: ForgeResult): Section | null {
   };
 }
 
+export const PLAN_COLOURS = 'Of a plan green: weights; amber: kernels; blue: their program.';
+
+/** A bar of a plan's bytes. */
+export const planParts = (contents: PlanBytes): NonNullable<Bar['parts']> =>
+  (
+    [
+      ['weights', contents.weightsBytes, 'good'],
+      ['kernels', contents.kernelsBytes, 'warn'],
+      ['program', contents.programBytes, 'accent'],
+    ] as const
+  ).map(([what, bytes, tone]) => ({
+    ...{ amount: Number(bytes), tone },
+    name: `${formatBytes(Number(bytes))} of ${what}`,
+  }));
+
+type PlanBytes = Readonly<Record<'weightsBytes' | 'kernelsBytes' | 'programBytes', Measure>>;
+
 /** Bytes on disk at each station of the way. */
 export function sizesSection({ model, conversion, build }: ForgeResult): Section | null {
   if (model === null) return null;
@@ -111,17 +130,18 @@ export function sizesSection({ model, conversion, build }: ForgeResult): Section
     );
   }
   if (build !== null) {
-    rows.push(row('engine', build.passport.plan.bytes, 'good'));
-    sizes.push(`${formatBytes(build.passport.plan.bytes)} as an engine`);
+    const { bytes, contents } = build.passport.plan;
+    rows.push({ ...row('engine', bytes, 'good'), ...(contents && { parts: planParts(contents) }) });
+    sizes.push(`${formatBytes(bytes)} as an engine`);
   }
   return {
     id: 'sizes',
     title: 'Sizes',
-    lead: `${sizes.join(', ')}.`,
+    lead: `${sizes.join(', ')}.${build === null ? '' : ` ${contentsSentence(build.passport.plan.contents)}`}`,
     blocks: [
       charts({
         chart: barChart('Size at each station', rows),
-        caption: 'Bytes on disk, external data included.',
+        caption: `Bytes on disk, external data included.${build?.passport.plan.contents === undefined ? '' : ` ${PLAN_COLOURS}`}`,
       }),
     ],
   };

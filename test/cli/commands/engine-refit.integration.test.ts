@@ -1,14 +1,17 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { readPassport } from '../../../src/engines/identity/passport.js';
+import { makeKeys } from '../../../src/engines/store/sign-engines.js';
+import type { WorkEvent } from '../../../src/events.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
 import { openEngineSession, refitEngine } from '../../../src/index.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { affineModel, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { type FakeEngine, fakeEngine } from '../../fakes/tensorrt/engine.js';
+import { noted } from '../../support/noted-library.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-refit-'));
@@ -92,7 +95,7 @@ describe('engine refit', () => {
       'new.engine',
     ]);
     const [before, after] = [readPassport('skeleton.engine'), readPassport('new.engine')];
-    expect(answer).toMatchObject({ source: 'built', refittedFrom: before.identity.digest, unanswered: null });
+    expect(answer).toMatchObject({ refittedFrom: before.identity.digest, unanswered: null });
     expect(exitCode).toBe(0);
     expect(calls()).toContain('refitCudaEngine');
     expect(calls().some((line) => line.startsWith('createInferBuilder'))).toBe(false);
@@ -107,6 +110,14 @@ describe('engine refit', () => {
       trtforge(['verify', 'new.engine', '--against', against, '--shapes', 'x:2x4', '--samples', '2']);
     expect(await verify(retrained)).toMatchObject({ exitCode: 0, answer: { outcome: 'pass' } });
     expect(await verify(model)).toMatchObject({ exitCode: 1 });
+  });
+
+  it('prints the engine, and whose weights were replaced', async () => {
+    const line = ['engine', 'refit', 'skeleton.engine', retrained, '-o', 'printed.engine'];
+    const { exitCode, out } = await runLine(line, environment);
+    expect(exitCode).toBe(0);
+    expect(out).toContain(readPassport('skeleton.engine').identity.digest);
+    expect(out).toContain('engine check printed.engine');
   });
 
   it('refits again what was refitted', async () => {
@@ -227,12 +238,69 @@ describe('engine refit', () => {
     expect(message).toMatch(/Frobnicate/);
   });
 
+  it('takes the plug-ins of the engine, and no others', async () => {
+    writeFileSync('plugin.so', 'a library');
+    const line = ['build', model, ...batch, '--refit', '--plugin', 'plugin.so', '-o', 'plugged.engine'];
+    expect(await trtforge(line)).toMatchObject({ exitCode: 0 });
+    expect(await refused(['plugged.engine', retrained])).toMatchObject({
+      code: 'TF_REFIT_MODEL_MISMATCH',
+      message: expect.stringContaining('recipe.pluginDigests'),
+    });
+    const { identity } = readPassport('plugged.engine');
+    const options = ['--plugin', 'plugin.so', '--device', '0', '--toolchain', at('home/lib')];
+    const refit = (id: string, output: string) =>
+      trtforge(['engine', 'refit', 'plugged.engine', retrained, '-o', output, '--identity', id, ...options]);
+    expect(await refit(identity.digest, 'plugged-new.engine')).toMatchObject({ exitCode: 0 });
+    expect(calls().some((line) => /^loadLibrary .*plugin\.so$/.test(line))).toBe(true);
+    expect(await refit('0'.repeat(64), 'never.engine')).toMatchObject({
+      answer: { error: { code: 'TF_PASSPORT_INVALID' } },
+    });
+  });
+
+  it('signs only what is made of a signed engine', async () => {
+    const { privateKey } = makeKeys(at('team.pem'));
+    const signs = { TRTFORGE_SIGNING_KEY: privateKey };
+    expect(await refused(['skeleton.engine', retrained], signs)).toMatchObject({
+      code: 'TF_SIGNATURE_INVALID',
+    });
+    const line = ['build', model, ...batch, '--refit', '-o', 'signed.engine'];
+    expect(await trtforge(line, signs)).toMatchObject({ exitCode: 0 });
+    const refit = ['engine', 'refit', 'signed.engine', retrained, '-o', 'signed-new.engine'];
+    expect(await trtforge(refit, signs)).toMatchObject({ exitCode: 0 });
+    const required = { ...signs, TRTFORGE_REQUIRE_SIGNATURE: '1' };
+    expect(await trtforge(['engine', 'check', 'signed-new.engine'], required)).toMatchObject({ exitCode: 0 });
+  });
+
   it('is a function of the library', async () => {
-    const { passport } = await refitEngine(
-      { engine: 'skeleton.engine', model: retrained, output: 'library.engine' },
+    const built = await noted.buildOrLoad(
+      { model, batch: '1/8/64', refit: true, output: 'library.engine', store: false },
       { environment },
     );
-    expect(passport.built.refitted).toBeDefined();
+    const events: WorkEvent[] = [];
+    const identity = built.identity;
+    const { passport } = await noted.refitEngine(
+      {
+        ...{ engine: 'library.engine', model: retrained, output: 'library-new.engine', identity },
+        ...{ device: 0, plugins: [], toolchain: at('home/lib') },
+      },
+      {
+        environment,
+        emit: (event) => events.push(event),
+        signal: new AbortController().signal,
+        graceMs: 100,
+      },
+    );
+    expect(passport.built.refitted?.identity).toBe(identity);
+    expect(events).toContainEqual(expect.objectContaining({ type: 'phase-end', phase: 'compare graphs' }));
+  });
+
+  it('is cancelled without a trace', async () => {
+    const signal = AbortSignal.abort();
+    const request = { engine: 'skeleton.engine', model: retrained, output: 'never.engine' };
+    await expect(refitEngine(request, { environment, signal })).rejects.toMatchObject({
+      code: 'TF_CANCELLED',
+    });
+    expect(existsSync('never.engine')).toBe(false);
   });
 });
 
@@ -347,5 +415,19 @@ describe('build --refit with a store', () => {
     expect((answer.warnings as readonly string[]).join(' ')).toMatch(
       wish === 'half' ? /known answer/ : /refitted/,
     );
+  });
+});
+
+describe('TensorRT 8.6', () => {
+  it('builds such engines, and its parser refits none', async () => {
+    const old = await fakeEngine('8');
+    old.writePlan(at('old.plan'), { kind: 'affine', inner: 4, layers: manyLayers });
+    const wishes = { TENSORRT_HOME: old.install(at('old')), FAKE_PLAN: at('old.plan') };
+    const line = ['build', model, ...batch, '--refit', '--weakly-typed', '-o', 'old.engine'];
+    expect(await trtforge(line, wishes)).toMatchObject({ exitCode: 0 });
+    expect(await refused(['old.engine', retrained], wishes)).toMatchObject({
+      code: 'TF_OPTION_UNSUPPORTED',
+      message: expect.stringMatching(/8\.6\.1 .*TensorRT 10/),
+    });
   });
 });

@@ -227,7 +227,7 @@ describe('trtforge run MODEL', () => {
       /x should be \[3, 4\], but it is \[2, 4\] in .*x\.npy/,
     ],
     ['a file that is not there', [`x=@${at('none.npy')}`], 'TF_FILE_NOT_FOUND', /none\.npy/],
-    ['a word that is no input', ['x.npy'], 'TF_USAGE', /"x\.npy" is not a valid input/],
+    ['a word that is no input', ['x=x.npy'], 'TF_USAGE', /"x=x\.npy" is not a valid input/],
     [
       'an option of engines',
       ['--cuda-graph', 'never', '--inputs', 'random'],

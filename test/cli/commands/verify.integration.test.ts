@@ -1,9 +1,10 @@
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { type VerifyResult, verifyResultSchema } from '../../../src/quality/verify/result.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { detector, paintCells } from '../../products/evaluation/detection/coloured-cells.js';
 import { trtforge } from '../../support/trtforge.js';
 
 const paths: Record<'reference' | 'close' | 'far' | 'constant', string> = {
@@ -43,6 +44,23 @@ describe('trtforge verify', () => {
     const { errorMap, outputs } = json<VerifyResult>();
     expect(outputs.map(({ name }) => name)).toContain(errorMap?.tensor);
     expect(readFileSync(page, 'utf8')).toContain(`Error of ${errorMap?.tensor}`);
+  });
+
+  it('--report has the worst pictures, and so has the page that report makes of the result', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'trtforge-verify-'));
+    const at = (name: string) => join(folder, name);
+    await paintCells(folder);
+    const candidate = await detector(undefined, [64, 64], [1, 0.2, 1]);
+    const options = ['--inputs', at('images'), '--preprocess', 'yolo', '--report', at('page.html'), '--json'];
+    const { json, out } = await trtforge(['verify', candidate, '--against', await detector(), ...options]);
+    expect(json<VerifyResult>().worstSamples?.map(({ lost }) => lost)).toEqual([1, 0]);
+    writeFileSync(at('verify.json'), out);
+    await trtforge(['report', at('verify.json'), '-o', at('again.html')]);
+    for (const name of ['page.html', 'again.html']) {
+      const page = readFileSync(at(name), 'utf8');
+      expect([...page.matchAll(/<image id="picture-/g)]).toHaveLength(2);
+      expect(page).toContain('green 1 (lost)');
+    }
   });
 
   it.each([

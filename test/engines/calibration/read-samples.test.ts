@@ -11,6 +11,7 @@ import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 import { float32Values, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { toneFile } from '../../report/tone.js';
 import { writeReference } from '../../support/write-reference.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-samples-'));
@@ -277,23 +278,7 @@ describe('images', async () => {
 });
 
 describe('audio', () => {
-  const wav = join(folder, 'tone.wav');
-  const frames = 3200;
-  const bytes = Buffer.alloc(44 + 2 * frames);
-  bytes.write('RIFF', 0, 'latin1');
-  bytes.writeUInt32LE(36 + 2 * frames, 4);
-  bytes.write('WAVEfmt ', 8, 'latin1');
-  bytes.writeUInt32LE(16, 16);
-  bytes.writeUInt16LE(1, 20);
-  bytes.writeUInt16LE(1, 22);
-  bytes.writeUInt32LE(16_000, 24);
-  bytes.writeUInt32LE(32_000, 28);
-  bytes.writeUInt16LE(2, 32);
-  bytes.writeUInt16LE(16, 34);
-  bytes.write('data', 36, 'latin1');
-  bytes.writeUInt32LE(2 * frames, 40);
-  for (let at = 0; at < frames; at++) bytes.writeInt16LE(Math.round(9000 * Math.sin(at / 7)), 44 + 2 * at);
-  writeFileSync(wav, bytes);
+  const { file: wav } = toneFile(folder);
 
   test('becomes features of as many mels as the encoder has, and their length', async () => {
     const encoder = [input('signal', [1, 64, null]), input('length', [1], 'int64')];

@@ -5,7 +5,9 @@ import { writeNetwork } from '../../../examples/models/write-network.js';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { buildPlan } from '../../../src/engines/builder/build-plan.js';
 import type { ProfileRange } from '../../../src/engines/identity/recipe.js';
-import { readLayerPrecisions } from '../../../src/engines/layers/precisions.js';
+import { layerPrecisions } from '../../../src/engines/layers/precisions.js';
+import { readPlanHeader } from '../../../src/engines/plan/header.js';
+import { readPlanProgram } from '../../../src/engines/plan/program.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
@@ -79,7 +81,11 @@ describeWith('toolchain', 'the layers of quantized networks in plans of tensorrt
     });
     await buildPlan(build, { modelPath: output, planPath }, { emit: ignoreEvents });
     const quantized = openModel(output);
-    const precisions = readLayerPrecisions(planPath, quantized.proto, result.quantization?.nodes);
+    const precisions = layerPrecisions(
+      readPlanProgram(readPlanHeader(planPath))!,
+      quantized.proto,
+      result.quantization?.nodes,
+    );
     quantized.close();
     if (precisions === null) throw new Error('no program');
     return precisions;

@@ -2,7 +2,9 @@ import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { buildPlan } from '../../../src/engines/builder/build-plan.js';
-import { readLayerPrecisions } from '../../../src/engines/layers/precisions.js';
+import { layerPrecisions } from '../../../src/engines/layers/precisions.js';
+import { readPlanHeader } from '../../../src/engines/plan/header.js';
+import { readPlanProgram } from '../../../src/engines/plan/program.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { writeModel } from '../../../src/formats/onnx/index.js';
 import { scratchFolder } from '../../formats/onnx/support/models.js';
@@ -30,7 +32,7 @@ describeWith('toolchain', 'what tensorrt-rtx computes quantized operations in', 
     await writeModel(net.model(), modelPath);
     const build = resolvedBuild(modelPath, { toolchain: rtxToolchain(libraries), computeCapabilities });
     await buildPlan(build, { modelPath, planPath }, { emit: ignoreEvents });
-    const precisions = readLayerPrecisions(planPath, net.model().proto);
+    const precisions = layerPrecisions(readPlanProgram(readPlanHeader(planPath))!, net.model().proto);
     if (precisions === null) throw new Error('no program');
     return precisions;
   }

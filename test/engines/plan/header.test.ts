@@ -250,3 +250,42 @@ describe('inspectPlan', () => {
     ]);
   });
 });
+
+describe('sections of a plan of TensorRT-RTX', () => {
+  /** A table as tensorrt-rtx 1.7.1 writes it. */
+  const withTable = (...rows: readonly (readonly [tag: string, offset: number, bytes: number])[]) => {
+    const plan = rtxPlan();
+    plan.writeUInt32LE(rows.length, 8);
+    for (const [at, [tag, offset, bytes]] of rows.entries()) {
+      const place = 64 + 24 * at;
+      plan.fill(0, place, place + 24);
+      plan.write(tag, place, 'latin1');
+      plan.writeBigUInt64LE(BigInt(offset), place + 8);
+      plan.writeBigUInt64LE(BigInt(bytes), place + 16);
+    }
+    return plan;
+  };
+  const sectionsOf = (bytes: Uint8Array) => planHeaderOf(bytesSource('p.engine', bytes)).sections;
+  const whole = withTable(['NGNE', 112, 3000], ['THGW', 3112, 984]);
+
+  it('are counted from the start of the file, also behind a foreign header', () => {
+    expect(sectionsOf(whole)).toEqual({
+      program: { offset: 112, bytes: 3000 },
+      weights: { offset: 3112, bytes: 984 },
+    });
+    const behind = behindHeader(whole, ultralytics);
+    expect(sectionsOf(behind)?.weights).toEqual({ offset: 3112 + behind.length - whole.length, bytes: 984 });
+  });
+
+  it.each<readonly [string, Uint8Array]>([
+    ['of TensorRT', trtPlan()],
+    ['of another layout', rtxPlan()],
+    ['without weights', withTable(['NGNE', 112, 3000])],
+    ['that end beyond the plan', withTable(['NGNE', 112, 3000], ['THGW', 3112, 985])],
+    ['of a table beyond the plan', withTable(['NGNE', 112, 3000], ['THGW', 3112, 984]).subarray(0, 100)],
+  ])('are not known %s', (_, bytes) => {
+    const plan = Buffer.from(bytes);
+    if (plan.toString('latin1', 0, 4) === 'vtrt') plan.writeBigUInt64LE(BigInt(plan.length), 16);
+    expect(sectionsOf(plan)).toBeNull();
+  });
+});

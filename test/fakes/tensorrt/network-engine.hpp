@@ -127,7 +127,10 @@ inline Table serializationTable = Table().put(Slot::ISerializationConfig_setFlag
 inline Public* netSerialization(Worker*) { return make("ISerializationConfig", serializationTable); }
 // The plan it was loaded from, with the weights that it has now.
 Public* memoryOf(std::string content);
-inline Public* netSerialize(Worker* self, Public*) {
+// Seen with TensorRT 10.6: a plan with the lean runtime needs that library, which many installations lack.
+inline Public* netSerialize(Worker* self, Public* config) {
+  constexpr std::int64_t kExcludeLeanRuntime = 1 << 1;
+  if ((config->worker->number & kExcludeLeanRuntime) == 0) return say(theLogger, 1, "ICudaEngine::serializeWithConfig: Error Code 6: API Usage Error (Unable to load library: libnvinfer_lean.so.10)"), nullptr;
   const NetEngine& engine = engineOf(self);
   std::istringstream lines(engine.content.substr(kHeaderBytes));
   std::string body, line;

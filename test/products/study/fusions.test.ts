@@ -5,7 +5,7 @@ import { castTo, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 
 /** A program of one graph; each kernel by its name and nodes. */
 const program = (...kernels: readonly (readonly [string, ...string[]])[]): PlanProgram => ({
-  digest: JSON.stringify(kernels),
+  ...{ digest: JSON.stringify(kernels), textBytes: 0, codeBytes: 0 },
   graphs: [
     {
       architectures: ['sm_89'],

@@ -2,8 +2,12 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { renderBench } from '../../../src/cli/commands/bench-text.js';
 import { benchEngine } from '../../../src/quality/bench/bench-engine.js';
 import { defaultRequest } from '../../../src/quality/bench/request.js';
+import { benchResultSchema } from '../../../src/quality/bench/result.js';
+import { benchReport } from '../../../src/report/pages/bench.js';
+import { renderReport } from '../../../src/report/pages/read.js';
 import { audio, measuring } from '../../fakes/measurer.js';
 import { planBytes } from '../../fakes/tensorrt/engine.js';
 
@@ -51,4 +55,29 @@ describe('batches measured one after another in one process', () => {
   ])('are not doubted for it with %s and inferences of %d ms', async (backend, inferenceMs) => {
     expect(await doubted(backend, inferenceMs)).toEqual({ batches: [], warnings: [] });
   });
+});
+
+it('a sweep names its valleys, in the result, as text and on every page', async () => {
+  const shapes = { kind: 'batches', batches: [1, 2, 4, 8, 12, 16] } as const;
+  const context = { emit: () => {}, signal: new AbortController().signal, environment: {} };
+  // Milliseconds of an inference: 12 items take longer than 16.
+  const times: Readonly<Record<number, number>> = { 1: 1, 2: 1.5, 4: 2, 8: 3, 12: 6, 16: 5 };
+  const start = measuring(
+    { [engine]: [audio('x', 100)] },
+    () => {},
+    (_, { shapes: [first] }) => times[first!.shape[0]!]!,
+  );
+  const result = await benchEngine({ ...defaultRequest(engine), shapes }, context, start);
+  expect(benchResultSchema.parse(result).valleys).toMatchObject([{ batch: 12, fastest: 8, use: [8, 16] }]);
+  const { message } = result.valleys[0]!;
+  const printed: string[] = [];
+  const plain = (text: string) => text;
+  const colors = { bold: plain, dim: plain, red: plain, green: plain, yellow: plain, cyan: plain };
+  renderBench(result, { line: (text = '') => printed.push(text), colors });
+  expect(printed).toContain(`valley ${message}`);
+  for (const format of ['html', 'markdown'] as const) {
+    const { content } = renderReport({ kind: benchReport, result }, format);
+    expect(content).toContain(message);
+    expect(content).toContain('Throughput by batch');
+  }
 });

@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { type Evidence, judgeTrust } from '../../../src/quality/bench/doubts.js';
+import { type Evidence, judgeTrust, valleysOf } from '../../../src/quality/bench/doubts.js';
 import { throttleReasons } from '../../../src/quality/bench/gpu-state.js';
-import type { GpuState } from '../../../src/quality/bench/result.js';
+import type { BenchRun, GpuState } from '../../../src/quality/bench/result.js';
 import type { Times } from '../../../src/quality/bench/times.js';
+import { benchResult } from '../../fakes/deepstream.js';
 
 const state = (more: Partial<GpuState> = {}): GpuState => ({
   smClockMHz: 1980,
@@ -172,4 +173,56 @@ it.each([
   [0x204, ['software-power-cap', 'reason-0x200']],
 ])('the bits %i of NVML are %j', (bits, names) => {
   expect(throttleReasons(bits)).toEqual(names);
+});
+
+describe('valleys of a sweep', () => {
+  const sweep = (
+    rates: Readonly<Record<number, number>>,
+    change: (run: BenchRun) => BenchRun = (run) => run,
+  ) => valleysOf(Object.entries(rates).map(([batch, rate]) => change(benchResult(Number(batch), rate).run)));
+  const varying = (share: number) => (run: BenchRun) => ({
+    ...run,
+    gpuMs: { ...run.gpuMs!, coefficientOfVariation: share },
+  });
+
+  it('are batches that are slower per item than a smaller one, with the batches to use', () => {
+    const found = sweep({ 1: 300, 4: 900, 8: 1140, 12: 1000, 16: 1200 });
+    expect(found).toMatchObject([{ batch: 12, fastest: 8, use: [8, 16], isReliable: true }]);
+    expect(found[0]!.slower).toBeCloseTo(0.14);
+    expect(found[0]!.message).toContain('14 %');
+  });
+
+  it('are found in any order of the batches, and the next batch is no valley itself', () => {
+    const [first, second] = sweep({ 32: 1500, 17: 500, 19: 480, 16: 1400 });
+    expect([first, second]).toMatchObject([
+      { batch: 17, fastest: 16, use: [16, 32] },
+      { batch: 19, fastest: 16, use: [16, 32] },
+    ]);
+  });
+
+  it('at the end of a sweep leave the smaller batch', () => {
+    expect(sweep({ 8: 1000, 16: 700 })).toMatchObject([{ batch: 16, use: [8] }]);
+  });
+
+  it('are not within the noise: of rounds of one engine, and of both measurements', () => {
+    expect(sweep({ 8: 1000, 12: 980 })).toEqual([]);
+    const rates = { 8: 1000, 12: 890 };
+    expect(sweep(rates, varying(0.1))).toEqual([]);
+    expect(sweep(rates, varying(0.05))).toHaveLength(1);
+  });
+
+  it('are unreliable where a measurement is', () => {
+    const doubts = [{ rule: 'clocks', why: 'the clocks changed' }];
+    const found = sweep({ 8: 1000, 12: 700 }, (run) => (run.batch === 8 ? { ...run, doubts } : run));
+    expect(found).toMatchObject([{ batch: 12, isReliable: false }]);
+  });
+
+  it('are none of one batch, of rising rates, and of runs without one', () => {
+    const sweeps: readonly Readonly<Record<number, number>>[] = [
+      { 8: 1000 },
+      { 1: 100, 2: 200, 4: 400 },
+      { 1: 0, 2: 0 },
+    ];
+    for (const rates of sweeps) expect(sweep(rates)).toEqual([]);
+  });
 });

@@ -4,51 +4,48 @@ import {
   modelParts,
 } from '../../../report/comparison/compare.js';
 import {
+  type Comparable,
+  type ComparedPair,
   type ComparedPart,
   comparedPart,
   differ,
   lacks,
-  type RunComparison,
+  type Names,
   row,
 } from '../../../report/comparison/result.js';
-import type { ResultAt } from '../../../report/result.js';
-import { packageVersion } from '../../../version.js';
 import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
 import { agreementShare, bundleVerdict, isoTime } from './sentences.js';
 
-/** Two bundles side by side: each component as two runs of forge are, and the chained checks. */
-export function compareBundles(a: ResultAt<BundleReport>, b: ResultAt<BundleReport>): RunComparison {
-  const components = pairsOf(a.result.components, b.result.components, ({ component }) => component);
-  const checks = pairsOf(a.result.checks, b.result.checks, ({ candidate }) => candidate);
-  return {
-    schema: 'trtforge.run-comparison/1',
-    version: packageVersion(),
-    kind: 'a bundle',
-    ...{ a: sideOf(a), b: sideOf(b) },
-    identity: identityOf(components),
-    environment: environmentDifferences(a.result, b.result),
-    parts: [
-      ...components.flatMap(([name, one, other]) => componentParts(name, one, other)),
-      ...checks.flatMap(([name, one, other]) => chainPart(name, one, other) ?? []),
-    ],
-  };
-}
-
-const sideOf = ({ path, result }: ResultAt<BundleReport>): RunComparison['a'] => {
-  const { outcome, headline } = bundleVerdict(result);
-  return {
-    run: path,
-    startedAt: isoTime(result.started_utc),
-    version: result.version,
-    model: result.model_name ?? result.meta,
-    precision: result.precision,
-    target: result.target,
-    outcome,
-    headline,
-    engine: null,
-    identity: null,
-  };
+/** Bundles side by side: each component as two runs of forge are, and the chained checks. */
+export const comparableBundles: Comparable<BundleReport> = {
+  side: ({ path, result }) => {
+    const { outcome, headline } = bundleVerdict(result);
+    return {
+      run: path,
+      startedAt: isoTime(result.started_utc),
+      version: result.version,
+      model: result.model_name ?? result.meta,
+      precision: result.precision,
+      target: result.target,
+      outcome,
+      headline,
+      engine: null,
+      identity: null,
+    };
+  },
+  pair: (a, b, names) => {
+    const components = pairsOf(a.components, b.components, ({ component }) => component);
+    const checks = pairsOf(a.checks, b.checks, ({ candidate }) => candidate);
+    return {
+      identity: identityOf(components),
+      environment: environmentDifferences(a, b),
+      parts: [
+        ...components.flatMap(([name, one, other]) => componentParts(name, one, other, names)),
+        ...checks.flatMap(([name, one, other]) => chainPart(name, one, other, names) ?? []),
+      ],
+    };
+  },
 };
 
 /** The entries of both sides, paired by name, in order. */
@@ -60,7 +57,7 @@ function pairsOf<T>(a: readonly T[], b: readonly T[], nameOf: (each: T) => strin
 /** Of every component, under its name; null unless both sides have an engine of each. */
 function identityOf(
   components: readonly (readonly [string, ComponentReport | null, ComponentReport | null])[],
-): RunComparison['identity'] {
+): ComparedPair['identity'] {
   const each = components.map(([name, a, b]) => {
     const found = a?.forge && b?.forge ? identityDifferences(a.forge, b.forge) : null;
     return (
@@ -76,14 +73,20 @@ function componentParts(
   name: string,
   a: ComponentReport | null,
   b: ComponentReport | null,
+  names: Names,
 ): readonly ComparedPart[] {
-  if (a?.forge && b?.forge) return modelParts(a.forge, b.forge, name);
+  if (a?.forge && b?.forge) return modelParts(a.forge, b.forge, names, name);
   const sizes = row('size of the plan', 'bytes', a?.engine_bytes, b?.engine_bytes);
-  const part = comparedPart('engine', [sizes], [lacks(`run of ${name}`, a?.forge, b?.forge)]);
+  const part = comparedPart('engine', [sizes], [lacks(`run of ${name}`, a?.forge, b?.forge, names)]);
   return part === null ? [] : [{ ...part, of: name }];
 }
 
-function chainPart(name: string, a: ChainCheck | null, b: ChainCheck | null): ComparedPart | null {
+function chainPart(
+  name: string,
+  a: ChainCheck | null,
+  b: ChainCheck | null,
+  names: Names,
+): ComparedPart | null {
   const share = (what: string, of: (check: ChainCheck) => number) =>
     row(what, 'share', a && of(a), b && of(b));
   const drift = (component: string) => (check: ChainCheck | null) =>
@@ -105,7 +108,7 @@ function chainPart(name: string, a: ChainCheck | null, b: ChainCheck | null): Co
       ),
     ],
     a === null || b === null
-      ? [lacks(`chained check of the ${name}`, a, b)]
+      ? [lacks(`chained check of the ${name}`, a, b, names)]
       : [differ('The samples differ', samplesText(a), samplesText(b))],
   );
   return part && { ...part, of: `chained check of the ${name}` };

@@ -8,7 +8,7 @@ import { type Figure, present, ring } from '../../../report/section.js';
 import { REPORT_FILE } from '../build-report.js';
 import { type BundleReport, bundleReportSchema } from '../report-schema.js';
 import { chainSection } from './chain.js';
-import { compareBundles } from './compare.js';
+import { comparableBundles } from './compare.js';
 import { componentSection, componentsSection, mismatchSection, smokeSection } from './components.js';
 import { agreementShare, bundleTitle, bundleVerdict, isoTime, timedPhases } from './sentences.js';
 
@@ -18,7 +18,7 @@ export const bundleReport = defineReport<BundleReport>({
   file: REPORT_FILE,
   result: bundleReportSchema,
   isRunRoot: true,
-  compare: compareBundles,
+  compare: comparableBundles,
   page: (report) => ({
     name: report.model_name ?? report.meta,
     subtitle: bundleTitle(report),

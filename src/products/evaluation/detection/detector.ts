@@ -6,6 +6,8 @@ import { needed, type OptionsOf, optional } from '../../../base/options/option.j
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { labelsOfMetadata } from '../../../formats/images/labels.js';
+import { boxOnImage, Decoder } from '../../../quality/predictions/decode.js';
+import { keptOf } from '../../../quality/predictions/non-maximum-suppression.js';
 import type { Detections } from '../coco/detections.js';
 import type { DetectionTruth } from '../coco/instances.js';
 import type { Size } from '../coco/record.js';
@@ -15,9 +17,6 @@ import { detectionOptions, imageRequestOptions, labelledOptions } from '../optio
 import { withCandidate } from '../run/candidate.js';
 import { type ImageFile, type ImageSample, preprocessingFor, runImages } from '../run/images.js';
 import type { Variant } from '../run/variant.js';
-import type { Candidates } from './decode.js';
-import { Decoder } from './decode.js';
-import { strongest, suppress } from './non-maximum-suppression.js';
 import type { DetectorRun } from './result.js';
 
 /** Names and defaults of what makes detections of outputs are those of auto-quantize-model's evaluators. Default of `labels`: the metadata of the model. */
@@ -93,7 +92,13 @@ export async function detect(
       ids.push(image.id);
       addSizeFinding(sample, image, findings);
       decoder.take(outputs, (candidates, { needsNms }) => {
-        for (const at of keptOf(candidates, needsNms, request)) {
+        const settings = {
+          overlap: request.iou,
+          classAgnostic: request.agnosticNms,
+          topK: request.preNmsTopk,
+          maxDetections: request.maxDet,
+        };
+        for (const at of keptOf(candidates, needsNms, settings)) {
           const category = categories[candidates.category[at]!]!;
           if (category === NOT_SCORED) continue;
           detections.image.push(image.index);
@@ -135,32 +140,6 @@ const noDetections = (): { readonly [K in keyof Detections]: number[] } => ({
   score: [],
   box: [],
 });
-
-/** Indices of the candidates that are detections. */
-const keptOf = (
-  candidates: Candidates,
-  needsNms: boolean,
-  request: EvaluateDetectorRequest,
-): readonly number[] =>
-  needsNms
-    ? suppress(candidates, {
-        overlap: request.iou,
-        classAgnostic: request.agnosticNms,
-        topK: request.preNmsTopk,
-        maxDetections: request.maxDet,
-      })
-    : strongest(candidates, request.maxDet);
-
-/** Left, top, width, height in pixels of the image, within it, of corners in pixels of the network's input. */
-function boxOnImage(
-  [left, top, right, bottom]: Iterable<number>,
-  { width, height, placement }: ImageSample,
-): readonly number[] {
-  const clip = (value: number, limit: number) => Math.min(Math.max(value, 0), limit);
-  const x = (value = 0) => clip((value - placement.left) / placement.scaleX, width);
-  const y = (value = 0) => clip((value - placement.top) / placement.scaleY, height);
-  return [x(left), y(top), Math.max(0, x(right) - x(left)), Math.max(0, y(bottom) - y(top))];
-}
 
 /** Boxes of the truth are elsewhere on an image of another size, and may be on one that EXIF turned, where its size does not show the way that is meant. */
 function addSizeFinding(

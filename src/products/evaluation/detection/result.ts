@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { boxLayouts, boxScales } from '../../../quality/predictions/box-format.js';
 import { cocoResultSchema } from '../coco/result.js';
 import { candidateSchema } from '../run/candidate.js';
 import { imageRunSchema } from '../run/images.js';
-import { boxLayouts, boxScales } from './box-format.js';
 
 /** The run behind detections: the candidate, the recognised form of its outputs, and all that decides a detection. */
 export const detectorRunSchema = z.object({

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { filesBelow, readJson } from '../../../base/files/files.js';
 import { kindOf } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
+import { letterOf } from '../../../report/comparison/result.js';
 import type { RunRootSections } from '../../../report/pages/kind.js';
 import { badge, charts, code, lines, numbers, type Section, table } from '../../../report/section.js';
 import { precisionChart } from '../compare/charts.js';
@@ -32,11 +33,11 @@ const withEngine = z.object({
   build: z.object({ passport: z.object({ plan: z.object({ sha256: z.string() }) }) }),
 });
 
-/** The evaluations that lie in a run root, beside what was forged there; of two roots those of both. */
+/** The evaluations that lie in a run root, beside what was forged there; of several roots those of all. */
 export const evaluationSections: RunRootSections = (runs) => {
   const all = runs.flatMap(({ root, result }, index) => {
     const sha256 = withEngine.safeParse(result).data?.build.passport.plan.sha256;
-    const side = runs.length === 1 ? '' : `${'AB'[index]}: `;
+    const side = runs.length === 1 ? '' : `${letterOf(index)}: `;
     return evaluationsIn(root).map(({ file, figures }) => ({
       file: `${side}${file}`,
       figures,
@@ -48,7 +49,7 @@ export const evaluationSections: RunRootSections = (runs) => {
   const alike = all.filter(({ figures }) => figures.comparabilityKey === first.figures.comparabilityKey);
   const chart = precisionChart(alike.map(({ file, figures }) => ({ name: file, figures })));
   const keys = new Set(all.map(({ figures }) => figures.comparabilityKey)).size;
-  const where = runs.length === 1 ? 'in the run root' : 'in both run roots';
+  const where = runs.length === 1 ? 'in the run root' : 'in the run roots';
   return [
     {
       id: 'evaluation',

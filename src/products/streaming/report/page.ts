@@ -6,11 +6,10 @@ import {
   differ,
   fileSide,
   lacks,
-  type RunComparison,
+  type Names,
   row,
 } from '../../../report/comparison/result.js';
 import { defineReport } from '../../../report/pages/kind.js';
-import type { ResultAt } from '../../../report/result.js';
 import { repeatSection } from '../../../report/section/run.js';
 import { badge, numbers, type Section, table } from '../../../report/section.js';
 import { formatMeasure, outcomeWord } from '../../../report/sentences.js';
@@ -25,7 +24,19 @@ export const parityReport = defineReport<ParityResult>({
   file: 'parity.json',
   result: parityResultSchema,
   chart: driftChart,
-  compare: compareParities,
+  compare: {
+    side: ({ path, result }) => ({
+      ...fileSide(path, result.candidate),
+      precision: result.built?.precision ?? null,
+      outcome: result.outcome,
+      headline: parityHeadline(result),
+    }),
+    pair: (a, b, names) => ({
+      identity: null,
+      environment: [],
+      parts: [enginePart(a, b), accuracyPart(a, b), speedPart(a, b, names)].filter((part) => part !== null),
+    }),
+  },
   page: (result) => ({
     name: result.candidate,
     subtitle: `against ${result.reference}, ${result.mode}, on ${result.candidateBackend}`,
@@ -132,26 +143,6 @@ function timesSection({ times, gpuTimes, memory, state }: ParityResult): Section
   };
 }
 
-/** Two verifications of a stream side by side: errors where both were compared with one reference in one way, and times. */
-function compareParities(a: ResultAt<ParityResult>, b: ResultAt<ParityResult>): RunComparison {
-  return {
-    schema: 'trtforge.run-comparison/1',
-    version: packageVersion(),
-    kind: 'stream verify',
-    ...{ a: sideOf(a), b: sideOf(b) },
-    identity: null,
-    environment: [],
-    parts: [enginePart, accuracyPart, speedPart].flatMap((partOf) => partOf(a.result, b.result) ?? []),
-  };
-}
-
-const sideOf = ({ path, result }: ResultAt<ParityResult>): RunComparison['a'] => ({
-  ...fileSide(path, result.candidate),
-  precision: result.built?.precision ?? null,
-  outcome: result.outcome,
-  headline: parityHeadline(result),
-});
-
 const enginePart = ({ memory: a }: ParityResult, { memory: b }: ParityResult): ComparedPart | null =>
   comparedPart('engine', [
     row('size of the plan', 'bytes', a.planBytes, b.planBytes),
@@ -188,7 +179,7 @@ function accuracyPart(a: ParityResult, b: ParityResult): ComparedPart | null {
 const slopeOf = ({ drift }: ParityResult) => drift?.slope.robust.perChunk;
 
 /** The results do not state the machine. */
-function speedPart(a: ParityResult, b: ParityResult): ComparedPart | null {
+function speedPart(a: ParityResult, b: ParityResult, names: Names): ComparedPart | null {
   const [one, other] = [a.times.rest, b.times.rest];
   const gpuTimes = (side: ParityResult) => new Map(side.gpuTimes.map((each) => [each.shapes, each]));
   const [timesA, timesB] = [gpuTimes(a), gpuTimes(b)];
@@ -207,7 +198,7 @@ function speedPart(a: ParityResult, b: ParityResult): ComparedPart | null {
         row(`step, ${name}`, 'ms', one?.total[name], other?.total[name]),
       ),
     ],
-    [lacks('times', one, other)],
+    [lacks('times', one, other, names)],
     [
       differ('Run by', a.candidateBackend, b.candidateBackend),
       differ('The state stays at different places', a.state.place, b.state.place),

@@ -1,4 +1,4 @@
-import { meanOf } from '../../../base/statistics.js';
+import { meanOf, paretoFront } from '../../../base/statistics.js';
 import { formatBytes, plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import { measure } from '../../../quality/verify/result.js';
@@ -86,10 +86,10 @@ export class BudgetSearch {
         };
       }),
       choices: [...choices],
-      front: frontOf(
+      front: paretoFront(
         choices.filter(({ role, metric }) => role !== 'fp32' && (this.#fp32 === null || metric !== null)),
-        (choice) => this.#closeness(choice),
-      ),
+        (choice) => [choice.bytes, -this.#closeness(choice)],
+      ).map(({ id }) => id),
       without: without.id,
       all: all.id,
       chosen: chosen.id,
@@ -287,10 +287,3 @@ const share = (part: number, total: number): number => (total === 0 ? 0 : part /
 
 const isSame = (names: readonly string[], units: readonly Unit[]): boolean =>
   names.length === units.length && units.every(({ name }) => names.includes(name));
-
-/** Ids of the choices than which no other is at least as small and as close, and better in one of both. */
-function frontOf(choices: readonly Choice[], closeness: (choice: Choice) => number): number[] {
-  const isBetter = (a: Choice, b: Choice) =>
-    a.bytes <= b.bytes && closeness(a) >= closeness(b) && (a.bytes < b.bytes || closeness(a) > closeness(b));
-  return choices.filter((choice) => !choices.some((other) => isBetter(other, choice))).map(({ id }) => id);
-}

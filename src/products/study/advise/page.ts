@@ -1,6 +1,5 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import { type Chart, linearScale } from '../../../report/chart/frame.js';
-import { plotChart } from '../../../report/chart/plot.js';
+import { type Decision, decided, decisionChart } from '../../../report/comparison/decision.js';
 import { defineReport } from '../../../report/pages/kind.js';
 import {
   badge,
@@ -74,6 +73,8 @@ function choiceSection(result: Advice): Section {
     [`all in ${result.precision.toUpperCase()}`, choiceOf(result, result.all)],
     ['advised', chosenOf(result)],
   ];
+  const decision = decisionOf(result);
+  const chart = decisionChart(decision, `advised: ${chosenOf(result).what}`);
   const timeOf = ({ id }: Choice) => latency?.choices.find((each) => each.id === id)?.medianMs;
   return {
     id: 'choice',
@@ -106,19 +107,11 @@ function choiceSection(result: Advice): Section {
               ],
         ),
       ),
-      charts(
-        ...[sizeChart(result), latencyChart(result)].flatMap((chart) =>
-          chart === null
-            ? []
-            : [
-                {
-                  chart,
-                  caption:
-                    'Green: advised. Blue: no other choice is as small (fast) and as close. Grey: the others.',
-                },
-              ],
-        ),
-      ),
+      chart &&
+        charts({
+          chart,
+          caption: 'Left costs less, down is closer to FP32. Green: advised.',
+        }),
       facts([
         ['model', code(result.output)],
         ['ranges', code(result.calibration)],
@@ -134,61 +127,41 @@ function choiceSection(result: Advice): Section {
 
 const timeText = (ms: number | undefined): string => (ms === undefined ? '' : formatMs(ms));
 
-/** Higher is better: decibels, or the metric of the task. */
-const closenessOf = ({ task }: Advice, choice: Choice): number =>
-  task === null ? Number(choice.sqnrDb) : (choice.metric ?? Number.NaN);
-
-function sizeChart(result: Advice): Chart | null {
-  return paretoChart(result, 'size', formatBytes, (choice) => choice.bytes);
-}
-
-function latencyChart(result: Advice): Chart | null {
-  const { latency } = result;
-  return latency === null
-    ? null
-    : paretoChart(
-        result,
-        'median latency',
-        formatMs,
-        ({ id }) => latency.choices.find((each) => each.id === id)?.medianMs,
-      );
-}
-
-function paretoChart(
-  result: Advice,
-  what: string,
-  format: (amount: number) => string,
-  amountOf: (choice: Choice) => number | undefined,
-): Chart | null {
-  const metric = result.task?.metric.name ?? 'SQNR in dB';
-  const points = result.choices
-    .filter(({ role }) => role !== 'fp32')
-    .flatMap((choice) => {
-      const [x, y] = [amountOf(choice), closenessOf(result, choice)];
-      if (x === undefined || !Number.isFinite(y)) return [];
-      const isChosen = choice.id === result.chosen;
-      const isFront = result.front.includes(choice.id);
-      const tone = isChosen ? ('good' as const) : isFront ? ('accent' as const) : ('quiet' as const);
-      return [{ x, y, tone, name: `${choice.what}: ${y.toPrecision(4)}, ${format(x)}` }];
-    })
-    .sort((a, b) => a.x - b.x);
-  if (points.length < 2) return null;
-  const { budget } = result;
-  const limits = budget.kind === 'sqnr' ? [{ y: budget.db, label: 'budget' }] : [];
-  const [xs, ys] = [points.map(({ x }) => x), [...points, ...limits].map(({ y }) => y)];
-  const room = Math.max(1e-6, (Math.max(...ys) - Math.min(...ys)) / 10);
-  return plotChart({
-    title: `${metric} against ${what}`,
-    description: `${plural(points.length, 'choice')}; advised: ${points.find(({ tone }) => tone === 'good')?.name ?? ''}.`,
-    x: { title: what, scale: linearScale(0.95 * Math.min(...xs), 1.05 * Math.max(...xs), 4, format) },
-    y: {
-      title: metric,
-      scale: linearScale(Math.min(...ys) - room, Math.max(...ys) + room, 5, (value) => String(value)),
+/** The choices as points: by their time where engines were measured, else by size, and by how much of the budget their error takes. */
+export function decisionOf({ choices, latency, budget, task, chosen }: Advice): Decision {
+  const fp32 = choices.find(({ role }) => role === 'fp32')?.metric ?? null;
+  const errorOf = ({ sqnrDb, metric }: Choice): number | null => {
+    if (budget.kind === 'sqnr') return 10 ** ((budget.db - Number(sqnrDb)) / 20);
+    if (fp32 === null || metric === null) return null;
+    return task?.metric.higherIsBetter === false ? metric - fp32 : fp32 - metric;
+  };
+  return decided(
+    {
+      cost: latency === null ? { what: 'size', unit: 'bytes' } : { what: 'median latency', unit: 'ms' },
+      error:
+        budget.kind === 'sqnr'
+          ? { what: 'error, share of the budget', unit: 'share', limit: 1 }
+          : { what: `loss of ${task?.metric.name}`, unit: 'number', limit: budget.drop },
     },
-    points,
-    limits,
-  });
+    choices.filter(isPoint).map((choice) => {
+      const time = latency?.choices.find(({ id }) => id === choice.id)?.medianMs;
+      const error = errorOf(choice);
+      return {
+        name: `${choice.id === chosen ? 'advised: ' : ''}${choice.what}`,
+        outcome: null,
+        cost: latency === null ? choice.bytes : (time ?? null),
+        error,
+        missing: [
+          ...(latency !== null && time === undefined ? ['not measured'] : []),
+          ...(error === null ? ['not scored'] : []),
+        ],
+      };
+    }),
+  );
 }
+
+/** FP32 itself has no error. */
+const isPoint = ({ role }: Choice): boolean => role !== 'fp32';
 
 function unitSection(result: Advice): Section {
   const { units, ruledOut, task, precision } = result;
@@ -260,32 +233,39 @@ function latencySection({ latency, precision }: Advice): Section | null {
   };
 }
 
-const trialSection = (result: Advice): Section => ({
-  id: 'trials',
-  title: 'What was tried',
-  lead: `${plural(result.choices.length, 'choice')}, of which this run tried ${result.tried}.`,
-  blocks: [
-    fold(
-      'All choices',
-      table(
-        'Choices',
-        [
-          ...numbers('no.'),
-          'what',
-          ...numbers('SQNR in dB', 'cosine, least', 'size', 'convert', 'run', 'score'),
-        ],
-        result.choices.map(({ id, what, sqnrDb, cosineMin, bytes, ms }) => [
-          String(id),
-          what,
-          formatMeasure(sqnrDb),
-          formatMeasure(cosineMin),
-          formatBytes(bytes),
-          formatMs(ms.convert),
-          formatMs(ms.run),
-          formatMs(ms.score),
-        ]),
+function trialSection(result: Advice): Section {
+  const { choices, tried, repeat } = result;
+  const { points } = decisionOf(result);
+  const isFront = new Map(choices.filter(isPoint).map(({ id }, at) => [id, points[at]?.isFront]));
+  return {
+    id: 'trials',
+    title: 'What was tried',
+    lead: `${plural(choices.length, 'choice')}, of which this run tried ${tried}.`,
+    blocks: [
+      fold(
+        'All choices',
+        table(
+          'Choices',
+          [
+            ...numbers('no.'),
+            'what',
+            'front',
+            ...numbers('SQNR in dB', 'cosine, least', 'size', 'convert', 'run', 'score'),
+          ],
+          choices.map(({ id, what, sqnrDb, cosineMin, bytes, ms }) => [
+            String(id),
+            what,
+            isFront.get(id) ? badge('front', 'accent') : '–',
+            formatMeasure(sqnrDb),
+            formatMeasure(cosineMin),
+            formatBytes(bytes),
+            formatMs(ms.convert),
+            formatMs(ms.run),
+            formatMs(ms.score),
+          ]),
+        ),
       ),
-    ),
-    result.repeat === null ? null : command(result.repeat),
-  ],
-});
+      repeat === null ? null : command(repeat),
+    ],
+  };
+}

@@ -12,10 +12,11 @@ import { inPhase } from '../../../events.js';
 import { preparationOptions } from '../../../formats/images/preprocess.js';
 import { conversionOptions } from '../../../formats/precision/options.js';
 import { type ScorerOf, scorerOptions, speechOptions } from '../../../quality/tasks/task.js';
+import { frontSentence } from '../../../report/comparison/decision.js';
 import { renderReport } from '../../../report/pages/read.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { advise } from '../advise/advise.js';
-import { adviseReport, budgetText, samplesText } from '../advise/page.js';
+import { adviseReport, budgetText, decisionOf, samplesText } from '../advise/page.js';
 import { type AdviseContext, type AdviseRequest, adviseOptions } from '../advise/request.js';
 import type { Advice } from '../advise/result.js';
 import { engineTimer } from '../advise/time-engine.js';
@@ -127,6 +128,8 @@ function render(result: Advice, output: TextOutput): void {
       `  ${name.padEnd(14)} ${`${formatMeasure(choice.sqnrDb)} dB`.padStart(12)}${metric}  ${formatBytes(choice.bytes)}  ${share}`,
     );
   }
+  const front = frontSentence(decisionOf(result));
+  if (front !== null) output.line(dim(`front: ${front}`));
   output.line();
   output.line(green(result.headline));
   for (const { unit, ms, layers } of result.latency?.isSlower === true ? result.latency.slower : [])

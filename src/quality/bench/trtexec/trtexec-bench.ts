@@ -27,6 +27,7 @@ import { benchMisreadings, requireUnderstood } from '../../../tensorrt/trtexec/m
 import { onlyLoadOptions, type TrtexecBenchRequest } from '../../../tensorrt/trtexec/request.js';
 import { runTrtexec, type TrtexecRun } from '../../../tensorrt/trtexec/run.js';
 import { requireSuccess } from '../../../tensorrt/trtexec/verdict.js';
+import { figuresOf } from '../bench-run.js';
 import { checkRequest } from '../check-request.js';
 import { judgeTrust } from '../doubts.js';
 import { leaseGpu } from '../gpu-lease.js';
@@ -275,13 +276,12 @@ function resultOf(
   { request, plan, toolchain, program }: Setting,
   measured: readonly Measured[],
 ): BenchResult {
-  const [first] = measured;
-  if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
+  const figures = figuresOf(measured.map(({ run }) => run));
+  const first = measured[0]!;
   const { log } = first.trtexec;
   const { passport, header } = plan;
   const seconds = log.engine.deserializedSeconds;
   const gpu = gpuAt(request.device) ?? named(log.device);
-  const { gpuMs, endToEndMs, qps, itemsPerSecond, mode } = first.run;
   return {
     schema: 'trtforge.bench/1',
     subject: {
@@ -298,12 +298,7 @@ function resultOf(
     },
     backend: `trtexec ${log.version ?? program.version}${runtimeText(toolchain)}`,
     gpu: gpu === null ? null : { ...gpu, driver: machineFacts().driver },
-    gpuMs,
-    endToEndMs,
-    qps,
-    itemsPerSecond,
-    mode,
-    runs: measured.map(({ run }) => run),
+    ...figures,
     layers: first.layers,
     warnings: [...new Set(measured.flatMap(({ warnings }) => warnings))],
   };

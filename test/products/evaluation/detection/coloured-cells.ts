@@ -16,10 +16,11 @@ const boxes = Array.from({ length: COLUMNS ** 2 }, (_, cell) => [
   CELL,
 ]);
 
-/** A detector of coloured cells with the outputs of YOLO: [1,4+3,64]. Where it leaves the size of its pictures open, it runs at 64 pixels all the same. */
+/** A detector of coloured cells with the outputs of YOLO: [1,4+3,64]. Where it leaves the size of its pictures open, it runs at 64 pixels all the same. `factors` of its scores by class plant a fault. */
 export const detector = (
   names: string | null = "{0: 'red', 1: 'green', 2: 'blue'}",
   size: readonly (number | string)[] = [SIZE, SIZE],
+  factors: readonly [number, number, number] = [1, 1, 1],
 ) =>
   modelFile(
     (graph) => {
@@ -38,7 +39,9 @@ export const detector = (
         outputs: ['means'],
         attributes: { kernel_shape: attribute.ints([CELL, CELL]), strides: attribute.ints([CELL, CELL]) },
       });
-      graph.node('Reshape', { inputs: ['means', 'cells'], outputs: ['scores'] });
+      graph.initializer('factors', floats('float32', [1, 3, 1, 1], factors));
+      graph.node('Mul', { inputs: ['means', 'factors'], outputs: ['levels'] });
+      graph.node('Reshape', { inputs: ['levels', 'cells'], outputs: ['scores'] });
       graph.node('Concat', {
         inputs: ['boxes', 'scores'],
         outputs: ['output0'],

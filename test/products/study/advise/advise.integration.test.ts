@@ -10,7 +10,7 @@ import { writeNpz } from '../../../../src/formats/tensor/npz.js';
 import type { Tensor } from '../../../../src/formats/tensor/tensor.js';
 import { numbersOf } from '../../../../src/formats/tensor/values.js';
 import { advise } from '../../../../src/products/study/advise/advise.js';
-import { adviseReport } from '../../../../src/products/study/advise/page.js';
+import { adviseReport, decisionOf } from '../../../../src/products/study/advise/page.js';
 import type { AdviseContext, AdviseRequest } from '../../../../src/products/study/advise/request.js';
 import { type Advice, adviceSchema } from '../../../../src/products/study/advise/result.js';
 import type { Scorer } from '../../../../src/quality/tasks/task.js';
@@ -96,6 +96,13 @@ describe('the nodes that are quantized', () => {
     expect(result.units.map(({ macsShare }) => macsShare)).toEqual([0.25, 0.25, 0.25, 0.25]);
     expect(chosenOf(result)).toMatchObject({ macsShare: 0.75, weightsShare: 0.75 });
     expect(result.front).toContain(result.chosen);
+    const { points, error } = decisionOf(result);
+    const tried = result.choices.filter(({ role }) => role !== 'fp32');
+    expect(tried.filter((_, at) => points[at]?.isFront).map(({ id }) => id)).toEqual(result.front);
+    // What keeps the budget is below the limit, and no other.
+    expect(points.map((point) => Number(point.error) <= error.limit!)).toEqual(
+      tried.map(({ sqnrDb }) => Number(sqnrDb) >= all + 3),
+    );
     expect(result.units.find(({ name }) => name === 'third')?.why).toMatch(/^Left out/);
   });
 
@@ -285,6 +292,12 @@ describe('latency', () => {
     expect(result.units[1]?.why).toMatch(/^Undone/);
     expect(built).toHaveLength(3);
     expect(renderReport({ kind: adviseReport, result }, 'html').content).toContain('median latency');
+    const { cost, points } = decisionOf(result);
+    expect(cost.unit).toBe('ms');
+    expect(points.filter((point) => point.cost === null).every(({ missing }) => missing.length > 0)).toBe(
+      true,
+    );
+    expect(points.find(({ name }) => name.startsWith('advised'))?.cost).not.toBeNull();
   });
 });
 

@@ -1,4 +1,4 @@
-import { TrtforgeError } from '../../../errors.js';
+import { TrtforgeError } from '../../errors.js';
 
 /** The meaning of the four numbers of a box: left, top, right, bottom · centre, width, height · left, top, width, height. */
 export const boxLayouts = ['corners', 'centre-size', 'left-top-size'] as const;

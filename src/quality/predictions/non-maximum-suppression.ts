@@ -10,6 +10,14 @@ interface SuppressionOptions {
   readonly maxDetections: number;
 }
 
+/** Indices of the candidates that are detections: overlapping ones are suppressed where the head needs it. */
+export const keptOf = (
+  candidates: Candidates,
+  needsNms: boolean,
+  options: SuppressionOptions,
+): readonly number[] =>
+  needsNms ? suppress(candidates, options) : strongest(candidates, options.maxDetections);
+
 /** Indices of the candidates that stay, by falling score; equal scores keep their order. */
 export function suppress(
   { box, score, category }: Candidates,
@@ -35,7 +43,8 @@ export const strongest = ({ score }: Candidates, maxDetections: number): readonl
 const byScore = (score: Float32Array): readonly number[] =>
   Array.from(score.keys()).sort((a, b) => score[b]! - score[a]! || a - b);
 
-function iou(box: Float32Array, first: number, second: number): number {
+/** The overlap of two of these boxes: their common area over the area of both together. */
+export function iou(box: Float32Array, first: number, second: number): number {
   const [a, b] = [4 * first, 4 * second];
   const width = Math.min(box[a + 2]!, box[b + 2]!) - Math.max(box[a]!, box[b]!);
   const height = Math.min(box[a + 3]!, box[b + 3]!) - Math.max(box[a + 1]!, box[b + 1]!);

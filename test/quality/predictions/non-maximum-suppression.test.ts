@@ -1,10 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Candidates } from '../../../../src/products/evaluation/detection/decode.js';
-import {
-  strongest,
-  suppress,
-} from '../../../../src/products/evaluation/detection/non-maximum-suppression.js';
+import type { Candidates } from '../../../src/quality/predictions/decode.js';
+import { strongest, suppress } from '../../../src/quality/predictions/non-maximum-suppression.js';
 
 const of = (rows: readonly (readonly [number, number, number, number, number, number])[]): Candidates => ({
   box: Float32Array.from(rows.flatMap((row) => row.slice(0, 4))),

@@ -1,5 +1,5 @@
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { float32Values } from '../../../formats/tensor/values.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
+import { float32Values } from '../../formats/tensor/values.js';
 
 /** A matrix of values by row and channel, however the tensor orders them. */
 export class Rows {

@@ -1,4 +1,5 @@
-import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import type { Placement } from '../../formats/images/preprocess.js';
+import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { BoxEvidence, type BoxFormat, cornersOf, nameOf } from './box-format.js';
 import {
   BINS,
@@ -61,6 +62,24 @@ function withCorners(candidates: Candidates, format: BoxFormat, canvas: DecodeOp
   const box = new Float32Array(candidates.box.length);
   for (let at = 0; at < box.length; at += 4) box.set(cornersOf(format, candidates.box, at, canvas), at);
   return { ...candidates, box };
+}
+
+/** An image with its place on the network's input, which both are in pixels. */
+export interface PlacedImage {
+  readonly width: number;
+  readonly height: number;
+  readonly placement: Placement;
+}
+
+/** Left, top, width, height in pixels of the image, within it, of corners in pixels of the network's input. */
+export function boxOnImage(
+  [left, top, right, bottom]: Iterable<number>,
+  { width, height, placement }: PlacedImage,
+): readonly [number, number, number, number] {
+  const clip = (value: number, limit: number) => Math.min(Math.max(value, 0), limit);
+  const x = (value = 0) => clip((value - placement.left) / placement.scaleX, width);
+  const y = (value = 0) => clip((value - placement.top) / placement.scaleY, height);
+  return [x(left), y(top), Math.max(0, x(right) - x(left)), Math.max(0, y(bottom) - y(top))];
 }
 
 const notFinite = (what: 'score' | 'box') =>

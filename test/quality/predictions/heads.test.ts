@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { NamedTensors } from '../../../../src/formats/tensor/tensor.js';
-import { tensorFrom } from '../../../../src/formats/tensor/values.js';
-import type { Candidates } from '../../../../src/products/evaluation/detection/decode.js';
-import { Decoder } from '../../../../src/products/evaluation/detection/decode.js';
-import { type DecodeOptions, recogniseHead } from '../../../../src/products/evaluation/detection/heads.js';
-import { codeOf } from '../../../support/refusal.js';
+import type { NamedTensors } from '../../../src/formats/tensor/tensor.js';
+import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import type { Candidates } from '../../../src/quality/predictions/decode.js';
+import { Decoder } from '../../../src/quality/predictions/decode.js';
+import { type DecodeOptions, recogniseHead } from '../../../src/quality/predictions/heads.js';
+import { codeOf } from '../../support/refusal.js';
 
 const CLASSES = 3;
 const options: DecodeOptions = {

@@ -1,5 +1,5 @@
-import { TrtforgeError } from '../../../errors.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import { TrtforgeError } from '../../errors.js';
+import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { BoxEvidence, type BoxForm } from './box-format.js';
 import { Rows, shapesOf } from './rows.js';
 
@@ -36,7 +36,7 @@ const SIGMOID_OF_ONE = 0.732;
 /** So many scores are not all in there by chance. */
 const ENOUGH_SCORES = 100;
 /** The error that rounding to 16 or 8 bits adds to the sum of a softmax. */
-const SUM_ERROR = 0.02;
+export const SUM_ERROR = 0.02;
 /** Logits beyond this are a probability of 1 in any type: larger values are pixels. */
 const LARGEST_LOGIT = 50;
 
