@@ -61,6 +61,10 @@ function fittingPrebuilt() {
 /** Where the addon of a clone is. */
 export const addonFile = join(root, 'build', 'trtforge.node');
 
+/** Where that for another processor is, and the compiler that makes it, as Debian calls it. */
+export const crossAddon = (arch) => join(root, 'build', `trtforge-${arch}.node`);
+export const crossCompiler = (arch) => `${{ x64: 'x86_64', arm64: 'aarch64' }[arch]}-linux-gnu-g++`;
+
 /**
  * Puts the addon at `output`, unless what is there stands for these sources, this compiler and these flags: a copy of `prebuilt` (null: none), else
  * compiled. Returns whether it wrote it.

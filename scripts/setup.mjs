@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { buildMinio, hasGo } from './build-minio.mjs';
 import { compile } from './compile.mjs';
+import { getArm64 } from './get-arm64.mjs';
 import { getTriton } from './get-triton.mjs';
 import { Phases, runProgram, runScript, SetupError } from './phases.mjs';
 
@@ -12,9 +13,9 @@ export const root = fileURLToPath(new URL('../', import.meta.url));
 
 const OLDEST_NODE = [20, 19];
 
-/** Building engines needs x86-64 Linux; inspect, convert, verify and report work elsewhere too. */
-export const canBuildEngines = process.platform === 'linux' && process.arch === 'x64';
-const NOT_HERE = 'skipped: x86-64 Linux only';
+/** Building engines needs Linux on x86-64 or Arm; inspect, convert, verify and report work elsewhere too. */
+export const canBuildEngines = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch);
+const NOT_HERE = 'skipped: Linux on x86-64 or Arm only';
 
 /** The package that runs models, and whether it has binaries for this machine. npm leaves it out without a word where it does not install. */
 const onnxRuntime = 'onnxruntime-node';
@@ -167,10 +168,21 @@ export const steps = {
       }
     },
   },
+  arm64: {
+    phase: 'get what runs Arm for the tests',
+    run: () => {
+      try {
+        getArm64();
+      } catch (error) {
+        if (!(error instanceof SetupError)) throw error;
+        return `not here, so tests on it are skipped by name: ${error.message.split('\n')[0]}`;
+      }
+    },
+  },
 };
 
 /** The steps that trtforge itself needs; the rest is for its tests. */
-const forUsers = Object.keys(steps).filter((name) => name !== 'minio' && name !== 'triton');
+const forUsers = Object.keys(steps).filter((name) => !['minio', 'triton', 'arm64'].includes(name));
 
 /** Runs the named steps in order. Throws SetupError. */
 export function setUp({ phases = new Phases(), only = forUsers } = {}) {

@@ -7,7 +7,7 @@ import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync } fro
 import { join, relative } from 'node:path';
 import { testsOf, untouchedLeaves } from './leaves.mjs';
 import { runScript } from './phases.mjs';
-import { canBuildEngines, root, setUp } from './setup.mjs';
+import { root, setUp } from './setup.mjs';
 
 const tools = join(root, 'node_modules', '.bin');
 const build = join(root, 'build');
@@ -19,8 +19,8 @@ const TIERS = {
     prepare: ['addon', 'toolchain'],
     checks: [
       ['format and lint', 'biome', ['ci', '--colors=off', '.']],
-      // Its package has binaries for few machines; those that compile the addon are among them.
-      ...(canBuildEngines
+      // Its package has binaries for few machines.
+      ...(process.platform === 'linux' && process.arch === 'x64'
         ? [['format of native', 'clang-format', ['--glob=native/**/*.{cpp,hpp}', '--dry-run', '--Werror']]]
         : []),
       // What the last check found about files that did not change stays true.
@@ -35,7 +35,7 @@ const TIERS = {
     projects: ['unit', ...INTEGRATION],
   },
   full: {
-    prepare: ['examples', 'addon', 'toolchain', 'minio', 'triton'],
+    prepare: ['examples', 'addon', 'toolchain', 'minio', 'triton', 'arm64'],
     checks: [['package as npm packs it', 'publint', ['--strict']]],
     projects: ['full', 'full-alone'],
   },

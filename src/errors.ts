@@ -170,7 +170,7 @@ export const catalogue = {
   TF_PLATFORM_UNSUPPORTED: {
     exitCode: ExitCode.machineCannot,
     meaning: 'The request cannot be done on this operating system or processor.',
-    remedy: 'Use an x86-64 Linux machine (or container) for this step.',
+    remedy: 'Use a Linux machine (or container) with an x86-64 or Arm (aarch64) processor for this step.',
   },
   TF_DOWNLOAD_FAILED: {
     exitCode: ExitCode.machineCannot,
@@ -199,13 +199,13 @@ export const catalogue = {
     exitCode: ExitCode.machineCannot,
     meaning:
       'The C++ addon does not exist for this operating system; building and running engines needs Linux.',
-    remedy: 'Run this command on Linux (x86-64); inspect, convert and verify work everywhere.',
+    remedy: 'Run this command on Linux (x86-64 or Arm); inspect, convert and verify work everywhere.',
   },
   TF_NATIVE_NOT_BUILT: {
     exitCode: ExitCode.machineCannot,
     meaning: 'The C++ addon is not installed, or its file does not load into this Node.',
     remedy:
-      'Run npm install @trtforge/linux-x64 beside trtforge (x86-64 Linux), or node scripts/build-native.mjs in the folder of trtforge (it needs g++).',
+      'Run npm install @trtforge/linux-x64 (on Arm: @trtforge/linux-arm64) beside trtforge, or node scripts/build-native.mjs in the folder of trtforge (it needs g++).',
   },
   TF_COMPILER_MISSING: {
     exitCode: ExitCode.machineCannot,
@@ -257,7 +257,7 @@ export const catalogue = {
   TF_TARGET_UNAVAILABLE: {
     exitCode: ExitCode.machineCannot,
     meaning:
-      'TensorRT builds for the GPU it runs on, and this machine has none or one of another architecture.',
+      'TensorRT builds for the GPU and the platform it runs on, and this machine has none or another one.',
     remedy:
       'Choose such a GPU with --device, build on a machine that has one, or use --target tensorrt-rtx, which builds without.',
   },
@@ -652,7 +652,8 @@ export const catalogue = {
   },
   TF_ENGINE_VERSION_MISMATCH: {
     exitCode: ExitCode.machineCannot,
-    meaning: 'An engine was built by another product or version than the TensorRT that should load it.',
+    meaning:
+      'An engine was built by another product or version than the TensorRT that should load it, or for another platform.',
     remedy: 'Use the version that built it, or build it again with this one.',
   },
   TF_OUTPUT_SIZE: {

@@ -12,11 +12,13 @@ interface Locked {
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-test('the platform package is of the version that the package asks for', () => {
+test('the platform packages are of the version that the package asks for', () => {
   const { version, optionalDependencies } = read('package.json');
-  const platform = read('npm/linux-x64/package.json');
-  expect(platform.version).toBe(version);
-  expect(optionalDependencies[platform.name]).toBe(version);
+  for (const cpu of ['x64', 'arm64']) {
+    const platform = read(`npm/linux-${cpu}/package.json`);
+    expect(platform).toMatchObject({ name: `@trtforge/linux-${cpu}`, version, cpu: [cpu] });
+    expect(optionalDependencies[platform.name]).toBe(version);
+  }
 });
 
 test('the lock file has the packages of every platform: without one of them npm ci fails everywhere', () => {

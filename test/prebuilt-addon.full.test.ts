@@ -6,8 +6,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openFile } from '../src/base/files/byte-source.js';
 import { type ElfFacts, readElf } from '../src/tensorrt/toolchain/elf.js';
+import { packNative } from './fakes/tensorrt/library.js';
 import { staticModel } from './native/tiny-models.js';
-import { describeWith } from './support/needs.js';
+import { describeWith, found } from './support/needs.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-prebuilt-'));
@@ -27,8 +28,8 @@ const run = (command: string, ...args: readonly string[]): string =>
     stdio: ['ignore', 'pipe', 'pipe'],
   });
 
-beforeAll(() => {
-  execFileSync(process.execPath, [join(root, 'scripts/pack-native.mjs'), packages], { encoding: 'utf8' });
+beforeAll(async () => {
+  await packNative(packages);
   for (const path of [project, tools]) mkdirSync(path);
   for (const name of ['node', 'npm', 'npx', 'sh', 'env']) {
     const found = [dirname(process.execPath), ...(process.env.PATH ?? '').split(delimiter)].find((path) =>
@@ -37,7 +38,9 @@ beforeAll(() => {
     if (found !== undefined) symlinkSync(join(found, name), join(tools, name));
   }
   writeFileSync(join(project, 'package.json'), '{ "type": "module" }');
-  const tarballs = readdirSync(packages).map((name) => join(packages, name));
+  const tarballs = readdirSync(packages)
+    .filter((name) => name.endsWith('.tgz'))
+    .map((name) => join(packages, name));
   // What the registry's packages are needs no network where npm has them already.
   run('npm', 'install', '--no-audit', '--no-fund', '--prefer-offline', ...tarballs);
 }, 300_000);
@@ -51,9 +54,24 @@ function readdirSafely(path: string): readonly string[] {
   }
 }
 
-describe.skipIf(process.platform !== 'linux' || process.arch !== 'x64')('the prebuilt addon', () => {
-  const facts = (): ElfFacts => {
-    const file = openFile(join(project, 'node_modules/@trtforge/linux-x64/trtforge.node'));
+describeWith('arm64-compiler', 'the prebuilt addon for the other processor', () => {
+  test('is packed into a folder of its own: npm installs none for another machine', () => {
+    expect(readdirSync(join(packages, 'linux-arm64'))).toEqual([
+      expect.stringMatching(/^trtforge-linux-arm64-[\d.]+\.tgz$/),
+    ]);
+  });
+});
+
+describe.skipIf(process.platform !== 'linux')('the prebuilt addon', () => {
+  const own = `node_modules/@trtforge/linux-${process.arch}`;
+  const made = [
+    ['this processor', () => join(project, own, 'trtforge.node')],
+    ...(found('arm64-compiler') === undefined
+      ? []
+      : [['Arm', () => join(root, 'npm/linux-arm64/trtforge.node')] as const]),
+  ] as const;
+  const factsOf = (path: string): ElfFacts => {
+    const file = openFile(path);
     try {
       return readElf(file);
     } finally {
@@ -61,9 +79,9 @@ describe.skipIf(process.platform !== 'linux' || process.arch !== 'x64')('the pre
     }
   };
 
-  test('links nothing but glibc and the unwinder, and needs no symbol of glibc newer than 2.17', () => {
-    const { needed, versions } = facts();
-    expect(needed.filter((name) => !/^(libc|libgcc_s|ld-linux-x86-64)\.so/.test(name))).toEqual([]);
+  test.each(made)('for %s links glibc and the unwinder alone, and no symbol newer than 2.17', (_, path) => {
+    const { needed, versions } = factsOf(path());
+    expect(needed.filter((name) => !/^(libc|libgcc_s|ld-linux-(x86-64|aarch64))\.so/.test(name))).toEqual([]);
     const minors = [...versions.values()]
       .flat()
       .map((version) => /^GLIBC_2\.(\d+)/.exec(version)?.[1])
@@ -74,8 +92,8 @@ describe.skipIf(process.platform !== 'linux' || process.arch !== 'x64')('the pre
     expect([...versions.keys()].join()).not.toContain('libstdc++');
   });
 
-  test('exports the two functions of a Node-API module and nothing else', () => {
-    expect([...facts().symbols.keys()].sort()).toEqual([
+  test.each(made)('for %s exports the two functions of a Node-API module and nothing else', (_, path) => {
+    expect([...factsOf(path()).symbols.keys()].sort()).toEqual([
       'napi_register_module_v1',
       'node_api_module_get_api_version_v1',
     ]);
@@ -87,7 +105,7 @@ describe.skipIf(process.platform !== 'linux' || process.arch !== 'x64')('the pre
     };
     expect(findings.find(({ id }) => id === 'machine.addon')).toMatchObject({
       severity: 'ok',
-      what: expect.stringContaining('node_modules/@trtforge/linux-x64'),
+      what: expect.stringContaining(own),
     });
   });
 });

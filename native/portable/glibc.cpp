@@ -4,14 +4,22 @@
 
 extern "C" {
 
+// The first glibc of the processor, and its _STAT_VER: the layout of struct stat that the headers have.
+#ifdef __aarch64__
+#define OLDEST "GLIBC_2.17"
+enum { kStatVersion = 0 };
+#else
+#define OLDEST "GLIBC_2.2.5"
+enum { kStatVersion = 1 };
+#endif
+
 int oldFstat(int version, int file, struct stat* status);
 int oldStat(int version, const char* path, struct stat* status);
-__asm__(".symver oldFstat, __fxstat@GLIBC_2.2.5");
-__asm__(".symver oldStat, __xstat@GLIBC_2.2.5");
+__asm__(".symver oldFstat, __fxstat@" OLDEST);
+__asm__(".symver oldStat, __xstat@" OLDEST);
 
-// 1 is _STAT_VER of x86-64: the layout of struct stat that the headers have.
-int fstat(int file, struct stat* status) noexcept { return oldFstat(1, file, status); }
-int stat(const char* path, struct stat* status) noexcept { return oldStat(1, path, status); }
+int fstat(int file, struct stat* status) noexcept { return oldFstat(kStatVersion, file, status); }
+int stat(const char* path, struct stat* status) noexcept { return oldStat(kStatVersion, path, status); }
 
 // libstdc++ counts references without atomics where this is true; Node has threads.
 char __libc_single_threaded = 0;

@@ -3,11 +3,15 @@ import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { assertUnbundled } from '../base/files/own-files.js';
 import { shellQuote } from '../base/process/shell-quote.js';
+import { processorOf } from '../behaviour/facts.js';
 import { TrtforgeError } from '../errors.js';
 import { packageVersion } from '../version.js';
 
 /** The package with the prebuilt addon for this platform, an optional dependency; null where there is none. */
-const prebuiltPackage = process.platform === 'linux' && process.arch === 'x64' ? '@trtforge/linux-x64' : null;
+const prebuiltPackage =
+  process.platform === 'linux' && processorOf(process.arch) !== undefined
+    ? `@trtforge/linux-${process.arch}`
+    : null;
 
 /** Where scripts/build-native.mjs puts the addon; the same from `src/` and from `dist/`. */
 const compiledPath = fileURLToPath(new URL('../../build/trtforge.node', import.meta.url));

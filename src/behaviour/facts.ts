@@ -3,6 +3,14 @@ import { always, before, isWithin, majorOf, type Range, since } from './versions
 export const products = { tensorrt: 'TensorRT', 'tensorrt-rtx': 'TensorRT-RTX', trtexec: 'trtexec' } as const;
 type Product = keyof typeof products;
 
+/** Processors that TensorRT is for on Linux, by Node's name for them, as targets, wheels and folders name them. */
+export const processors = { x64: 'x86_64', arm64: 'aarch64' } as const;
+export type Processor = (typeof processors)[keyof typeof processors];
+
+/** The processor of an architecture as Node spells it; undefined for one that TensorRT is not for. */
+export const processorOf = (architecture: string): Processor | undefined =>
+  (processors as Readonly<Record<string, Processor>>)[architecture];
+
 /** Something that holds in some versions only. Where it was measured in one version, its range begins there. */
 export interface Fact extends Readonly<Partial<Record<Product, Range>>> {
   /** The fact, in the form that sentences for readers of the row need. */
@@ -39,16 +47,24 @@ export const behaviour = {
   },
   'rtx-wheels': {
     'tensorrt-rtx': since('1.7'),
-    holds: 'wheels for x86-64 Linux, newest first: the first is the default of an installation',
+    holds: 'wheels for Linux by processor, newest first: the first is the default of an installation',
     source: 'the public Python package index',
     value: [
       {
         product: 'tensorrt-rtx',
         version: '1.7.1.116',
         packageName: 'tensorrt-rtx-cu13-libs',
-        wheel: {
-          sha256: 'e3fd45fed001240d63304e77a2d4006319b839994237cb294b6e7ad72acaabcd',
-          bytes: 95_153_708,
+        wheels: {
+          x86_64: {
+            tag: 'manylinux_2_28_x86_64',
+            sha256: 'e3fd45fed001240d63304e77a2d4006319b839994237cb294b6e7ad72acaabcd',
+            bytes: 95_153_708,
+          },
+          aarch64: {
+            tag: 'manylinux_2_35_aarch64',
+            sha256: 'ec8b6cb95a8ea61e31d544dbc5039d35219b311999f92c518a3889aaae74359c',
+            bytes: 90_582_711,
+          },
         },
       },
     ],
@@ -97,6 +113,14 @@ export const behaviour = {
     value: { 13: 580 },
   },
   'plan-version': { tensorrt: always, ...rtx, holds: "the version in a plan's header", source: 'measured' },
+  'other-platform': {
+    tensorrt: always,
+    ...rtx,
+    holds:
+      'whether engines load on another operating system or processor: those of TensorRT do not; of those of TensorRT-RTX NVIDIA states it for operating systems, and small ones from x86-64 and Arm have the same bytes, but none was loaded elsewhere yet',
+    source: `${MATRIX}; https://developer.nvidia.com/tensorrt-rtx; measured`,
+    value: { tensorrt: 'no', 'tensorrt-rtx': 'unproven' },
+  },
   'split-resources': { tensorrt: since('9'), holds: 'builder resources, a file per GPU', source: PACKAGES },
   'progress-monitor': { tensorrt: since('9'), ...rtx, holds: 'builds that can be stopped', source: HEADERS },
   'instance-norm': { tensorrt: since('9'), ...rtx, holds: 'native InstanceNormalization', source: HEADERS },

@@ -38,7 +38,14 @@ export function describeComputeCapability(computeCapability: number): string {
 }
 
 /** Jetson has its own memory and libraries: kAMPERE_PLUS does not reach it, and its containers have a TensorRT of their own. */
-export const isJetson = (sm: number): boolean => [53, 62, 72, 87, 110].includes(sm);
+export const isJetson = (sm: number): boolean => [53, 62, 72, 87, 101, 110].includes(sm);
+
+/** Whether a GPU is a part of a chip and has no memory of its own: Jetson, DRIVE, and GB10 of DGX Spark. */
+export const isIntegrated = (sm: number): boolean => isJetson(sm) || sm === 121;
+
+/** Whether a GPU exists with Arm processors alone: a part of a chip, or a product with Grace (GH200, GB200, GB300), whose capability cards have too. */
+export const isArmOnly = (sm: number, product = ''): boolean =>
+  isIntegrated(sm) || /^G[HB]\d+$/.test(product);
 
 /** Whether engines of `ampere-plus` are built on a GPU, and run there. */
 export const isAmperePlus = (sm: number): boolean => sm >= 80 && !isJetson(sm);

@@ -29,6 +29,7 @@ export interface FakeWheel {
   readonly packageName?: string;
   readonly version?: string;
   readonly tag?: string;
+  readonly machine?: 'x64' | 'arm64';
   /** Members besides the libraries and the record. */
   readonly more?: Readonly<Record<string, Uint8Array>>;
   /** Changes the RECORD's text. */
@@ -37,7 +38,7 @@ export interface FakeWheel {
 
 /** Writes a wheel laid out like NVIDIA's tensorrt-rtx wheel, with small libraries, and returns its path. */
 export function writeWheel(folder: string, fake: FakeWheel = {}): string {
-  const { packageName = 'tensorrt_rtx_cu13_libs', version = '1.9.0.1' } = fake;
+  const { packageName = 'tensorrt_rtx_cu13_libs', version = '1.9.0.1', machine } = fake;
   const { tag = 'py3-none-manylinux_2_28_x86_64', more = {}, record = (text) => text } = fake;
   const about = `${packageName}-${version}.dist-info`;
   const members: Record<string, Uint8Array> = {
@@ -46,9 +47,11 @@ export function writeWheel(folder: string, fake: FakeWheel = {}): string {
     'tensorrt_rtx_libs/libtensorrt_rtx.so.1': fakeElf({
       soname: 'libtensorrt_rtx.so.1',
       symbols: { [`tensorrt_version_${version.replaceAll('.', '_')}`]: null },
+      machine,
     }),
     'tensorrt_rtx_libs/libtensorrt_onnxparser_rtx.so.1': fakeElf({
       soname: 'libtensorrt_onnxparser_rtx.so.1',
+      machine,
     }),
     ...more,
     [`${about}/METADATA`]: Buffer.from(`Metadata-Version: 2.4\nName: ${packageName}\nVersion: ${version}\n`),

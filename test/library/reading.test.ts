@@ -142,7 +142,7 @@ test('installToolchain installs the wheel passed, once its licence is accepted',
   });
   const installed = await noted.installToolchain({ ...request, acceptLicense: true }, context);
   expect(installed).toMatchObject({ isNew: true, manifest: { version: '1.9.0.1' } });
-  expect(existsSync(join(at('toolchains'), 'tensorrt-rtx-1.9.0.1'))).toBe(true);
+  expect(existsSync(join(at('toolchains'), 'tensorrt-rtx-1.9.0.1-x86_64'))).toBe(true);
   expect(events.length).toBeGreaterThan(0);
   const other = { ...request, version: '1.8.0.1', folder: at('other'), acceptLicense: true };
   await expect(noted.installToolchain(other)).rejects.toMatchObject({ code: 'TF_TOOLCHAIN_MISMATCH' });

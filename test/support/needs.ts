@@ -7,6 +7,7 @@ import { describe, test } from 'vitest';
 import { pythonWith } from '../../bench/peers.js';
 import { ESPEAK_VERSION } from '../../examples/recogniser/espeak.js';
 import { minioPath } from '../../scripts/build-minio.mjs';
+import { arm64Folder } from '../../scripts/get-arm64.mjs';
 import { tritonFolder } from '../../scripts/get-triton.mjs';
 import { cacheFolder } from '../../src/base/files/folders.js';
 
@@ -20,6 +21,15 @@ const finders = {
   minio: () => (existsSync(minioPath) ? minioPath : undefined),
   /** The folder of Triton's server, which `node scripts/get-triton.mjs` makes. */
   triton: () => (existsSync(tritonFolder) ? tritonFolder : undefined),
+  /** The compiler for Arm on x86-64. */
+  'arm64-compiler': () => (process.arch === 'x64' ? onPath('aarch64-linux-gnu-g++') : undefined),
+  /** The folder that `node scripts/get-arm64.mjs` makes, where the kernel lets a namespace of users run programs for Arm by it, and with that compiler. */
+  arm64: () => {
+    if (!existsSync(arm64Folder) || onPath('aarch64-linux-gnu-g++') === undefined) return undefined;
+    const mount = ['mount', '-t', 'binfmt_misc', 'binfmt_misc', '/proc/sys/fs/binfmt_misc'];
+    const asked = spawnSync('unshare', ['--user', '--map-root-user', '--mount', ...mount]);
+    return asked.status === 0 ? arm64Folder : undefined;
+  },
   python: () => onPath('python3'),
   bash: () => onPath('bash'),
   zsh: () => onPath('zsh'),
@@ -85,7 +95,9 @@ function espeak(): string | undefined {
 function installedToolchain(): string | undefined {
   const root = join(cacheFolder(), 'toolchains');
   if (!existsSync(root)) return undefined;
+  const others = process.arch === 'arm64' ? /-x86_64$/ : /-aarch64$/;
   return readdirSync(root)
+    .filter((name) => !others.test(name))
     .map((name) => join(root, name, 'tensorrt_rtx_libs'))
     .find((folder) => existsSync(join(folder, 'libtensorrt_rtx.so.1')));
 }

@@ -124,6 +124,7 @@ function renderPlan(facts: PlanFacts, output: TextOutput): void {
     yes: green('yes'),
     'if-allowed': yellow('if allowed'),
     'if-version-compatible': yellow('maybe'),
+    unproven: yellow('unproven'),
     no: red('no'),
   };
   section(

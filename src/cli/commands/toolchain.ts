@@ -162,10 +162,10 @@ export const install = defineCommand({
   plan: async ([product = ''], { version, wheel, folder }, { environment }) => {
     rejectProduct(product);
     const parent = resolve(folder ?? toolchainsFolder(environment));
-    const { release, folder: place, present } = planInstallation({ version, wheel, folder: parent });
+    const { release, pinned, folder: place, present } = planInstallation({ version, wheel, folder: parent });
     const skipped = present === undefined ? null : 'it is installed already';
     const name = `${release.product}-${release.version}`;
-    const bytes = release.wheel?.bytes ?? null;
+    const bytes = pinned?.bytes ?? null;
     return {
       steps: [
         ...(wheel === undefined

@@ -15,6 +15,7 @@ import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import { machineFacts, onlyGpu } from '../identity/machine.js';
 import { readModelGraph } from '../identity/model-graph.js';
 import type { LayerPrecisions, Passport, PlanContents } from '../identity/passport.js';
+import { isPlatform, platformText, thisPlatform } from '../identity/target.js';
 import { layerPrecisions } from '../layers/precisions.js';
 import { readPlanHeader } from '../plan/header.js';
 import { withoutPlaceholders } from '../plan/parsed-model.js';
@@ -73,11 +74,14 @@ export async function buildEngine(
 }
 
 /** Throws TF_TOOLCHAIN_NOT_FOUND for a toolchain that was named for another machine. */
-function assertHere({ toolchain }: ResolvedBuild): void {
+function assertHere({ toolchain, identity }: ResolvedBuild): void {
   if (!isDeclared(toolchain)) return;
+  const { product, version } = toolchain;
+  const { target } = identity;
+  const what = `${product} ${version}${isPlatform(target, thisPlatform) ? '' : ` for ${platformText(target)}`}`;
   throw new TrtforgeError(
     'TF_TOOLCHAIN_NOT_FOUND',
-    `${toolchain.product} ${toolchain.version} is not installed here, and no store that was asked has the engine.`,
+    `${what} is not installed here, and no store that was asked has the engine.`,
     {
       remedy:
         'Run the same line where it is installed, with --remote or a shared --cache-dir; here the engine is found then.',

@@ -38,7 +38,7 @@ export const buildOptions = {
     flags: '--target <target>',
     group: 'Target',
     describe:
-      'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt, tensorrt:sm_90, tensorrt@10.13.3.9:sm_90 (default: tensorrt with a GPU, else tensorrt-rtx)',
+      'tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt, tensorrt:sm_90, tensorrt@10.13.3.9:sm_90:linux-aarch64 (default: tensorrt with a GPU, else tensorrt-rtx)',
     parse: parseTarget,
   }),
   /** A toolchain, its name or its folder; default: the first found for the target. */

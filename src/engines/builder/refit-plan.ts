@@ -74,10 +74,10 @@ function refitBuild(skeleton: Skeleton, request: Refit): BuildOptions {
   assertRefittable(skeleton);
   const { recipe, target } = skeleton.passport.identity.document;
   const { precision, conversion, stronglyTyped, profiles, pluginDigests: _, ...settings } = recipe;
-  const { product, computeCapabilities, version, cudaMajor } = target;
+  const { version, cudaMajor, ...others } = target;
   return {
     ...request,
-    target: { product, computeCapabilities, named: { version, cudaMajor } },
+    target: { ...others, named: { version, cudaMajor } },
     precision: formatNamed(precision)?.id ?? 'as-is',
     weaklyTyped: !stronglyTyped,
     conversion: conversion === null ? undefined : conversionOptionsOf(conversion),

@@ -29,7 +29,17 @@ import { machineFacts } from '../identity/machine.js';
 import { readModelContent } from '../identity/model-content.js';
 import type { ModelContent } from '../identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../identity/recipe.js';
-import { parseTarget, resolveTarget, type TargetRequest } from '../identity/target.js';
+import {
+  isPlatform,
+  parseTarget,
+  platformFor,
+  platformText,
+  resolveTarget,
+  type Target,
+  type TargetRequest,
+  targetText,
+  thisPlatform,
+} from '../identity/target.js';
 import {
   type ProfileRequest,
   parseProfile,
@@ -77,10 +87,10 @@ export async function resolveBuild(requested: BuildOptions, work: WorkContext = 
   const isHere = request.product === 'tensorrt' && !isDeclared(toolchain);
   const machine = isHere ? machineFacts(device) : null;
   const target = resolveTarget(request, toolchain, {
-    platform: process.platform,
-    arch: process.arch,
+    platform: thisPlatform,
     gpuComputeCapability: machine?.gpuComputeCapability ?? null,
   });
+  if (!isDeclared(toolchain)) assertPlatform(target);
   const format = formatNamed(recipe.precision);
   const { timingCache = 'auto', extension = 'engine', builder = 'native' } = requested;
   const { computeCapabilities } = target;
@@ -135,6 +145,7 @@ export async function chooseTarget(
   if (wanted !== undefined && named === undefined) {
     const here = found.find(
       (each) =>
+        isPlatform(platformFor(request), thisPlatform) &&
         each.product === request.product &&
         each.version === wanted.version &&
         (each.product === 'tensorrt-rtx' || (each.cudaMajor ?? wanted.cudaMajor) === wanted.cudaMajor) &&
@@ -143,6 +154,20 @@ export async function chooseTarget(
     return { request, toolchain: here ?? declaredToolchain(request.product, wanted) };
   }
   return { request, toolchain: named ?? chooseToolchain(found, { product: request.product }, damaged) };
+}
+
+/** The library here builds for its own platform. Throws TF_TARGET_UNAVAILABLE for another, whose TensorRT only the target can name. */
+function assertPlatform(target: Target): void {
+  if (isPlatform(target, thisPlatform)) return;
+  const { product, version } = target;
+  const named = targetText({ ...target, named: target });
+  throw new TrtforgeError(
+    'TF_TARGET_UNAVAILABLE',
+    `The target is of ${platformText(target)}, and ${product} ${version} here is for ${platformText(thisPlatform)}.`,
+    {
+      remedy: `Build on such a machine. To search stores for its engine, name the version there: --target ${named}`,
+    },
+  );
 }
 
 const anyOf = (product: TargetRequest['product']): TargetRequest => ({ product, computeCapabilities: null });

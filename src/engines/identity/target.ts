@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { nearestName } from '../../base/text/suggest-name.js';
-import { behaviour } from '../../behaviour/facts.js';
-import { describeComputeCapability, gpuArchitectures } from '../../behaviour/gpus.js';
+import { behaviour, processorOf } from '../../behaviour/facts.js';
+import { describeComputeCapability, gpuArchitectures, isArmOnly } from '../../behaviour/gpus.js';
 import { isVersion } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
@@ -19,26 +19,49 @@ export interface NamedGpu {
  */
 export function parseGpu(text: string): NamedGpu {
   const asked = capabilityIn(text.trim());
-  if (asked !== undefined) return { capability: asked };
-  for (const { computeCapability: capability, examples } of gpuArchitectures) {
-    const product = examples.split(', ').find((name) => isOfProduct(text, name));
-    if (product !== undefined) return { capability, product };
-  }
+  const gpu = asked === undefined ? knownGpu(text) : { capability: asked };
+  if (gpu !== undefined) return gpu;
   throw new TrtforgeError('TF_USAGE', `"${text}" is not a GPU whose compute capability is known.`, {
     remedy: 'Write the compute capability: sm_89.',
   });
 }
 
-/** Whether a GPU's whole name, as a driver has it, is of a product in the list of architectures; a Jetson's module has words between: `Jetson AGX Orin`. */
+/** The GPU of a name; undefined for one that nobody knows. */
+export function knownGpu(text: string): NamedGpu | undefined {
+  for (const { computeCapability: capability, examples } of gpuArchitectures) {
+    const product = examples.split(', ').find((name) => isOfProduct(text, name));
+    if (product !== undefined) return { capability, product };
+  }
+  return undefined;
+}
+
+/** Whether a GPU's whole name, as a driver has it, is of a product in the list of architectures; a Jetson's module has words between: `Jetson AGX Orin`. Each is known without its line too: `Orin`, `Spark`. */
 export const isOfProduct = (gpu: string, product: string): boolean =>
-  new RegExp(`\\b${product.replace(/^Jetson /, '').replaceAll(' ', '[ -]?')}\\b`, 'i').test(gpu);
+  new RegExp(`\\b${product.replace(/^(Jetson|DGX) /, '').replaceAll(' ', '[ -]?')}\\b`, 'i').test(gpu);
 
 /** The target of an engine (`identity-schema.ts`). */
 export type Target = z.infer<typeof targetSchema>;
 type Product = Target['product'];
 
-/** A `--target` as it was asked for, before a toolchain and a GPU make it whole. */
-export interface TargetRequest {
+/** Where an engine is built and loads. */
+export type Platform = Pick<Target, 'os' | 'arch'>;
+
+/** The platform of this process; one that TensorRT is not for stands for the usual one. */
+export const thisPlatform: Platform = {
+  os: process.platform === 'win32' ? 'windows' : 'linux',
+  arch: processorOf(process.arch) ?? 'x86_64',
+};
+
+export const isPlatform = (a: Platform, b: Platform): boolean => a.os === b.os && a.arch === b.arch;
+
+/** `linux-aarch64` */
+export const platformText = ({ os, arch }: Platform): string => `${os}-${arch}`;
+
+/**
+ * A `--target` as it was asked for, before a toolchain and a GPU make it whole. Without a platform TensorRT, which builds on the GPU that its engine is for, has the one
+ * that this GPU exists with; else it is that of the process.
+ */
+export interface TargetRequest extends Partial<Platform> {
   readonly product: Product;
   /** null: tensorrt-rtx takes its default, TensorRT the GPU of this machine. */
   readonly computeCapabilities: readonly number[] | null;
@@ -51,16 +74,18 @@ const usualOnRtx: readonly number[] = behaviour['rtx-gpus'].value.usual;
 
 /**
  * Reads `tensorrt`, `tensorrt:sm_90`, `tensorrt-rtx`, `tensorrt-rtx:sm_89,sm_120`, and `tensorrt@10.13.3.9:sm_90` for an engine of another machine; `+cuda12` behind
- * the version where the package there names its CUDA, as Debian's do. A GPU may have its name: `tensorrt-rtx:RTX 4090`. What a version can build is asked of `buildFaults`.
+ * the version where the package there names its CUDA, as Debian's do. A GPU may have its name: `tensorrt-rtx:RTX 4090`. The platform stands last:
+ * `tensorrt@10.13.3.9:sm_90:linux-aarch64`. What a version can build is asked of `buildFaults`.
  * Throws TF_USAGE for text that is not a target and TF_TARGET_UNSUPPORTED for several GPUs where TensorRT builds for one.
  */
 export function parseTarget(text: string): TargetRequest {
-  const [, product, version, cuda, list] =
-    /^(tensorrt|tensorrt-rtx)(?:@(\d+(?:\.\d+){2,3})(?:\+cuda(\d+)(?:\.\d+)?)?)?(?::(.+))?$/.exec(
+  const [, product, version, cuda, list, os, arch] =
+    /^(tensorrt|tensorrt-rtx)(?:@(\d+(?:\.\d+){2,3})(?:\+cuda(\d+)(?:\.\d+)?)?)?(?::([^:]+))??(?::(linux|windows)-(x86_64|aarch64))?$/.exec(
       text.trim(),
     ) ?? [];
   if (product === undefined) throw noTarget(text);
-  const computeCapabilities = list?.split(',').map((part) => parseGpu(part.trim()).capability);
+  const gpus = list?.split(',').map((part) => parseGpu(part.trim()));
+  const computeCapabilities = gpus?.map(({ capability }) => capability);
   const named =
     version === undefined ? {} : { named: { version, cudaMajor: cuda === undefined ? null : Number(cuda) } };
   if (product === 'tensorrt' && (computeCapabilities?.length ?? 0) > 1) {
@@ -70,18 +95,39 @@ export function parseTarget(text: string): TargetRequest {
       { remedy: 'Build once on each GPU, or use tensorrt-rtx, which builds for several at once.' },
     );
   }
+  // Of GH200 only its name states the processor: H100 has its number too.
+  const isArm =
+    product === 'tensorrt' && gpus?.some((gpu) => isArmOnly(gpu.capability, gpu.product)) === true;
+  const platform = os === undefined ? isArm && linuxOnArm : ({ os, arch } as Platform);
   return {
     product: product as Product,
     computeCapabilities: sorted(computeCapabilities ?? null),
     ...named,
+    ...platform,
   };
 }
 
-/** The text of a target: `tensorrt-rtx:sm_89,sm_120`. */
-export const targetText = ({ product, computeCapabilities }: TargetRequest): string =>
-  computeCapabilities === null
-    ? product
-    : `${product}:${computeCapabilities.map((sm) => `sm_${sm}`).join(',')}`;
+const linuxOnArm: Platform = { os: 'linux', arch: 'aarch64' };
+
+/** The platform of a request: its own, or the one that it has without. */
+export function platformFor(request: TargetRequest, here: Platform = thisPlatform): Platform {
+  const { product, computeCapabilities, os, arch } = request;
+  if (os !== undefined && arch !== undefined) return { os, arch };
+  const isArm = product === 'tensorrt' && computeCapabilities?.every((sm) => isArmOnly(sm)) === true;
+  return isArm ? linuxOnArm : here;
+}
+
+/** The text of a target: `tensorrt-rtx:sm_89,sm_120`; with the version that it names, and its platform where that is not the one that this text has here. */
+export function targetText(target: TargetRequest): string {
+  const { product, computeCapabilities, named } = target;
+  const platform = platformFor(target);
+  const cuda = named?.cudaMajor == null ? '' : `+cuda${named.cudaMajor}`;
+  return [
+    named === undefined ? product : `${product}@${named.version}${cuda}`,
+    ...(computeCapabilities === null ? [] : [computeCapabilities.map((sm) => `sm_${sm}`).join(',')]),
+    ...(isPlatform(platform, platformFor({ product, computeCapabilities })) ? [] : [platformText(platform)]),
+  ].join(':');
+}
 
 /** 89 of `sm_89`, `89` and `8.9`; undefined for anything else. */
 function capabilityIn(text: string): number | undefined {
@@ -94,15 +140,13 @@ function capabilityIn(text: string): number | undefined {
 function noTarget(text: string): TrtforgeError {
   const [named = '', ...rest] = text.split(/(?=[@:])/);
   const product = nearestName(named, ['tensorrt', 'tensorrt-rtx']);
-  const gpu = gpuArchitectures.find(({ examples }) =>
-    examples.split(', ').some((name) => isOfProduct(text, name)),
-  );
+  const gpu = knownGpu(text);
   const meant =
     gpu === undefined
       ? product && product + rest.join('')
-      : `${product ?? 'tensorrt-rtx'}:sm_${gpu.computeCapability}`;
+      : `${product ?? 'tensorrt-rtx'}:sm_${gpu.capability}`;
   const forms =
-    'Write tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90, tensorrt, or tensorrt@10.13.3.9:sm_90 for another machine.';
+    'Write tensorrt-rtx:sm_89,sm_120, tensorrt-rtx, tensorrt:sm_90, tensorrt, or tensorrt@10.13.3.9:sm_90:linux-aarch64 for another machine.';
   return new TrtforgeError('TF_USAGE', `"${text}" is not a target.`, {
     remedy: meant === undefined || meant === text ? forms : `Did you mean "${meant}"? ${forms}`,
   });
@@ -114,14 +158,13 @@ function sorted(list: readonly number[] | null): readonly number[] | null {
 
 /** Where a build happens, as far as the target depends on it. */
 export interface BuildMachine {
-  readonly platform: NodeJS.Platform;
-  readonly arch: NodeJS.Architecture;
+  readonly platform: Platform;
   /** Of the GPU that TensorRT would build on, the first or the one that was chosen; null without one. */
   readonly gpuComputeCapability: number | null;
 }
 
 /**
- * Makes a request whole: the toolchain gives the version, the machine (for TensorRT) the compute capability.
+ * Makes a request whole: the toolchain gives the version, the machine the platform and (for TensorRT) the compute capability, where the request has none.
  * Throws TF_TARGET_UNAVAILABLE when TensorRT's GPU is not there or is another one.
  */
 export function resolveTarget(
@@ -134,8 +177,7 @@ export function resolveTarget(
     version: toolchain.version,
     cudaMajor: request.product === 'tensorrt' ? (toolchain.cudaMajor ?? null) : null,
     computeCapabilities: [...capabilitiesFor(request, machine.gpuComputeCapability)],
-    os: machine.platform === 'win32' ? 'windows' : 'linux',
-    arch: machine.arch === 'arm64' ? 'aarch64' : 'x86_64',
+    ...platformFor(request, machine.platform),
   };
 }
 
@@ -157,12 +199,13 @@ function capabilitiesFor(request: TargetRequest, gpu: number | null): readonly n
   return [wanted];
 }
 
-/** A TensorRT as targets name it: `tensorrt@10.6.0.26`. Throws TF_USAGE for what is not a target, one without a version, and one with GPUs. */
+/** A TensorRT as targets name it: `tensorrt@10.6.0.26`. Throws TF_USAGE for what is not a target, one without a version, and one with GPUs or a platform. */
 export function parseToolchain(given: string): TargetRequest {
   const isTarget = /^tensorrt(-rtx)?(@|$)/.test(given.trim());
   const target = isTarget ? parseTarget(given) : null;
-  if (target?.named !== undefined && target.computeCapabilities === null) return target;
+  if (target?.named !== undefined && target.computeCapabilities === null && target.os === undefined)
+    return target;
   throw new TrtforgeError('TF_USAGE', `"${given}" is not a version of TensorRT, as targets name it.`, {
-    remedy: `Write tensorrt@${isVersion(given) ? given : '10.6.0.26'}; the GPUs are those of the targets.`,
+    remedy: `Write tensorrt@${isVersion(given) ? given : '10.6.0.26'}; GPUs and platform are those of the targets.`,
   });
 }

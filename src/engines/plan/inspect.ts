@@ -6,8 +6,9 @@ import { findingSchema } from '../../formats/onnx/model-facts.js';
 import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
 import { passportPath } from '../identity/engine-name.js';
 import { type Passport, passportSchema, planContentsSchema, readPassport } from '../identity/passport.js';
+import { type Platform, thisPlatform } from '../identity/target.js';
 import { foreignName, type PlanHeader, planDigest, readPlanHeader } from './header.js';
-import { loadsIn } from './loads.js';
+import { loadsIn, platformOfEngine } from './loads.js';
 import { changedModel, wrappersOf } from './model-beside.js';
 import { contentsOf, multiplications, type PlanProgram, readPlanProgram } from './program.js';
 
@@ -52,7 +53,7 @@ export const planFactsSchema = z.strictObject({
   toolchains: z.array(
     z.strictObject({
       name: z.string(),
-      loads: z.enum(['yes', 'if-allowed', 'if-version-compatible', 'no']),
+      loads: z.enum(['yes', 'if-allowed', 'if-version-compatible', 'unproven', 'no']),
       why: z.string(),
     }),
   ),
@@ -97,12 +98,13 @@ export interface PlanEnvironment {
     /** The passport, null when there is none; may throw when it cannot be trusted. */
     read(): Passport | null;
   };
-  readonly toolchains: readonly {
+  /** Of this process's platform, where they state none. */
+  readonly toolchains: readonly ({
     readonly name: string;
     readonly product: string;
     readonly version: string;
     readonly flavour?: Flavour;
-  }[];
+  } & Partial<Platform>)[];
 }
 
 /** Everything that is known of a plan file without loading it. Throws TF_PLAN_INVALID. */
@@ -112,10 +114,11 @@ export function inspectPlan(path: string, environment: PlanEnvironment): PlanFac
   const sha256 = planDigest(header);
   const findings = headerFindings(header);
   const passport = passportFacts(header, sha256, environment.passport, findings);
-  const flags =
+  const document =
     passport !== null && isOf(passport.content, header, sha256)
-      ? passport.content.identity.document.recipe.flags
+      ? passport.content.identity.document
       : undefined;
+  const plan = { ...header, ...(document && platformOfEngine(document)) };
   return {
     kind: 'plan',
     file: path,
@@ -133,7 +136,10 @@ export function inspectPlan(path: string, environment: PlanEnvironment): PlanFac
     passport,
     toolchains: environment.toolchains
       .filter(({ product }) => product === header.product)
-      .map((toolchain) => ({ name: toolchain.name, ...loadsIn(header, toolchain, flags) })),
+      .map((toolchain) => ({
+        name: toolchain.name,
+        ...loadsIn(plan, { ...thisPlatform, ...toolchain }, document?.recipe.flags),
+      })),
     findings,
   };
 }

@@ -2,7 +2,7 @@ import { canonicalJson } from '../../base/files/digest.js';
 import { isAmperePlus } from '../../behaviour/gpus.js';
 import { differencesOf, type FieldDifference, type IdentityDocument } from '../identity/identity.js';
 import type { Target } from '../identity/target.js';
-import { loadsIn } from '../plan/loads.js';
+import { loadsAcross, loadsIn } from '../plan/loads.js';
 
 /** Why a stored engine may serve a request, or may not. */
 export interface Compatibility {
@@ -39,11 +39,9 @@ export function mayServe(wanted: IdentityDocument, stored: IdentityDocument): Co
   const [want, have] = [wanted.target, stored.target];
   if (want.product !== have.product)
     return no('other-product', `It is an engine of ${have.product}, ${want.product} is wanted.`);
-  if (want.os !== have.os || want.arch !== have.arch)
-    return no(
-      'other-platform',
-      `It was built for ${have.os} ${have.arch}, ${want.os} ${want.arch} is wanted.`,
-    );
+  // What is unproven is built again.
+  const elsewhere = loadsAcross(have, want);
+  if (elsewhere !== null) return no('other-platform', elsewhere.why);
   if (want.cudaMajor !== have.cudaMajor)
     return no(
       'other-cuda',

@@ -35,6 +35,8 @@ export interface PeakMeasurement {
   readonly contextBytes: number | null;
   readonly gpuBytes: number | null;
   readonly planBytes: number | null;
+  /** The GPU has no memory of its own. */
+  readonly isShared: boolean;
 }
 
 export interface StreamsState {
@@ -159,15 +161,15 @@ function noGain({ minGainPercent }: StreamsLimits, engines: readonly EngineStage
   );
 }
 
-/** A doubled batch doubles the context's memory, and the weights stay what they are. */
+/** A doubled batch doubles the context's memory, and the weights stay what they are: twice where the process reads the plan into memory that the GPU shares. */
 function tooMuchMemory(peak: PeakMeasurement, maxBatch: number): Stop | undefined {
-  const { contextBytes, gpuBytes, planBytes } = peak;
+  const { contextBytes, gpuBytes, planBytes, isShared } = peak;
   if (contextBytes === null || gpuBytes === null) return undefined;
-  const needed = 2 * contextBytes + (planBytes ?? 0);
+  const needed = 2 * contextBytes + (planBytes ?? 0) * (isShared ? 2 : 1);
   if (needed <= gpuBytes * USABLE_SHARE) return undefined;
   return stop(
     'memory-estimate',
-    `Max batch ${maxBatch * 2} would need about ${gibibytes(needed)} of device memory, and the GPU has ${gibibytes(gpuBytes)}.`,
+    `Max batch ${maxBatch * 2} would need about ${gibibytes(needed)} of device memory, and the GPU has ${gibibytes(gpuBytes)}${isShared ? ', which it shares with the processor' : ''}.`,
   );
 }
 

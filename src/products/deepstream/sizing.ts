@@ -1,4 +1,6 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
+import { isIntegrated } from '../../behaviour/gpus.js';
+import { knownGpu } from '../../engines/identity/target.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase, type Work } from '../../events.js';
 import {
@@ -186,6 +188,7 @@ export const stageOf = ({ engine, peak }: SizedEngine): EngineStage => ({
           contextBytes: peak.contextBytes,
           gpuBytes: peak.gpuBytes,
           planBytes: engine.bytes,
+          isShared: isIntegrated(knownGpu(peak.gpu ?? '')?.capability ?? 0),
         },
 });
 

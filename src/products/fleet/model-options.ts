@@ -14,7 +14,7 @@ import { comparisonOptions } from '../../cli/options/comparison.js';
 import { withProfileFrom } from '../../cli/options/profile-from.js';
 import { resolveOptions } from '../../cli/resolve.js';
 import type { BuildOptions, BundleParts } from '../../engines/builder/build.js';
-import type { TargetRequest } from '../../engines/identity/target.js';
+import { isPlatform, platformFor, type TargetRequest, thisPlatform } from '../../engines/identity/target.js';
 import type { ProfileSource } from '../../engines/profiles/sample-profile.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
@@ -204,6 +204,7 @@ export async function targetHere(
   const { named, ...asked } = target;
   const toolchain = (await findToolchains(environment)).find(
     (each) =>
+      isPlatform(platformFor(target), thisPlatform) &&
       each.product === target.product &&
       each.version === named?.version &&
       [null, each.cudaMajor].includes(named.cudaMajor) &&

@@ -11,7 +11,12 @@ import { obtainEngine } from '../../engines/builder/obtain-engine.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { engineNameOf, formatEngineName } from '../../engines/identity/engine-name.js';
 import type { Passport } from '../../engines/identity/passport.js';
-import { parseTarget, parseToolchain, type TargetRequest } from '../../engines/identity/target.js';
+import {
+  parseTarget,
+  parseToolchain,
+  type TargetRequest,
+  targetText,
+} from '../../engines/identity/target.js';
 import { type EngineStores, openStores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../events.js';
@@ -130,12 +135,9 @@ export async function rehearse(options: RehearsalOptions, context?: WorkContext)
 }
 
 function lineOf(engines: string, from: TargetRequest, to: TargetRequest, policy: string | undefined): string {
-  const [old, next] = [from, to].map(
-    ({ product, named: own }) =>
-      `${product}@${own?.version}${own?.cudaMajor == null ? '' : `+cuda${own.cudaMajor}`}`,
-  );
+  const versions = ['--from', targetText(from), '--to', targetText(to)];
   const gate = policy === undefined ? [] : ['--gate', policy];
-  return shellLine(['trtforge', 'fleet', 'rehearse', engines, '--from', old!, '--to', next!, ...gate]);
+  return shellLine(['trtforge', 'fleet', 'rehearse', engines, ...versions, ...gate]);
 }
 
 /** Reads the parts that need no GPU: the file, its targets of the old version, the policy. */
@@ -168,7 +170,7 @@ export async function planRehearsal(
   const { parts } = await decided(options, from, work);
   const engines: RehearsalPlan['engines'][number][] = [];
   for (const { request: build, target } of parts) {
-    const wanted = { ...to, computeCapabilities: target.computeCapabilities };
+    const wanted = { ...target, ...to, computeCapabilities: target.computeCapabilities };
     const { identity, model, toolchain } = await resolveBuild(
       { ...build, ...(await targetHere(wanted, work)) },
       work,
@@ -279,7 +281,7 @@ async function rehearsePart(
     return { build, planPath: engine, passport };
   };
   const after = await tried('build', () =>
-    obtain({ ...to, computeCapabilities: target.computeCapabilities }, 'new.engine'),
+    obtain({ ...target, ...to, computeCapabilities: target.computeCapabilities }, 'new.engine'),
   );
   if (after === undefined) return { row, results };
   const { name, identity, ...own } = after.passport;

@@ -12,7 +12,7 @@ import { obtainEngine } from '../../engines/builder/obtain-engine.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { differencesOf } from '../../engines/identity/identity.js';
 import type { Passport } from '../../engines/identity/passport.js';
-import { parseTarget } from '../../engines/identity/target.js';
+import { parseTarget, platformText, thisPlatform } from '../../engines/identity/target.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
 import { inPhase, type Work, type WorkContext, workOf } from '../../events.js';
@@ -260,12 +260,13 @@ export async function resolvedHere(
   const part = parts.find((each) => each.component === component);
   if (part === undefined)
     throw new TrtforgeError('TF_FLEET_CHANGED', `${path} has no component ${component} any more.`);
-  const here = await targetHere(parseTarget(targets[job.on]!.target), work);
+  const { os, arch } = job.target;
+  const here = await targetHere({ ...parseTarget(targets[job.on]!.target), os, arch }, work);
   const build = await resolveBuild({ ...part.request, ...here }, work);
   if (isDeclared(build.toolchain))
     throw new TrtforgeError(
       'TF_TOOLCHAIN_NOT_FOUND',
-      `The node ${nodeOf(work)} lacks ${build.toolchain.product} ${build.toolchain.version}, which ${job.name} is built with.`,
+      `The node ${nodeOf(work)} (${platformText(thisPlatform)}) lacks ${build.toolchain.product} ${build.toolchain.version} for ${platformText(job.target)}, which ${job.name} is built with.`,
       {
         remedy: `Let the target ${job.on} run where it is: in a container of that version, or on other nodes.`,
       },

@@ -1,5 +1,5 @@
 import { behaviour } from '../../behaviour/facts.js';
-import { describeComputeCapability, serves } from '../../behaviour/gpus.js';
+import { describeComputeCapability, isIntegrated, serves } from '../../behaviour/gpus.js';
 import { releaseOf } from '../../tensorrt/toolchain/toolchain.js';
 import type { DoctorFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
@@ -36,6 +36,7 @@ export function judgeGpu({ gpus: view, toolchains }: DoctorFacts): readonly Find
     ...found,
     driver,
     ...bySmiOnly(view),
+    ...sharedMemory(view),
     ...unserved(view),
     ...oldDriver(view.driverVersion, toolchains),
   ];
@@ -48,6 +49,18 @@ function bySmiOnly({ source, reason }: NonNullable<DoctorFacts['gpus']>): readon
       'driver-silent',
       `nvidia-smi shows the GPUs, but trtforge cannot ask the CUDA driver: ${reason ?? 'no reason reported'}`,
       'Check that libcuda.so.1 is on the loader path and that machine.addon above is ok.',
+    ),
+  ];
+}
+
+function sharedMemory({ gpus }: NonNullable<DoctorFacts['gpus']>): readonly Finding[] {
+  const shared = gpus.filter(({ computeCapability }) => isIntegrated(computeCapability));
+  if (shared.length === 0) return [];
+  const names = shared.map(({ name }) => name).join(', ');
+  return [
+    gpu.info(
+      'shared-memory',
+      `${names} has no memory of its own: engines and builds take that of the processor, beside what programs take there.`,
     ),
   ];
 }

@@ -1,10 +1,11 @@
 import { addonRemedy } from '../../addon/load.js';
 import { plural } from '../../base/text/quantity.js';
+import { isIntegrated } from '../../behaviour/gpus.js';
 import type { DoctorFacts, MachineFacts, RemoteFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
 
 const NODE_MINIMUM = [20, 19] as const;
-/** A 12-layer encoder in FP32 takes 1.3 GiB to build with tensorrt-rtx (measured); larger models take more. */
+/** A 12-layer encoder in FP32 takes 1.3 GiB to build with tensorrt-rtx (measured); larger models take more. A GPU without memory of its own needs as much of it. */
 const MEMORY_FOR_BUILDS_BYTES = 2 * 2 ** 30;
 const DISK_FOR_ENGINES_BYTES = 2 * 2 ** 30;
 
@@ -13,7 +14,7 @@ export function judgeMachine(facts: DoctorFacts): readonly Finding[] {
   return [
     ...(machine === undefined
       ? []
-      : [...judgeNode(machine), ...judgeMemory(machine), ...judgePlatform(machine)]),
+      : [...judgeNode(machine), ...judgeMemory(machine, facts), ...judgePlatform(machine)]),
     ...(tools === undefined ? [] : judgeTools(tools, machine?.platform ?? 'linux')),
   ];
 }
@@ -33,15 +34,15 @@ function judgeNode({ node }: MachineFacts): readonly Finding[] {
   ];
 }
 
-function judgeMemory({
-  memoryBytes,
-  memoryAvailableBytes,
-  processors,
-  os,
-}: MachineFacts): readonly Finding[] {
+function judgeMemory(
+  { memoryBytes, memoryAvailableBytes, processors, os }: MachineFacts,
+  { gpus }: Pick<DoctorFacts, 'gpus'>,
+): readonly Finding[] {
+  const isShared = gpus?.gpus.some(({ computeCapability }) => isIntegrated(computeCapability)) === true;
   const cores = `${processors} ${processors === 1 ? 'core' : 'cores'}`;
   const what = `${os}, ${cores}, ${gibibytes(memoryAvailableBytes)} of ${gibibytes(memoryBytes)} memory available`;
-  if (memoryAvailableBytes >= MEMORY_FOR_BUILDS_BYTES) return [machine.ok('memory', what)];
+  if (memoryAvailableBytes >= MEMORY_FOR_BUILDS_BYTES * (isShared ? 2 : 1))
+    return [machine.ok('memory', what)];
   return [machine.warning('memory', what, 'Free memory before building large models: builds may be killed.')];
 }
 
@@ -53,7 +54,7 @@ function judgePlatform({ platform, architecture, isContainer }: MachineFacts): r
     machine.info(
       'platform',
       `Engines are built on Linux; on ${platform} (${architecture}) inspect, convert, verify and report work.`,
-      'Build in an x86-64 Linux container or machine.',
+      'Build in a Linux container or machine.',
     ),
   ];
 }

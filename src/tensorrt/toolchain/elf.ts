@@ -173,7 +173,9 @@ function readSymbols(
     const address = toNumber(source, table.readBigUInt64LE(at + 8));
     const isInFile = home.type === 1 && address >= home.address && address < home.address + home.size;
     const offset = isInFile ? home.offset + (address - home.address) : null;
-    symbols.set(textAt(names, table.readUInt32LE(at)), { offset });
+    const name = textAt(names, table.readUInt32LE(at));
+    // Linkers for Arm list sections too, which have no name.
+    if (name !== '') symbols.set(name, { offset });
   }
   return symbols;
 }

@@ -8,13 +8,14 @@ import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../base/files/publish.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
+import { type Processor, processorOf } from '../../behaviour/facts.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { inPhase, type Work, workOf } from '../../events.js';
 import { unknownVersion } from './find.js';
 import { pipWheels, type WheelSource } from './pip.js';
-import { MANIFEST_NAME, toolchainsFolder } from './places.js';
+import { MANIFEST_NAME, toolchainFolder, toolchainsFolder } from './places.js';
 import { readManifest, type ToolchainManifest } from './results.js';
-import { type Release, releaseOf, tensorrtRtxLicense } from './toolchain.js';
+import { type PinnedWheel, type Release, releaseOf, tensorrtRtxLicense, wheelTag } from './toolchain.js';
 import { openWheel, unpackWheel, type Wheel } from './wheel.js';
 
 export const installOptions = {
@@ -48,6 +49,9 @@ export interface InstalledToolchain {
 /** The plan of an installation: its release, its place, and what stands there already. */
 export interface PlannedInstallation {
   readonly release: Release;
+  readonly processor: Processor;
+  /** The wheel that it has to be; null where none is pinned. */
+  readonly pinned: PinnedWheel | null;
   /** The folder of toolchains. */
   readonly parent: string;
   readonly folder: string;
@@ -60,12 +64,14 @@ export function planInstallation(
   machine: Pick<InstallEnvironment, 'platform' | 'architecture'> = thisMachine(),
 ): PlannedInstallation {
   const parent = request.folder ?? toolchainsFolder();
-  assertPlatform(machine);
+  const processor = servedProcessor(machine);
   const asked = releaseOf(request.version);
-  const release = request.wheel === undefined ? asked : releaseOfWheel(request.wheel, request.version);
+  const release =
+    request.wheel === undefined ? asked : releaseOfWheel(request.wheel, request.version, processor);
   assertVersion(release);
-  const folder = join(parent, `${release.product}-${release.version}`);
-  return { release, parent, folder, present: readManifest(folder) };
+  const folder = toolchainFolder(parent, release, processor);
+  const pinned = release.wheels?.[processor] ?? null;
+  return { release, processor, pinned, parent, folder, present: readManifest(folder) };
 }
 
 /**
@@ -77,15 +83,16 @@ export async function installToolchain(
   overrides: Partial<InstallEnvironment> = {},
 ): Promise<InstalledToolchain> {
   const environment = { ...thisMachine(), ...overrides };
-  const { release, parent, folder, present } = planInstallation(request, environment);
+  const planned = planInstallation(request, environment);
+  const { release, parent, folder, present } = planned;
   if (present !== undefined) return { folder, manifest: present, isNew: false };
   if (!request.acceptLicense) throw licenseNotAccepted(request, release);
 
   const workspace = makeWorkspace(parent, release);
   try {
-    const wheelPath = await obtainWheel(request, release, workspace, environment);
+    const wheelPath = await obtainWheel(request, planned, workspace, environment);
     const unpacked = join(workspace, 'unpacked');
-    const manifest = await unpackChecked(wheelPath, unpacked, release, environment);
+    const manifest = await unpackChecked(wheelPath, unpacked, planned, environment);
     return publishFolder(unpacked, folder, manifest);
   } finally {
     removeIfAllowed(workspace);
@@ -100,17 +107,18 @@ const thisMachine = (): InstallEnvironment => ({
   ...workOf(),
 });
 
-function assertPlatform({
+/** The processor of a machine that tensorrt-rtx is for. Throws TF_PLATFORM_UNSUPPORTED. */
+function servedProcessor({
   platform,
   architecture,
-}: Pick<InstallEnvironment, 'platform' | 'architecture'>): void {
-  if (platform === 'linux' && architecture === 'x64') return;
+}: Pick<InstallEnvironment, 'platform' | 'architecture'>): Processor {
+  const processor = processorOf(architecture);
+  if (platform === 'linux' && processor !== undefined) return processor;
   throw new TrtforgeError(
     'TF_PLATFORM_UNSUPPORTED',
-    `trtforge installs tensorrt-rtx on x86-64 Linux; this is ${platform} on ${architecture}.`,
+    `trtforge installs tensorrt-rtx on Linux, on x86-64 and aarch64; this is ${platform} on ${architecture}.`,
     {
-      remedy:
-        'Use an x86-64 Linux machine or container for build; inspect, convert and verify work here without it.',
+      remedy: 'Use such a machine or container for build; inspect, convert and verify work here without it.',
     },
   );
 }
@@ -137,19 +145,19 @@ function licenseNotAccepted(request: InstallRequest, release: Release): Trtforge
 }
 
 /** With --wheel the file states which version it is, unless --version states otherwise and then they must agree. */
-function releaseOfWheel(path: string, version: string | undefined): Release {
+function releaseOfWheel(path: string, version: string | undefined, processor: Processor): Release {
   const source = openFile(path);
   try {
     const wheel = openWheel(source);
     const release = releaseOf(version ?? wheel.version);
-    checkIdentity(wheel, release);
+    checkIdentity(wheel, release, processor);
     return release;
   } finally {
     source.close();
   }
 }
 
-function checkIdentity(wheel: Wheel, release: Release): void {
+function checkIdentity(wheel: Wheel, release: Release, processor: Processor): void {
   const { path } = wheel.source;
   // The CUDA 12 and CUDA 13 packages hold the same libraries under the same folder name.
   const isRtx = /^tensorrt-rtx(-cu\d+)?-libs$/.test(wheel.packageName);
@@ -160,11 +168,11 @@ function checkIdentity(wheel: Wheel, release: Release): void {
       { remedy: `Pass the wheel of ${release.packageName} ${release.version}, or leave --version out.` },
     );
   }
-  if (!wheel.tags.some((tag) => /linux[^.]*_x86_64$/.test(tag))) {
+  if (!wheel.tags.some((tag) => /linux[^.]*$/.test(tag) && tag.endsWith(`_${processor}`))) {
     throw new TrtforgeError(
       'TF_TOOLCHAIN_MISMATCH',
-      `${path} is built for ${wheel.tags.join(', ') || 'no platform it names'}, not for x86-64 Linux.`,
-      { remedy: 'Pass the wheel whose name ends in manylinux_…_x86_64.whl.' },
+      `${path} is built for ${wheel.tags.join(', ') || 'no platform it names'}, not for Linux on ${processor}.`,
+      { remedy: `Pass the wheel whose name ends in ${wheelTag(processor)}.whl.` },
     );
   }
 }
@@ -203,7 +211,7 @@ function isRunning(processId: number): boolean {
 
 async function obtainWheel(
   request: InstallRequest,
-  release: Release,
+  { release, processor, pinned }: PlannedInstallation,
   workspace: string,
   { wheels, ...work }: InstallEnvironment,
 ): Promise<string> {
@@ -211,24 +219,24 @@ async function obtainWheel(
   const folder = join(workspace, 'download');
   mkdirSync(folder);
   const { packageName, version } = release;
-  const bytes = release.wheel?.bytes;
   const detail = `${packageName} ${version}`;
-  const wheel = { packageName, version, folder, bytes };
+  const wheel = { packageName, version, folder, processor, bytes: pinned?.bytes };
   return inPhase('download', work.emit, () => wheels({ ...work, ...wheel }), detail);
 }
 
 async function unpackChecked(
   wheelPath: string,
   unpacked: string,
-  release: Release,
+  planned: PlannedInstallation,
   { emit, signal, now }: InstallEnvironment,
 ): Promise<ToolchainManifest> {
+  const { release, processor } = planned;
   const source = openFile(wheelPath);
   try {
     const wheel = openWheel(source);
-    checkIdentity(wheel, release);
+    checkIdentity(wheel, release, processor);
     const digest = await inPhase('check', emit, async () =>
-      checkDigest(wheel, sha256OfRange(source), release),
+      checkDigest(wheel, sha256OfRange(source), planned),
     );
     await inPhase('unpack', emit, () => unpackWheel(wheel, unpacked, emit, signal));
     const files = wheel.members.map(({ entry }) => ({ path: entry.name, bytes: entry.size }));
@@ -258,15 +266,15 @@ async function unpackChecked(
 function checkDigest(
   wheel: Wheel,
   digest: string,
-  release: Release,
+  { release, processor, pinned }: PlannedInstallation,
 ): { readonly sha256: string; readonly checkedBy: 'pinned' | 'record' } {
-  if (release.wheel === null || wheel.packageName !== release.packageName) {
+  if (pinned === null || wheel.packageName !== release.packageName) {
     return { sha256: digest, checkedBy: 'record' };
   }
-  if (digest === release.wheel.sha256) return { sha256: digest, checkedBy: 'pinned' };
+  if (digest === pinned.sha256) return { sha256: digest, checkedBy: 'pinned' };
   throw new TrtforgeError(
     'TF_TOOLCHAIN_MISMATCH',
-    `${wheel.source.path} has the SHA-256 ${digest}; the wheel of ${release.packageName} ${release.version} for x86-64 Linux has ${release.wheel.sha256}.`,
+    `${wheel.source.path} has the SHA-256 ${digest}; the wheel of ${release.packageName} ${release.version} for Linux on ${processor} has ${pinned.sha256}.`,
   );
 }
 

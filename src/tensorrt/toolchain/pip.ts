@@ -5,13 +5,16 @@ import { namesIn } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { type CommandRunner, withStreams } from '../../base/process/command.js';
+import type { Processor } from '../../behaviour/facts.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
 import { type Host, sitePackages } from './places.js';
+import { wheelTag } from './toolchain.js';
 
 interface WheelRequest extends Work {
   readonly packageName: string;
   readonly version: string;
+  readonly processor: Processor;
   /** An empty folder for the wheel and everything temporary. */
   readonly folder: string;
   /** Size of the wheel where it is known, for progress. */
@@ -115,13 +118,13 @@ function bytesUnder(folder: string): number {
 
 function downloadFailed(
   python: string,
-  { packageName, version }: WheelRequest,
+  { packageName, version, processor }: WheelRequest,
   lines: readonly string[],
   startError: unknown,
 ): TrtforgeError {
   const what = `${packageName} ${version}`;
   const byHand =
-    'download the wheel elsewhere (pip download --no-deps --only-binary :all: --platform manylinux_2_28_x86_64 ' +
+    `download the wheel elsewhere (pip download --no-deps --only-binary :all: --platform ${wheelTag(processor)} ` +
     `${packageName}==${version}) and pass it with --wheel FILE.`;
   if (startError !== undefined) {
     const why = systemErrorCode(startError) === 'ENOENT' ? 'is not installed' : 'could not be started';

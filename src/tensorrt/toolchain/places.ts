@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { lstatIfThere, namesIn } from '../../base/files/files.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import { type CommandRunner, withLoaderPath } from '../../base/process/command.js';
+import { type Processor, processorOf } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Toolchain } from './toolchain.js';
 
@@ -10,6 +11,19 @@ import type { Toolchain } from './toolchain.js';
 export function toolchainsFolder(environment: NodeJS.ProcessEnv = process.env): string {
   return environment.TRTFORGE_TOOLCHAINS || join(cacheFolder(environment), 'toolchains');
 }
+
+/** The folder of a release. Those that older versions of trtforge made, all for x86-64, have no processor in their names. */
+export function toolchainFolder(
+  parent: string,
+  { product, version }: Pick<Toolchain, 'product' | 'version'>,
+  processor: Processor,
+): string {
+  const old = join(parent, `${product}-${version}`);
+  return processor === 'x86_64' && existsSync(old) ? old : `${old}-${processor}`;
+}
+
+/** The processor of such a folder. */
+const processorIn = (name: string): string => /-(x86_64|aarch64)$/.exec(name)?.[1] ?? 'x86_64';
 
 /** Stands in every folder that an installation finished; a folder without it is not trusted. */
 export const MANIFEST_NAME = 'toolchain.json';
@@ -32,13 +46,9 @@ export interface SearchedPlace {
   readonly foundBy: string;
 }
 
-const LIBRARY_SUBFOLDERS = [
-  '',
-  'lib',
-  'lib64',
-  'targets/x86_64-linux-gnu/lib',
-  'targets/aarch64-linux-gnu/lib',
-];
+/** Debian's names of platforms; SBSA and JetPack have the second. */
+const TRIPLETS = ['x86_64-linux-gnu', 'aarch64-linux-gnu'];
+const LIBRARY_SUBFOLDERS = ['', 'lib', 'lib64', ...TRIPLETS.map((triplet) => `targets/${triplet}/lib`)];
 /** Variables that name an installation's folder, in the order in which they are trusted. */
 const HOME_VARIABLES = ['TENSORRT_HOME', 'TENSORRT_RTX_HOME', 'TENSORRT_ROOT', 'TRT_HOME', 'TensorRT_ROOT'];
 const PIP_FOLDERS = [
@@ -95,9 +105,11 @@ function loaderPathPlaces({ environment }: Host): readonly SearchedPlace[] {
     .map((folder) => ({ folder, foundBy: 'loader path (LD_LIBRARY_PATH)' }));
 }
 
-function ownPlaces({ environment }: Host): readonly SearchedPlace[] {
+/** A folder that machines share has toolchains for processors of others, too. */
+function ownPlaces({ environment, architecture }: Host): readonly SearchedPlace[] {
   const folder = toolchainsFolder(environment);
   return folders(folder)
+    .filter((name) => processorIn(name) === processorOf(architecture))
     .filter((name) => !name.startsWith('.') && namesIn(join(folder, name)).includes(MANIFEST_NAME))
     .map((name) => ({ folder: join(folder, name, 'tensorrt_rtx_libs'), foundBy: 'installed by trtforge' }));
 }
@@ -124,15 +136,16 @@ async function loaderCachePlaces({ run, root }: Host): Promise<readonly Searched
   }));
 }
 
-const isPackageFolder = (folder: string): boolean => /^\/usr\/lib\/(x86_64|aarch64)-linux-gnu$/.test(folder);
+const isPackageFolder = (folder: string): boolean =>
+  TRIPLETS.some((triplet) => folder === `/usr/lib/${triplet}`);
 
 function systemPlaces({ root }: Host): readonly SearchedPlace[] {
   const at = (foundBy: string, ...names: readonly string[]) =>
     names.map((name) => ({ folder: root + name, foundBy }));
   return [
     ...at('NGC container', '/opt/tensorrt/lib', '/workspace/tensorrt/lib', '/usr/local/tensorrt/lib'),
-    ...at('NGC container', '/usr/local/tensorrt/targets/x86_64-linux-gnu/lib'),
-    ...at('Debian package', '/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu'),
+    ...at('NGC container', ...TRIPLETS.map((triplet) => `/usr/local/tensorrt/targets/${triplet}/lib`)),
+    ...at('Debian package', ...TRIPLETS.map((triplet) => `/usr/lib/${triplet}`)),
     ...at('system library folder', '/usr/lib64', '/usr/local/lib', '/usr/local/cuda/lib64'),
   ];
 }

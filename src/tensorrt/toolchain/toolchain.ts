@@ -1,4 +1,4 @@
-import { behaviour } from '../../behaviour/facts.js';
+import { behaviour, type Processor } from '../../behaviour/facts.js';
 
 /** `full` builds and runs, `lean` only runs, `dispatch` only runs plans that bring their own runtime. */
 export type Flavour = 'full' | 'lean' | 'dispatch';
@@ -23,15 +23,22 @@ export interface Toolchain {
   readonly foundBy: string;
 }
 
-/** A TensorRT-RTX release that trtforge can install, and what its wheel must be. */
+/** A TensorRT-RTX release that trtforge can install, and what its wheels must be. */
 export interface Release {
   readonly product: 'tensorrt-rtx';
   /** `major.minor.patch.build`. */
   readonly version: string;
   /** Name of the wheel's package. */
   readonly packageName: string;
-  /** The wheel for x86-64 Linux; null for a version whose digest nobody has pinned here. */
-  readonly wheel: { readonly sha256: string; readonly bytes: number } | null;
+  /** Those for Linux; null for a version whose digests nobody has pinned here. */
+  readonly wheels: Readonly<Record<Processor, PinnedWheel>> | null;
+}
+
+export interface PinnedWheel {
+  /** The platform in its name. */
+  readonly tag: string;
+  readonly sha256: string;
+  readonly bytes: number;
 }
 
 export interface License {
@@ -49,12 +56,14 @@ export const tensorrtRtxLicense: License = {
 
 /** Newest first: the first is the default. */
 const releases: readonly Release[] = behaviour['rtx-wheels'].value;
+const [newest] = behaviour['rtx-wheels'].value;
+
+/** The platform in the names of wheels for a processor, as the newest release has it. */
+export const wheelTag = (processor: Processor): string => newest.wheels[processor].tag;
 
 /** The release of a version, pinned or not; without a version the newest pinned one. */
 export function releaseOf(version: string | undefined): Release {
-  const [newest] = releases;
-  if (newest === undefined) throw new Error('The table of releases is empty.');
   if (version === undefined) return newest;
   const pinned = releases.find((release) => release.version === version);
-  return pinned ?? { ...newest, version, wheel: null };
+  return pinned ?? { ...newest, version, wheels: null };
 }

@@ -25,6 +25,7 @@ import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/index.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { toolchainsFolder } from '../../../src/tensorrt/toolchain/places.js';
 import { convolution, perChannel, product } from '../../formats/onnx/support/quantized.js';
 import { describeWith } from '../../support/needs.js';
 import { samplePassport, samplePlan, writeSampleModel } from '../../support/sample-engine.js';
@@ -79,9 +80,53 @@ describe('an engine of another machine', () => {
     expect(found.json()).toMatchObject({ source: 'local', identity: resolved.identity });
   });
 
+  test.each([
+    ['tensorrt@10.3.0.30:sm_87', 'aarch64'],
+    ['tensorrt@10.3.0.30:sm_87:linux-aarch64', 'aarch64'],
+    ['tensorrt@10.13.3.9:GH200', 'aarch64'],
+    ['tensorrt@10.13.3.9:sm_90:linux-aarch64', 'aarch64'],
+    ['tensorrt@10.13.3.9:sm_90:linux-x86_64', 'x86_64'],
+    ['tensorrt-rtx@1.7.1.116:sm_121:linux-aarch64', 'aarch64'],
+  ])('%s is of its platform wherever it is decided', async (text, arch) => {
+    const args = ['--target', text, '--profile', 'x:1x64', '--dry-run', '--json'];
+    const { exitCode, json } = await trtforge(['build', model, ...args]);
+    const { identity } = await resolveBuild(
+      { model, target: text, profiles: ['x:1x64'] },
+      { emit: () => {} },
+    );
+    expect(identity.target).toMatchObject({ os: 'linux', arch });
+    expect([exitCode, json<{ resolved: { identity: string } }>().resolved.identity]).toEqual([
+      0,
+      identityDigest(identity),
+    ]);
+  });
+
   test('is not built where its TensorRT is not', async () => {
     const { exitCode, json } = await trtforge(['build', model, ...target, '--json']);
     expect({ exitCode, code: json().error?.code }).toEqual({ exitCode: 3, code: 'TF_TOOLCHAIN_NOT_FOUND' });
+  });
+});
+
+describeWith('toolchain', 'an engine of another platform', () => {
+  const [here, there] = process.arch === 'arm64' ? ['aarch64', 'x86_64'] : ['x86_64', 'aarch64'];
+  const of = (target: string) =>
+    runLine(['build', model, '--target', target, '--profile', 'x:1x64', '--json'], {
+      ...ownCache,
+      TRTFORGE_TOOLCHAINS: toolchainsFolder(),
+    });
+
+  test('is not built by the library of this one, and what to do instead finds its identity', async () => {
+    const { exitCode, json } = await of(`tensorrt-rtx:sm_121:linux-${there}`);
+    const { code, remedy = '' } = json().error!;
+    expect([exitCode, code]).toEqual([3, 'TF_TARGET_UNAVAILABLE']);
+    const [, target = ''] = /--target (\S+)$/.exec(remedy) ?? [];
+    expect(target).toBe(`tensorrt-rtx@1.7.1.116:sm_121:linux-${there}`);
+    expect((await of(target)).json().error?.code).toBe('TF_TOOLCHAIN_NOT_FOUND');
+  });
+
+  test('is built where the target names this one', async () => {
+    const { exitCode, json } = await of(`tensorrt-rtx@1.7.1.116:sm_121:linux-${here}`);
+    expect([exitCode, json()]).toMatchObject([0, { target: 'tensorrt-rtx:sm_121' }]);
   });
 });
 

@@ -37,7 +37,7 @@ describe.skipIf(!isServed)('a toolchain from installation to removal', () => {
     );
 
     const installed = await trtforge([...install, '--accept-license']);
-    const place = join(folder, 'cache', 'trtforge', 'toolchains', 'tensorrt-rtx-1.9.0.1');
+    const place = join(folder, 'cache', 'trtforge', 'toolchains', 'tensorrt-rtx-1.9.0.1-x86_64');
     expect(installed.exitCode).toBe(0);
     expect(installed.out).toContain(`tensorrt-rtx-1.9.0.1 is installed in ${place}`);
     expect(installed.out).toMatch(/dist-info\/licenses\/LICENSE\.txt$/m);
@@ -74,12 +74,12 @@ describe.skipIf(!isServed)('a toolchain from installation to removal', () => {
     const elsewhere = join(folder, 'elsewhere');
     const named = ['--folder', elsewhere];
     await trtforge(['toolchain', 'install', 'tensorrt-rtx', '--wheel', wheel, '--accept-license', ...named]);
-    expect(existsSync(join(elsewhere, 'tensorrt-rtx-1.9.0.1', 'toolchain.json'))).toBe(true);
+    expect(existsSync(join(elsewhere, 'tensorrt-rtx-1.9.0.1-x86_64', 'toolchain.json'))).toBe(true);
     expect((await trtforge(['toolchain', 'list'])).out).not.toContain('tensorrt-rtx-1.9.0.1');
     expect((await trtforge(['toolchain', 'list', ...named])).out).toContain('tensorrt-rtx-1.9.0.1');
     const byVariable = await trtforge(['toolchain', 'list'], { TRTFORGE_TOOLCHAINS: elsewhere });
     expect(byVariable.out).toContain('tensorrt-rtx-1.9.0.1');
-    const place = join(elsewhere, 'tensorrt-rtx-1.9.0.1');
+    const place = join(elsewhere, 'tensorrt-rtx-1.9.0.1-x86_64');
     const env = await trtforge(['toolchain', 'env', 'tensorrt-rtx-1.9.0.1', ...named, '--json']);
     expect(env.json().variables).toMatchObject({ TENSORRT_RTX_HOME: join(place, 'tensorrt_rtx_libs') });
     const removed = await trtforge(['toolchain', 'remove', 'tensorrt-rtx-1.9.0.1', ...named, '--json']);

@@ -3,12 +3,20 @@ import { describeComputeCapability } from '../../../src/behaviour/gpus.js';
 import {
   type BuildMachine,
   isOfProduct,
+  type Platform,
   parseGpu,
   parseTarget,
+  parseToolchain,
+  platformFor,
   resolveTarget,
   targetText,
+  thisPlatform,
 } from '../../../src/engines/identity/target.js';
+import { randomStream } from '../../../src/formats/tensor/random.js';
 import { refusal } from '../../support/refusal.js';
+import { runs } from '../../support/runs.js';
+
+const otherArch = thisPlatform.arch === 'x86_64' ? 'aarch64' : 'x86_64';
 
 describe('a target', () => {
   test.each([
@@ -44,6 +52,11 @@ describe('a target', () => {
     'tensorrt:sm_9',
     'TensorRT',
     'tensorrt:sm_90,',
+    'tensorrt:sm_90:',
+    'tensorrt:sm_90:aarch64',
+    'tensorrt:sm_90:linux-arm64',
+    'tensorrt:linux-aarch64:sm_90',
+    'tensorrt:sm_90:linux-aarch64:linux-aarch64',
   ])('"%s" is no target', (text) => {
     expect(refusal(() => parseTarget(text))).toMatchObject({ code: 'TF_USAGE' });
   });
@@ -74,10 +87,55 @@ describe('a target', () => {
     expect(parseTarget(text)).toMatchObject({ computeCapabilities });
   });
 
-  test('is written as it is read', () => {
-    for (const text of ['tensorrt-rtx:sm_89,sm_120', 'tensorrt:sm_90', 'tensorrt-rtx']) {
-      expect(targetText(parseTarget(text))).toBe(text);
+  test.each([
+    'tensorrt-rtx:sm_89,sm_120',
+    'tensorrt:sm_90',
+    'tensorrt-rtx',
+    'tensorrt@10.13.3.9+cuda12:sm_90',
+    'tensorrt@10.3.0.30:sm_87',
+    'tensorrt:sm_87:linux-x86_64',
+    'tensorrt:sm_89:windows-x86_64',
+    `tensorrt-rtx:sm_121:linux-${otherArch}`,
+    `tensorrt-rtx:linux-${otherArch}`,
+  ])('%s is written as it is read', (text) => {
+    expect(targetText(parseTarget(text))).toBe(text);
+  });
+
+  test.each([
+    ['tensorrt@10.3.0.30:sm_87:linux-aarch64', 'tensorrt@10.3.0.30:sm_87'],
+    [`tensorrt-rtx:sm_89:linux-${thisPlatform.arch}`, 'tensorrt-rtx:sm_89'],
+  ])('%s is written without the platform that it has anyway, as %s', (text, short) => {
+    expect(targetText(parseTarget(text))).toBe(short);
+  });
+
+  test('is read and written as the same, or rejected, whatever its parts', () => {
+    const parts = ['tensorrt', 'tensorrt-rtx', '@', '10.3.0.30', '+cuda12', ':', ':', ',', 'sm_87', 'GH200'];
+    const more = ['RTX 4090', '12.1', 'linux', 'windows', '-', '-aarch64', '-x86_64', ':linux-aarch64', ' '];
+    const random = randomStream(7);
+    const all = [...parts, ...more];
+    let read = 0;
+    for (let run = 0; run < runs(40_000); run += 1) {
+      const length = random.integer(1, 6);
+      const picked = Array.from({ length }, () => all[random.integer(0, all.length - 1)]);
+      const text = (run % 2 === 0 ? ['tensorrt', ...picked] : picked).join('');
+      let target: ReturnType<typeof parseTarget>;
+      try {
+        target = parseTarget(text);
+      } catch (error) {
+        expect(['TF_USAGE', 'TF_TARGET_UNSUPPORTED'], text).toContain((error as { code: unknown }).code);
+        continue;
+      }
+      read += 1;
+      const again = parseTarget(targetText(target));
+      expect({ ...again, ...platformFor(again) }, text).toEqual({ ...target, ...platformFor(target) });
     }
+    expect(read).toBeGreaterThan(runs(40_000) / 100);
+  });
+
+  test('that replaces the version of others has neither GPUs nor a platform', () => {
+    expect(parseToolchain('tensorrt@10.6.0.26').named?.version).toBe('10.6.0.26');
+    for (const text of ['tensorrt@10.6.0.26:sm_87', 'tensorrt@10.6.0.26:linux-aarch64'])
+      expect(refusal(() => parseToolchain(text))).toMatchObject({ code: 'TF_USAGE' });
   });
 
   test('an unknown architecture is named by its number', () => {
@@ -85,12 +143,14 @@ describe('a target', () => {
   });
 });
 
+const x64: Platform = { os: 'linux', arch: 'x86_64' };
+const arm: Platform = { os: 'linux', arch: 'aarch64' };
+
 describe('a target made whole', () => {
   const rtx = { product: 'tensorrt-rtx', version: '1.7.1.116', cudaMajor: 13 } as const;
   const trt = { product: 'tensorrt', version: '10.6.0.26', cudaMajor: 12 } as const;
   const machine = (gpuComputeCapability: number | null): BuildMachine => ({
-    platform: 'linux',
-    arch: 'x64',
+    platform: x64,
     gpuComputeCapability,
   });
 
@@ -129,6 +189,52 @@ describe('a target made whole', () => {
   });
 });
 
+describe('the platform of a target', () => {
+  const built = (text: string, platform: Platform) => {
+    const toolchain = { product: 'tensorrt', version: '10.13.3.9', cudaMajor: null } as const;
+    return resolveTarget(parseTarget(text), toolchain, { platform, gpuComputeCapability: null });
+  };
+
+  test.each([
+    // TensorRT builds on the GPU that the engine is for: where that exists with Arm alone, so does the engine.
+    ['tensorrt:sm_62', 'aarch64', 'aarch64'],
+    ['tensorrt:sm_72', 'aarch64', 'aarch64'],
+    ['tensorrt:sm_87', 'aarch64', 'aarch64'],
+    ['tensorrt@10.3.0.30:sm_87', 'aarch64', 'aarch64'],
+    ['tensorrt:sm_53', 'aarch64', 'aarch64'],
+    ['tensorrt:sm_101', 'aarch64', 'aarch64'],
+    ['tensorrt:sm_110', 'aarch64', 'aarch64'],
+    ['tensorrt:sm_121', 'aarch64', 'aarch64'],
+    ['tensorrt:Orin', 'aarch64', 'aarch64'],
+    ['tensorrt:GH200', 'aarch64', 'aarch64'],
+    ['tensorrt:GB300', 'aarch64', 'aarch64'],
+    ['tensorrt:sm_75', 'x86_64', 'aarch64'],
+    ['tensorrt:sm_86', 'x86_64', 'aarch64'],
+    ['tensorrt:sm_89', 'x86_64', 'aarch64'],
+    ['tensorrt:sm_90', 'x86_64', 'aarch64'],
+    ['tensorrt:H100', 'x86_64', 'aarch64'],
+    ['tensorrt:sm_100', 'x86_64', 'aarch64'],
+    ['tensorrt:sm_103', 'x86_64', 'aarch64'],
+    ['tensorrt:sm_120', 'x86_64', 'aarch64'],
+    ['tensorrt:sm_130', 'x86_64', 'aarch64'],
+    // TensorRT-RTX builds for every GPU on any machine.
+    ['tensorrt-rtx', 'x86_64', 'aarch64'],
+    ['tensorrt-rtx:sm_89', 'x86_64', 'aarch64'],
+    ['tensorrt-rtx:sm_121', 'x86_64', 'aarch64'],
+    ['tensorrt-rtx:sm_121:linux-aarch64', 'aarch64', 'aarch64'],
+    ['tensorrt-rtx:sm_121:linux-x86_64', 'x86_64', 'x86_64'],
+    ['tensorrt:sm_87:linux-x86_64', 'x86_64', 'x86_64'],
+    ['tensorrt:sm_90:linux-aarch64', 'aarch64', 'aarch64'],
+  ])('%s is for %s on x86-64, for %s on Arm', (text, onX64, onArm) => {
+    expect(built(text, x64)).toMatchObject({ os: 'linux', arch: onX64 });
+    expect(built(text, arm)).toMatchObject({ os: 'linux', arch: onArm });
+  });
+
+  test('of Windows is written, too', () => {
+    expect(built('tensorrt:sm_89:windows-x86_64', x64)).toMatchObject({ os: 'windows', arch: 'x86_64' });
+  });
+});
+
 describe('a GPU', () => {
   test.each([
     ['sm_89', { capability: 89 }],
@@ -139,6 +245,11 @@ describe('a GPU', () => {
     ['Tesla T4', { capability: 75, product: 'T4' }],
     ['NVIDIA GB10', { capability: 121, product: 'GB10' }],
     ['Jetson AGX Orin', { capability: 87, product: 'Jetson Orin' }],
+    ['Orin', { capability: 87, product: 'Jetson Orin' }],
+    ['Thor', { capability: 110, product: 'Jetson Thor' }],
+    ['GB10', { capability: 121, product: 'GB10' }],
+    ['Spark', { capability: 121, product: 'DGX Spark' }],
+    ['NVIDIA DGX Spark', { capability: 121, product: 'DGX Spark' }],
     ['Orin (nvgpu)', { capability: 87, product: 'Jetson Orin' }],
     ['NVIDIA Thor', { capability: 110, product: 'Jetson Thor' }],
     ['NVIDIA A10G', { capability: 86, product: 'A10G' }],

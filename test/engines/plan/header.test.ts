@@ -225,6 +225,21 @@ describe('inspectPlan', () => {
     expect(loads('0'.repeat(64))).toEqual(['if-version-compatible']);
   });
 
+  it('states of an engine from another platform what its product has it', () => {
+    const judged = (plan: Buffer, product: 'tensorrt' | 'tensorrt-rtx', version: string) => {
+      const identity = sampleIdentity();
+      const target = { ...identity.target, product, version };
+      const passport = samplePassport(plan, { ...identity, target });
+      const there = { name: 'arm', product, version, os: 'linux', arch: 'aarch64' } as const;
+      return inspectPlan(file(plan), {
+        passport: { path: 'p.json', read: () => passport },
+        toolchains: [there, { ...there, name: 'own', arch: 'x86_64' }],
+      }).toolchains.map(({ loads }) => loads);
+    };
+    expect(judged(rtxPlan(), 'tensorrt-rtx', '1.7.1.116')).toEqual(['unproven', 'yes']);
+    expect(judged(trtPlan(), 'tensorrt', '10.6.0.26')).toEqual(['no', 'yes']);
+  });
+
   it('warns of a foreign header and of bytes after the plan', () => {
     const codes = (bytes: Uint8Array) =>
       inspectPlan(file(bytes), nothingAround).findings.map(({ code }) => code);

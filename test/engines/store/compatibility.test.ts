@@ -79,6 +79,7 @@ describe('whether an engine of another identity may serve', () => {
     ['another CUDA', vc, tensorrt, { cudaMajor: 13 }, {}, 'other-cuda', false],
     ['another system', {}, tensorrt, { os: 'windows' }, {}, 'other-platform', false],
     ['another processor', {}, tensorrt, { arch: 'aarch64' }, {}, 'other-platform', false],
+    ['another processor, unproven', {}, rtx, { arch: 'aarch64' }, {}, 'other-platform', false],
     ['another product', {}, tensorrt, { product: 'tensorrt-rtx' }, {}, 'other-product', false],
   ])('%s', (_what, recipe, base, wanted, stored, rule, serves) => {
     const answer = mayServe(

@@ -69,8 +69,8 @@ export interface FakeEngine {
   writePlan(path: string, network: NetworkPlan): string;
 }
 
-export async function fakeEngine(fake: Fake): Promise<FakeEngine> {
-  const bench = await FakeBench.plain();
+export async function fakeEngine(fake: Fake, given?: FakeBench): Promise<FakeEngine> {
+  const bench = given ?? (await FakeBench.plain());
   return {
     fake,
     inferenceLibrary: bench.library(fake),

@@ -64,6 +64,15 @@ export async function alone<T>(name: string, work: () => Promise<T>): Promise<T>
   }
 }
 
+/** The packages of npm with the addon, in a folder. */
+export const packNative = (folder: string): Promise<unknown> =>
+  alone('pack', () =>
+    compiling(process.execPath, [
+      fileURLToPath(new URL('../../../scripts/pack-native.mjs', import.meta.url)),
+      folder,
+    ]),
+  );
+
 /** What each library is compiled from, and its arguments. */
 const libraries: readonly (readonly [output: string, source: string, ...args: string[]])[] = [
   ...Object.entries(fakes).flatMap(([name, { number, code }]) => {
@@ -81,9 +90,14 @@ const libraries: readonly (readonly [output: string, source: string, ...args: st
 ];
 
 /** Compiles the fakes of every generation into a folder, unless that was done with these sources and flags, whichever process did it. */
-function compileFakes(folder: string, flags: readonly string[]): Promise<void> {
+function compileFakes(
+  folder: string,
+  flags: readonly string[],
+  made = libraries,
+  by = compiler,
+): Promise<void> {
   const slots = slotsHeader(readTables());
-  const digest = createHash('sha256').update(JSON.stringify([flags, libraries, slots]));
+  const digest = createHash('sha256').update(JSON.stringify([flags, made, by, slots]));
   for (const file of readdirSync(sources).sort())
     if (/\.[ch]pp$/.test(file)) digest.update(readFileSync(join(sources, file)));
   const stamp = digest.digest('hex');
@@ -92,14 +106,14 @@ function compileFakes(folder: string, flags: readonly string[]): Promise<void> {
     if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === stamp) return;
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'slots.h'), slots);
-    const waiting = [...libraries];
+    const waiting = [...made];
     const worker = async () => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const [output, source, ...args] = next;
         const path = join(folder, output);
         mkdirSync(dirname(path), { recursive: true });
         const own = ['-std=c++17', '-fPIC', '-shared', '-Wall', '-Wextra', ...flags, ...args, `-I${folder}`];
-        await compiling(compiler, [...own, join(sources, source), '-o', `${path}.${process.pid}`]);
+        await compiling(by, [...own, join(sources, source), '-o', `${path}.${process.pid}`]);
         // Another process may be running the one that is there.
         renameSync(`${path}.${process.pid}`, path);
       }
@@ -135,6 +149,14 @@ export class FakeBench {
   static async plain(): Promise<FakeBench> {
     const folder = join(build, 'fake');
     await compileFakes(folder, ['-O1']);
+    return new FakeBench(folder, undefined);
+  }
+
+  /** Those of some generations for Arm, by a compiler for it. */
+  static async forArm(by: string, ...generations: readonly Fake[]): Promise<FakeBench> {
+    const folder = join(build, 'fake-arm64');
+    const made = libraries.filter(([output]) => ['cuda', ...generations].includes(dirname(output)));
+    await compileFakes(folder, ['-O1'], made, by);
     return new FakeBench(folder, undefined);
   }
 

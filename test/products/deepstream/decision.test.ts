@@ -26,6 +26,7 @@ const peak = (imagesPerSecond: number, more: Partial<PeakMeasurement> = {}): Pea
   contextBytes: null,
   gpuBytes: null,
   planBytes: null,
+  isShared: false,
   ...more,
 });
 const engine = (maxBatch: number, measured: PeakMeasurement | null): EngineStage => ({
@@ -110,6 +111,19 @@ describe('every stop names its reason', () => {
       { engines: [engine(64, peak(10_000, { contextBytes: 12 * GIB, gpuBytes: 24 * GIB, planBytes: GIB }))] },
       'memory-estimate',
       /128 .* 25\.0 GiB .* 24\.0 GiB/,
+    ],
+    [
+      'the memory would not be there for the plan twice, where processor and GPU share it',
+      {
+        engines: [
+          engine(
+            64,
+            peak(1e4, { contextBytes: 7 * GIB, gpuBytes: 16 * GIB, planBytes: GIB, isShared: true }),
+          ),
+        ],
+      },
+      'memory-estimate',
+      /128 .* 16\.0 GiB .* 16\.0 GiB/,
     ],
     [
       'the memory was not there',

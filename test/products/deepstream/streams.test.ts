@@ -347,6 +347,16 @@ describe('stopping early', () => {
     expect({ did: gpu.did, maxBatch }).toEqual({ did: all.slice(0, 3), maxBatch: 64 });
   });
 
+  test.each([
+    ['Orin', true],
+    ['NVIDIA L4', false],
+  ])('a plan counts twice where processor and GPU share the memory: %s', async (name, stops) => {
+    const plan = planStreams(request());
+    // With the 27 bytes of the plan once it just fits into 95 % of a GiB.
+    const gpu = new PaperGpu(plan.paths, mid, { contextBytes: 510_027_352, gpu: name });
+    expect((await size(plan, gpu)).stop.reason === 'memory-estimate').toBe(stops);
+  });
+
   test('time: a second engine that does not fit is not begun, and without any answer it is inconclusive', async () => {
     const plan = planStreams(request({ limits: { ...request().limits, timeLimitSeconds: 50 } }));
     let clock = 0;

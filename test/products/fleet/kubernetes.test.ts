@@ -115,6 +115,14 @@ describe('an Indexed Job', () => {
     expect(container.resources).toEqual({ limits: { 'nvidia.com/gpu': 1 } });
   });
 
+  test('runs on nodes with Arm processors where the target is for these', () => {
+    const selectorOf = (builds: string) =>
+      kinds(kubernetesManifest({ ...submission(), builds }, where({}))).Job.spec.template.spec.nodeSelector;
+    for (const builds of ['tensorrt@10.13.3.9:sm_110', 'tensorrt@10.13.3.9:sm_90:linux-aarch64'])
+      expect(selectorOf(builds)).toMatchObject({ 'kubernetes.io/arch': 'arm64' });
+    expect(selectorOf('tensorrt@10.13.3.9:sm_90:linux-x86_64')).not.toHaveProperty('kubernetes.io/arch');
+  });
+
   test('has what a patch adds, as kubectl merges it', () => {
     const tolerations = [{ key: 'nvidia.com/gpu', operator: 'Exists' }];
     const patch = {

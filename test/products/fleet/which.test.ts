@@ -47,6 +47,7 @@ const built: Readonly<Record<string, More>> = {
   windows: { recipe: { runtimePlatform: 'windows-amd64' } },
   cuda12: { target: { cudaMajor: 12 } },
   cuda13: { target: { cudaMajor: 13 } },
+  arm: { target: { arch: 'aarch64' } },
 };
 
 /** `10.13.3.9:89 forward`, `rtx-1.7.1.116:80,89`: version, capabilities, and how it was built. */
@@ -125,7 +126,7 @@ describe('whether a machine loads an engine', () => {
     ['a newer architecture', '10.13.3.9:80 reach', '10.13.3.9 H100', 'yes', 'hardware-compatible'],
     ['an older architecture', '10.13.3.9:90 reach', '10.13.3.9 A100', 'yes', 'hardware-compatible'],
     ['Turing', '10.13.3.9:80 reach', '10.13.3.9 T4', 'no', 'other-gpu'],
-    ['Jetson', '10.13.3.9:80 reach', '10.13.3.9 sm_87', 'no', 'other-gpu'],
+    ['Jetson', '10.13.3.9:80 reach', '10.13.3.9 sm_87 arch=x86_64', 'no', 'other-gpu'],
     ['both', '10.6.0.26:80 both', '10.13.3.9 H100', 'if-allowed', 'version-and-hardware-compatible'],
     ['another capability', '10.13.3.9:89 same', '10.13.3.9 sm_90', 'no', 'other-gpu'],
     ['another product of its capability', '10.13.3.9:89', '10.13.3.9 RTX 4090', 'yes', 'exact'],
@@ -142,6 +143,18 @@ describe('whether a machine loads an engine', () => {
     ['another system', '10.13.3.9:89', '10.13.3.9 L4 os=windows', 'no', 'other-platform'],
     ['Linux', '10.13.3.9:89 windows', '10.13.3.9 L4', 'no', 'other-platform'],
     ['Windows', '10.13.3.9:89 windows', '10.13.3.9 L4 os=windows', 'yes', 'exact'],
+    // GPUs that exist with Arm processors alone: their machines are such without a word.
+    ['Orin', '10.3.0.30:87 arm', '10.3.0.30 Orin', 'yes', 'exact'],
+    ['Orin', '10.3.0.30:87', '10.3.0.30 Orin', 'no', 'other-platform'],
+    ['Grace', '10.13.3.9:90 arm', '10.13.3.9 GH200', 'yes', 'exact'],
+    ['Hopper', '10.13.3.9:90 arm', '10.13.3.9 H100', 'no', 'other-platform'],
+    ['Spark', '10.13.3.9:121 arm', '10.13.3.9 Spark', 'yes', 'exact'],
+    // Of TensorRT-RTX it is not known; what rules an engine out does so there too.
+    ['an engine from Arm', 'rtx-1.7.1.116:121 arm', 'rtx-1.7.1.116 Spark', 'yes', 'exact'],
+    ['an engine from x86-64', 'rtx-1.7.1.116:121', 'rtx-1.7.1.116 Spark', 'unknown', 'other-platform'],
+    ['another system', 'rtx-1.7.1.116:89', 'rtx-1.7.1.116 L4 os=windows', 'unknown', 'other-platform'],
+    ['another GPU from x86-64', 'rtx-1.7.1.116:89', 'rtx-1.7.1.116 Spark', 'no', 'other-gpu'],
+    ['another version from x86-64', 'rtx-1.7.1.116:121', 'rtx-1.8.0.10 Spark', 'no', 'other-version'],
     // CUDA 13 needs driver 580 (release notes of CUDA); libraries of one version for another CUDA are other libraries.
     ['a driver too old', '10.13.3.9:89', '10.13.3.9+cuda13 L4 driver=550.54', 'no', 'driver-old'],
     ['a driver new enough', '10.13.3.9:89', '10.13.3.9+cuda13 L4 driver=580.65.06', 'yes', 'exact'],
@@ -162,7 +175,13 @@ describe('whether a machine loads an engine', () => {
     ['no build of a container', '10.15.1.29:89', '- L4 container=tensorrt:26.02', 'unknown', 'not-stated'],
     ['a variant', '10.0.1.6:89', '- L4 container=tritonserver:24.05-py3-igpu', 'unknown', 'not-stated'],
     ['DeepStream', '10.14.1.48:89', '- L4 container=deepstream:9.0-triton-multiarch', 'yes', 'exact'],
-    ['DeepStream on Jetson', '10.14.1.48:87', '- sm_87 container=deepstream:9.0', 'unknown', 'not-stated'],
+    [
+      'DeepStream on Jetson',
+      '10.14.1.48:87 arm',
+      '- sm_87 container=deepstream:9.0',
+      'unknown',
+      'not-stated',
+    ],
     [
       'a container that has TensorRT, of whatever version',
       'rtx-1.7.1.116:89',
@@ -230,6 +249,17 @@ describe('what a machine takes, and what it builds', () => {
       "trtforge build 'my det.onnx' --target tensorrt@10.14.1.48:sm_80",
     ],
     ['rtx-1.7.1.116 H100', {}, null],
+    ['10.3.0.30 Orin', {}, "trtforge build 'my det.onnx' --target tensorrt@10.3.0.30:sm_87"],
+    [
+      '10.14.1.48 H100 arch=aarch64',
+      {},
+      "trtforge build 'my det.onnx' --target tensorrt@10.14.1.48:sm_90:linux-aarch64",
+    ],
+    [
+      'rtx-1.7.1.116 Spark',
+      {},
+      "trtforge build 'my det.onnx' --target tensorrt-rtx@1.7.1.116:sm_121:linux-aarch64",
+    ],
   ] as const)('on %s', (on, recipe, line) => {
     const engine = candidate('10.13.3.9:89', { recipe: recipe as Partial<Recipe> });
     const { build } = which([engine], machine(on)).machines[0]!;
@@ -288,7 +318,13 @@ const inventory = `machines:
     tensorrt: 10.13.3.9+cuda12.9
   h100: { gpu: "NVIDIA H100 80GB HBM3", container: "nvcr.io/nvidia/tritonserver:24.05-py3" }
   desk: { gpu: 8.9, tensorrt-rtx: 1.7.1.116, os: windows }
-  arm: { gpu: sm_121, tensorrt: "10.14", arch: aarch64 }
+  arm: { gpu: sm_90, tensorrt: "10.14", arch: aarch64 }
+  orin: { gpu: Orin, tensorrt: 10.3.0.30 }
+  thor: { gpu: Thor }
+  spark: { gpu: Spark, tensorrt-rtx: 1.7.1.116 }
+  gb10: { gpu: GB10 }
+  grace: { gpu: GH200 }
+  odd: { gpu: sm_87, arch: x86_64 }
 `;
 
 function written(text: string): string {
@@ -320,6 +356,12 @@ describe('an inventory', () => {
         arch: 'x86_64',
       },
       { name: 'arm', tensorrt: { version: '10.14', cudaMajor: null }, arch: 'aarch64' },
+      { name: 'orin', gpu: { capability: 87 }, arch: 'aarch64' },
+      { name: 'thor', gpu: { capability: 110 }, arch: 'aarch64' },
+      { name: 'spark', gpu: { capability: 121 }, arch: 'aarch64' },
+      { name: 'gb10', gpu: { capability: 121 }, arch: 'aarch64' },
+      { name: 'grace', gpu: { capability: 90 }, arch: 'aarch64' },
+      { name: 'odd', gpu: { capability: 87 }, arch: 'x86_64' },
     ]);
   });
 

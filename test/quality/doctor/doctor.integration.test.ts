@@ -62,6 +62,24 @@ describe('a healthy machine', () => {
   });
 });
 
+describe('a GPU without memory of its own', () => {
+  const [first] = withGpu.gpus;
+  const machine = { ...facts().machine!, memoryAvailableBytes: 3 * 2 ** 30 };
+  const on = (computeCapability: number) =>
+    facts({ machine, gpus: { ...withGpu, gpus: [{ ...first!, computeCapability }] } });
+
+  it.each([
+    ['Orin', 87, true],
+    ['Thor', 110, true],
+    ['GB10', 121, true],
+    ['GH200', 90, false],
+    ['L4', 89, false],
+  ])('%s: it is stated, and what builds need counts for both', (_, capability, isShared) => {
+    expect(finding(on(capability), 'gpu.shared-memory') !== undefined).toBe(isShared);
+    expect(finding(on(capability), 'machine.memory')?.severity).toBe(isShared ? 'warning' : 'ok');
+  });
+});
+
 describe('an empty machine', () => {
   it('passes: nothing of it makes trtforge unusable, and every gap has a remedy', async () => {
     const known = facts({

@@ -7,6 +7,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   truncateSync,
   writeFileSync,
@@ -78,7 +79,7 @@ describe('installing tensorrt-rtx', () => {
     const installed = await install({ wheel });
     expect(installed).toMatchObject({
       isNew: true,
-      folder: join(toolchains, 'tensorrt-rtx-1.9.0.1'),
+      folder: join(toolchains, 'tensorrt-rtx-1.9.0.1-x86_64'),
       manifest: {
         version: '1.9.0.1',
         license: 'tensorrt_rtx_cu13_libs-1.9.0.1.dist-info/licenses/LICENSE.txt',
@@ -86,7 +87,7 @@ describe('installing tensorrt-rtx', () => {
         installedAt: '2026-01-02T03:04:05.000Z',
       },
     });
-    expect(left()).toEqual(['tensorrt-rtx-1.9.0.1']);
+    expect(left()).toEqual(['tensorrt-rtx-1.9.0.1-x86_64']);
     const machine = fakeMachine({}, { TRTFORGE_TOOLCHAINS: toolchains });
     expect((await surveyToolchains(machine)).toolchains).toMatchObject([
       { name: 'tensorrt-rtx-1.9.0.1', foundBy: 'installed by trtforge', cudaMajor: 13 },
@@ -138,13 +139,59 @@ describe('installing tensorrt-rtx', () => {
   it.each([
     ['darwin', 'arm64'],
     ['win32', 'x64'],
-    ['linux', 'arm64'],
+    ['linux', 'ia32'],
   ])('reports by name that %s on %s is not served', async (platform, architecture) => {
     await expect(install({}, { platform, architecture })).rejects.toMatchObject({
       code: 'TF_PLATFORM_UNSUPPORTED',
       exitCode: 3,
       message: expect.stringContaining(`${platform} on ${architecture}`),
     });
+  });
+
+  const onArm = { architecture: 'arm64' };
+  const armWheel = () => writeWheel(folder, { tag: 'py3-none-manylinux_2_35_aarch64', machine: 'arm64' });
+
+  it('takes the wheel of its processor, by the digest of that one', async () => {
+    expect(await install({ wheel: armWheel() }, onArm)).toMatchObject({
+      folder: join(toolchains, 'tensorrt-rtx-1.9.0.1-aarch64'),
+    });
+    const pinned = { version: '1.7.1.116', tag: 'py3-none-manylinux_2_35_aarch64' };
+    await expect(install({ wheel: writeWheel(folder, pinned) }, onArm)).rejects.toMatchObject({
+      code: 'TF_TOOLCHAIN_MISMATCH',
+      message: expect.stringContaining('ec8b6cb95a8ea61e31d544dbc5039d35219b311999f92c518a3889aaae74359c'),
+    });
+    await expect(install({ wheel: writeWheel(folder) }, onArm)).rejects.toMatchObject({
+      code: 'TF_TOOLCHAIN_MISMATCH',
+    });
+  });
+
+  it('keeps toolchains of two processors in one folder, of which each machine finds its own', async () => {
+    await install({ wheel: writeWheel(folder) });
+    await install({ wheel: armWheel() }, onArm);
+    expect(left().sort()).toEqual(['tensorrt-rtx-1.9.0.1-aarch64', 'tensorrt-rtx-1.9.0.1-x86_64']);
+    for (const [architecture, processor] of Object.entries({ x64: 'x86_64', arm64: 'aarch64' })) {
+      const machine = { ...fakeMachine({}, { TRTFORGE_TOOLCHAINS: toolchains }), architecture };
+      const { toolchains: found, damaged } = await surveyToolchains(machine);
+      expect(found.map((each) => each.folder)).toEqual([
+        join(toolchains, `tensorrt-rtx-1.9.0.1-${processor}`, 'tensorrt_rtx_libs'),
+      ]);
+      expect(damaged).toEqual([]);
+      rmSync(machine.root, { recursive: true });
+    }
+  });
+
+  it('still has what an older trtforge installed, in a folder without a processor', async () => {
+    const { folder: place } = await install({ wheel: writeWheel(folder) });
+    const old = join(toolchains, 'tensorrt-rtx-1.9.0.1');
+    renameSync(place, old);
+    expect(await install({ version: '1.9.0.1' })).toMatchObject({ isNew: false, folder: old });
+    const machine = fakeMachine({}, { TRTFORGE_TOOLCHAINS: toolchains });
+    expect((await surveyToolchains(machine)).toolchains).toMatchObject([{ name: 'tensorrt-rtx-1.9.0.1' }]);
+    const arm = await surveyToolchains({ ...machine, architecture: 'arm64' });
+    expect(arm).toEqual({ toolchains: [], damaged: [] });
+    rmSync(machine.root, { recursive: true });
+    expect(await install({ wheel: armWheel() }, onArm)).toMatchObject({ isNew: true });
+    expect(left().sort()).toEqual(['tensorrt-rtx-1.9.0.1', 'tensorrt-rtx-1.9.0.1-aarch64']);
   });
 
   it('rejects a version that trtforge cannot drive, before any download', async () => {
@@ -171,7 +218,13 @@ describe('installing tensorrt-rtx', () => {
       'another platform',
       { tag: 'py3-none-win_amd64' },
       undefined,
-      /is built for py3-none-win_amd64, not for x86-64 Linux/,
+      /is built for py3-none-win_amd64, not for Linux on x86_64/,
+    ],
+    [
+      'another processor',
+      { tag: 'py3-none-manylinux_2_35_aarch64' },
+      undefined,
+      /is built for py3-none-manylinux_2_35_aarch64, not for Linux on x86_64/,
     ],
     [
       'other bytes under a pinned version',
@@ -259,7 +312,7 @@ describe('installing tensorrt-rtx', () => {
     await install({ wheel: writeWheel(folder) });
     expect(left().sort()).toEqual([
       `.tensorrt-rtx-1.9.0.1.${process.pid}.0a1b2c3d.unpublished`,
-      'tensorrt-rtx-1.9.0.1',
+      'tensorrt-rtx-1.9.0.1-x86_64',
     ]);
   });
 
@@ -268,7 +321,7 @@ describe('installing tensorrt-rtx', () => {
     const both = await Promise.all([install({ wheel }), install({ wheel })]);
     expect(both.map(({ folder: place }) => place)).toEqual([both[0].folder, both[0].folder]);
     expect(readManifest(both[0].folder)).toBeDefined();
-    expect(left()).toEqual(['tensorrt-rtx-1.9.0.1']);
+    expect(left()).toEqual(['tensorrt-rtx-1.9.0.1-x86_64']);
   });
 
   it('is removed whole', async () => {

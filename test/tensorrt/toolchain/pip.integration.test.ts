@@ -31,6 +31,7 @@ function download(python: string, more: More = {}) {
   return pipWheels({
     packageName: 'tensorrt-rtx-cu13-libs',
     version: '1.7.1.116',
+    processor: 'aarch64',
     folder: join(folder, 'wheels'),
     bytes: 1000,
     ...workOf({ ...more, environment: { ...process.env, PYTHON: python, ...more.env } }),
@@ -105,7 +106,7 @@ describe.skipIf(process.platform === 'win32')('getting a wheel with pip', () => 
     await expect(download(join(folder, 'nowhere', 'python3'))).rejects.toMatchObject({
       code: 'TF_DOWNLOAD_FAILED',
       message: expect.stringMatching(/python3 is not installed\.$/),
-      remedy: expect.stringMatching(/--wheel FILE/),
+      remedy: expect.stringMatching(/--platform manylinux_2_35_aarch64 .*--wheel FILE/),
     });
   });
 

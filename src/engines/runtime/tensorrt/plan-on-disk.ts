@@ -16,8 +16,9 @@ import {
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { identitiesOf } from '../../identity/engine-name.js';
 import type { Passport } from '../../identity/passport.js';
+import { thisPlatform } from '../../identity/target.js';
 import { foreignName, type PlanHeader, readPlanHeader } from '../../plan/header.js';
-import { loadsIn } from '../../plan/loads.js';
+import { loadsIn, platformOfEngine } from '../../plan/loads.js';
 import { type Trust, verifyTrusted } from '../../store/trust.js';
 import type { loadOptions } from './engine-options.js';
 
@@ -133,9 +134,14 @@ function fitting(
   candidates: readonly Toolchain[],
   { allowHostCode }: ToolchainChoice,
 ): Toolchain {
-  const flags = plan.passport?.identity.document.recipe.flags;
-  const judged = candidates.map((toolchain) => ({ toolchain, ...loadsIn(plan.header, toolchain, flags) }));
-  const exact = judged.find(({ loads }) => loads === 'yes');
+  const document = plan.passport?.identity.document;
+  const engine = { ...plan.header, ...(document && platformOfEngine(document)) };
+  const judged = candidates.map((toolchain) => ({
+    toolchain,
+    ...loadsIn(engine, { ...thisPlatform, ...toolchain }, document?.recipe.flags),
+  }));
+  // Whoever loads an engine from another platform finds out; its known answer judges it.
+  const exact = judged.find(({ loads }) => loads === 'yes' || loads === 'unproven');
   if (exact !== undefined) return exact.toolchain;
   const compatible = judged.find(({ loads }) => loads !== 'no');
   if (compatible !== undefined && allowHostCode) return compatible.toolchain;

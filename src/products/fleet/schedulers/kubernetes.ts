@@ -2,7 +2,7 @@ import { type ScalarTag, stringify, type Tags } from 'yaml';
 import { z } from 'zod';
 import { isRecord } from '../../../base/text/lenient-json.js';
 import { containersOf } from '../../../behaviour/containers.js';
-import { parseTarget } from '../../../engines/identity/target.js';
+import { parseTarget, platformFor } from '../../../engines/identity/target.js';
 import {
   type Asked,
   count,
@@ -111,7 +111,7 @@ export function kubernetesManifest(submission: Submission, where: KubernetesWher
   };
   const pod = {
     restartPolicy: 'Never',
-    nodeSelector: { ...(isDra ? {} : gpu?.labels), ...where.nodeSelector },
+    nodeSelector: { ...(isDra ? {} : gpu?.labels), ...processorOf(builds), ...where.nodeSelector },
     ...(isDra ? { resourceClaims: [{ name: CLAIM, resourceClaimTemplateName: name }] } : {}),
     containers: [container],
     volumes: [...where.volumes, { name: SCRATCH, emptyDir: { sizeLimit: where.scratch } }],
@@ -202,6 +202,10 @@ function gpuOf(target: string) {
     expression: `device.attributes['gpu.nvidia.com'].cudaComputeCapability.compareTo(semver('${major}.${minor}.0')) == 0`,
   };
 }
+
+/** The label of nodes with Arm processors, where a target is for these; a cluster that has others alone needs none. */
+const processorOf = (target: string) =>
+  platformFor(parseTarget(target)).arch === 'aarch64' ? { 'kubernetes.io/arch': 'arm64' } : {};
 
 /** Jobs, whose tasks wait until they have a pod, and pods. */
 function noteKubernetes(answer: string, count: number, note: Asked['note']): void {

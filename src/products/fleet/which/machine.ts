@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { firstProblem, readYaml } from '../../../base/text/yaml.js';
 import { tensorrtIn } from '../../../behaviour/containers.js';
-import { isJetson } from '../../../behaviour/gpus.js';
+import { isArmOnly, isJetson } from '../../../behaviour/gpus.js';
 import { targetSchema } from '../../../engines/identity/identity-schema.js';
 import { parseGpu } from '../../../engines/identity/target.js';
 import { parsed } from '../parsed.js';
@@ -52,7 +52,9 @@ export function readInventory(path: string): readonly Machine[] {
 
 /** Completes what is stated of a machine by what is known of its container. */
 export function machineOf(name: string, stated: z.infer<typeof statedSchema>, anyGpu = false): Machine {
-  const { gpu = null, driver = null, container = null, os = 'linux', arch = 'x86_64' } = stated;
+  const { gpu = null, driver = null, container = null, os = 'linux' } = stated;
+  const isArm = os === 'linux' && gpu !== null && isArmOnly(gpu.capability, gpu.product);
+  const { arch = isArm ? 'aarch64' : 'x86_64' } = stated;
   const product = stated['tensorrt-rtx'] === undefined ? ('tensorrt' as const) : ('tensorrt-rtx' as const);
   const known = container === null || isJetson(gpu?.capability ?? 0) ? undefined : tensorrtIn(container);
   const [version, cuda] = (stated[product] ?? known)?.split('+cuda') ?? [];

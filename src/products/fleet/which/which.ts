@@ -8,9 +8,9 @@ import { buildFaults } from '../../../engines/builder/buildable.js';
 import type { Passport } from '../../../engines/identity/passport.js';
 import type { ModelContent } from '../../../engines/identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../../../engines/identity/recipe.js';
-import { isOfProduct, type Target } from '../../../engines/identity/target.js';
+import { isOfProduct, type Target, targetText } from '../../../engines/identity/target.js';
 import type { PlanHeader } from '../../../engines/plan/header.js';
-import { loadsIn } from '../../../engines/plan/loads.js';
+import { loadsAcross, loadsIn, platformOfEngine } from '../../../engines/plan/loads.js';
 import { profileText } from '../../../engines/profiles/profile.js';
 import { mayServe } from '../../../engines/store/compatibility.js';
 import type { NotFound } from '../../../engines/store/store.js';
@@ -120,7 +120,7 @@ function buildLine(
   { query, model, engines, content }: Found,
   machine: Machine,
 ): Pick<Which['machines'][number], 'build' | 'chosen'> {
-  const { gpu, tensorrt } = machine;
+  const { gpu, tensorrt, os, arch } = machine;
   const passports = engines.flatMap(({ passport }) => passport ?? []);
   const [nearest] = passports;
   const file = model !== null ? query : nearest && `${nearest.model.name}.onnx`;
@@ -147,7 +147,9 @@ function buildLine(
     return !conversion?.calibration && faultOf(precision) === undefined;
   });
   const id = formatNamed(repeated?.identity.document.recipe.precision)?.id;
-  const at = isWhole(version) ? `@${version}${cudaMajor == null ? '' : `+cuda${cudaMajor}`}` : '';
+  const named = isWhole(version) ? { named: { version, cudaMajor: cudaMajor ?? null } } : {};
+  const wanted =
+    gpu === null ? { computeCapabilities: null } : { ...named, computeCapabilities: [gpu.capability] };
   const chosen = [
     ...(nearest === undefined ? [] : [`Builds ${labelOf(repeated)}.`]),
     ...(nearest === repeated
@@ -163,7 +165,7 @@ function buildLine(
     build: shellLine([
       ...['trtforge', 'build', file, ...(id === undefined ? [] : ['--precision', id])],
       ...(recipe?.profiles ?? []).flatMap((profile) => ['--profile', profileText(profile)]),
-      ...['--target', gpu === null ? product : `${product}${at}:sm_${gpu.capability}`],
+      ...['--target', targetText({ product, ...wanted, os, arch })],
     ]),
     chosen: chosen.join(' ') || null,
   };
@@ -220,13 +222,15 @@ function missing({ gpu, anyGpu, tensorrt, container }: Machine, built: string): 
 
 /** By the rules of the store, with the engine's own facts in the place of those that the machine lacks. */
 function byPassport({ identity: { document } }: Passport, machine: Machine): Ruling {
-  const { gpu, tensorrt, os, arch } = machine;
-  const isForWindows = document.recipe.runtimePlatform === 'windows-amd64';
-  const own = { ...document.target, ...(isForWindows && ({ os: 'windows', arch: 'x86_64' } as const)) };
+  const { gpu, tensorrt } = machine;
+  const own = { ...document.target, ...platformOfEngine(document) };
+  const elsewhere = loadsAcross(own, machine);
+  if (elsewhere?.loads === 'no') return ['no', 'other-platform', elsewhere.why];
   const { product, version } =
     tensorrt ?? (hasTensorrt(machine) ? { ...own, product: 'tensorrt' as const } : own);
   const target = {
-    ...{ product, os, arch },
+    ...own,
+    product,
     version: agree(version, own.version) ? own.version : version,
     cudaMajor: own.cudaMajor === null ? null : (tensorrt?.cudaMajor ?? own.cudaMajor),
     computeCapabilities: gpu === null ? own.computeCapabilities : [gpu.capability],
@@ -235,6 +239,7 @@ function byPassport({ identity: { document } }: Passport, machine: Machine): Rul
   const lacking = missing(machine, own.version);
   if (!serves) return ['no', rule, reason];
   if (lacking.length > 0) return ['unknown', 'not-stated', lacking.join(' ')];
+  if (elsewhere !== null) return ['unknown', 'other-platform', elsewhere.why];
   const { loads, why } = loadsIn(own, target, document.recipe.flags);
   return [loads === 'if-allowed' ? loads : 'yes', rule, rule === 'exact' ? why : reason];
 }

@@ -2,6 +2,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { passportPath } from '../../../../src/engines/identity/engine-name.js';
+import { thisPlatform } from '../../../../src/engines/identity/target.js';
 import { openEngineSession } from '../../../../src/engines/runtime/tensorrt/engine-session.js';
 import type { loadEngine } from '../../../../src/engines/runtime/tensorrt/load-engine.js';
 import { makeKeys } from '../../../../src/engines/store/sign-engines.js';
@@ -180,6 +182,29 @@ describe('loading an engine', () => {
       await using _session = await openEngineSession(engine(), { addon, ...attempt });
       expect(addon.opened).toHaveLength(1);
     } else expect(await refusal(engine(), attempt)).toMatchObject({ code, opened: 0 });
+  });
+
+  it.each([
+    ['tensorrt', '10.6.0.26', 'TF_ENGINE_VERSION_MISMATCH'],
+    ['tensorrt-rtx', '1.7.1.116', null],
+  ] as const)('an engine of %s from another processor: %s', async (product, version, code) => {
+    const path = engine();
+    const plan = samplePlan();
+    if (product === 'tensorrt') {
+      plan.write('ftrt', 0, 'latin1');
+      plan.set([10, 6, 0, 26], 24);
+    }
+    const arch = thisPlatform.arch === 'x86_64' ? 'aarch64' : 'x86_64';
+    const identity = sampleIdentity();
+    const target = { ...identity.target, product, version, arch } as const;
+    writeFileSync(path, plan);
+    writeFileSync(passportPath(path), JSON.stringify(samplePassport(plan, { ...identity, target })));
+    const toolchain = { ...sampleToolchain, product, version };
+    if (code !== null) return expect(await refusal(path, { toolchain })).toMatchObject({ code, opened: 0 });
+    // It may load: whoever loads it finds out.
+    const addon = new FakeAddon(doubling);
+    await using _session = await openEngineSession(path, { addon, toolchain });
+    expect(addon.opened).toHaveLength(1);
   });
 
   it('a plan that may be compatible loads in a newer library only where its code may run', async () => {
