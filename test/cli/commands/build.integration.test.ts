@@ -108,9 +108,10 @@ describe('an engine of another machine', () => {
 });
 
 describeWith('toolchain', 'an engine of another platform', () => {
+  const line = ['--profile', 'x:1x64', '--no-cache', '-o', join(root, 'platform.engine'), '--json'];
   const [here, there] = process.arch === 'arm64' ? ['aarch64', 'x86_64'] : ['x86_64', 'aarch64'];
   const of = (target: string) =>
-    runLine(['build', model, '--target', target, '--profile', 'x:1x64', '--json'], {
+    runLine(['build', model, '--target', target, ...line], {
       ...ownCache,
       TRTFORGE_TOOLCHAINS: toolchainsFolder(),
     });
