@@ -91,9 +91,12 @@ export function chartFile(chart: Chart): string {
 /** The width of a chart on a phone, in pixels: what has room there has room everywhere. */
 const PHONE = 326;
 
-/** The share of a phone's chart that a text takes, by the width of common letters; `size` is that of the font in pixels. */
-const textShare = (text: string, size = 12.5): number =>
-  [...text].reduce((sum, letter) => sum + (letter < '\u2e80' ? 0.61 : 1), 0) * (size / PHONE);
+/** The most pixels that a text takes in a bold face for screens; `size` is that of the font in pixels. */
+export const textWidth = (text: string, size: number): number =>
+  [...text].reduce((sum, letter) => sum + (/[ -LN-VX-ln-vx-~]/.test(letter) ? 0.68 : 1.12), 0) * size;
+
+/** The share of a phone's chart that a text takes. */
+const textShare = (text: string, size = 12.5): number => textWidth(text, size) / PHONE;
 
 /** A text that takes at most this share of a phone's chart, cut in its middle where it is longer. */
 function fitted(text: string, share: number, size?: number): string {

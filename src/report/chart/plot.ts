@@ -1,5 +1,5 @@
 import { type Markup, markup } from '../markup/markup.js';
-import { across, axisTicks, type Chart, type Scale, type Tone } from './frame.js';
+import { across, axisTicks, type Chart, type Scale, type Tone, textWidth } from './frame.js';
 
 interface PlotPoint {
   readonly x: number;
@@ -47,6 +47,8 @@ const BASE = TOP + PLOT_HEIGHT;
 const LEFT = 0.07;
 const RIGHT = 0.99;
 const LEGEND_ROW = 20;
+/** Of `mark-label` in the style sheet. */
+const LABEL_SIZE = 12.5;
 
 /** More marks than this are one blur: of each column of points the highest and the lowest stay. */
 const MOST_MARKS = 1200;
@@ -145,12 +147,8 @@ const areApart = (a: Box, b: Box): boolean =>
 const isLeftOf = (a: Box, b: Box): boolean =>
   WIDTHS.every((width) => a.at * width + a.right <= b.at * width + b.left);
 
-/** The most that a face for screens takes. */
-const widthOf = (text: string): number =>
-  [...text].reduce((sum, letter) => sum + (/[ -LN-VX-ln-vx-~]/.test(letter) ? 8.5 : 14), 0);
-
 function textBox(text: string, at: number, anchor: 'start' | 'end', baseline: number, gap = 0): Box {
-  const width = widthOf(text);
+  const width = textWidth(text, LABEL_SIZE);
   const [left, right] = anchor === 'start' ? [gap, gap + width] : [-gap - width, -gap];
   return { at, left, right, top: baseline - 13, bottom: baseline + 4 };
 }

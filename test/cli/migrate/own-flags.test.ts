@@ -268,7 +268,7 @@ describe('what is no command or too much', () => {
 
   test.each([
     ['build m.onnx --half --batch-size 8', 'build m.onnx --precision fp16 --batch 8'],
-    ['run m.onnx --imgsz 640', 'run m.onnx --shapes images:1x3x640x640'],
+    ['inspect m.onnx --imgsz 640', 'inspect m.onnx --shapes images:1x3x640x640'],
     [
       'edit m.onnx --overwrite-input-shape x:1,4 --fold-constants',
       'edit m.onnx --set-dim x:0=1 --set-dim x:1=4 --fold',
