@@ -21,7 +21,6 @@ import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 import type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
 import type { ForgeContext, ForgeOptions } from './forge/options.js';
 import type { CheckedSessionOptions as EngineSessionOptions } from './quality/known-answer/at-load.js';
-import type { RefitOptions } from './quality/known-answer/refit.js';
 import type { VerifyContext, VerifyRequest } from './quality/verify/request.js';
 import type { InstalledToolchain, InstallRequest } from './tensorrt/toolchain/install.js';
 
@@ -129,20 +128,6 @@ export const buildOrLoad = lazy(
   async () => (await import('./engines/builder/build.js')).buildContextOptions,
 );
 /**
- * Puts the weights of another model with the same graph into an engine that was built with `refit`, on its GPU and without a new build.
- *
- * ```ts
- * const refitted = await refitEngine({ engine: 'resnet50.engine', model: 'retrained.onnx', output: 'retrained.engine' });
- * use(refitted.engine);
- * ```
- */
-export const refitEngine = lazy(
-  async (): Promise<(requested: RefitOptions, context?: Partial<BuildContext>) => Promise<ObtainedEngine>> =>
-    (await import('./quality/known-answer/refit.js')).refitEngine,
-  async () => (await import('./quality/known-answer/refit.js')).refitOptions,
-  async () => (await import('./engines/builder/build.js')).buildContextOptions,
-);
-/**
  * The content of an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
  *
  * ```ts
@@ -237,7 +222,7 @@ export const openEngineSession = lazy(
  * ```
  */
 export const activationPool = lazy(
-  async () => (await import('./engines/runtime/tensorrt/engine-session.js')).activationPool,
+  async () => (await import('./engines/runtime/tensorrt/activation-pool.js')).activationPool,
 );
 /**
  * Compares an engine or a model with a model on the same inputs.
@@ -447,6 +432,7 @@ export type {
 } from './engines/runtime/back-end.js';
 export type { OrtFacts } from './engines/runtime/onnxruntime/ort-facts.js';
 export type { Binding, RunOptions, Session } from './engines/runtime/session.js';
+export type { ActivationPool } from './engines/runtime/tensorrt/activation-pool.js';
 export type {
   EngineContext,
   EngineState,

@@ -25,7 +25,7 @@ export const inspect = defineCommand({
   examples: [
     'trtforge engine inspect model.engine',
     'trtforge engine inspect model.engine encoder.engine',
-    'trtforge engine inspect encoder.engine predictor.engine joint.engine --memory',
+    'trtforge engine inspect model.engine encoder.engine --memory',
   ],
   arguments: [{ ...engineArgument, name: 'ENGINES', many: true }],
   options: {

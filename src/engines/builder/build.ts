@@ -73,7 +73,7 @@ export const buildOptions = {
     ...builder,
     describe: `before TensorRT ${behaviour['weak-typing'].tensorrt.until}: the builder chooses types up to --precision, and nothing is converted`,
   }),
-  /** Build an engine that takes the weights of other models with the same graph (`refitEngine`); such a one may be slower. The builder flag `refit` of the recipe. */
+  /** Build an engine that takes the weights of other models with the same graph (`session.refit`); such a one may be slower. The builder flag `refit` of the recipe. */
   refit: optional(is.flag, {
     flags: '--refit',
     ...builder,

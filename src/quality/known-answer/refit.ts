@@ -34,10 +34,6 @@ export interface RefitOptions extends OptionsOf<typeof refitOptions> {}
 /**
  * An engine with the weights of another model in place of a new build, on the GPU that runs it: its recipe and target are the engine's, its known answer is that of the
  * model. The engine stays as it is, and nothing is written where that fails.
- *
- * ```ts
- * const { engine } = await refitEngine({ engine: 'resnet50.engine', model: 'retrained.onnx', output: 'retrained.engine' });
- * ```
  * Errors: those of `readPlanOnDisk` and `resolveBuild`; TF_ENGINE_NOT_REFITTABLE; TF_REFIT_MODEL_MISMATCH before any work on the GPU; TF_OPTION_UNSUPPORTED;
  * TF_REFIT_FAILED, also where the engine does not give its known answer.
  */

@@ -5,13 +5,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { makeKeys } from '../../../src/engines/store/sign-engines.js';
-import type { WorkEvent } from '../../../src/events.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
-import { openEngineSession, refitEngine } from '../../../src/index.js';
+import { openEngineSession } from '../../../src/index.js';
+import { refitEngine } from '../../../src/quality/known-answer/refit.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { affineModel, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { type FakeEngine, fakeEngine } from '../../fakes/tensorrt/engine.js';
-import { noted } from '../../support/noted-library.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-refit-'));
@@ -269,29 +268,6 @@ describe('engine refit', () => {
     expect(await trtforge(refit, signs)).toMatchObject({ exitCode: 0 });
     const required = { ...signs, TRTFORGE_REQUIRE_SIGNATURE: '1' };
     expect(await trtforge(['engine', 'check', 'signed-new.engine'], required)).toMatchObject({ exitCode: 0 });
-  });
-
-  it('is a function of the library', async () => {
-    const built = await noted.buildOrLoad(
-      { model, batch: '1/8/64', refit: true, output: 'library.engine', store: false },
-      { environment },
-    );
-    const events: WorkEvent[] = [];
-    const identity = built.identity;
-    const { passport } = await noted.refitEngine(
-      {
-        ...{ engine: 'library.engine', model: retrained, output: 'library-new.engine', identity },
-        ...{ device: 0, plugins: [], toolchain: at('home/lib') },
-      },
-      {
-        environment,
-        emit: (event) => events.push(event),
-        signal: new AbortController().signal,
-        graceMs: 100,
-      },
-    );
-    expect(passport.built.refitted?.identity).toBe(identity);
-    expect(events).toContainEqual(expect.objectContaining({ type: 'phase-end', phase: 'compare graphs' }));
   });
 
   it('is cancelled without a trace', async () => {

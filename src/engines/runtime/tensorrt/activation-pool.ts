@@ -75,3 +75,6 @@ export class ActivationPool {
     };
   }
 }
+
+/** Memory for the activations of sessions that run in turn, which is their option `memory`. */
+export const activationPool = (): ActivationPool => new ActivationPool();

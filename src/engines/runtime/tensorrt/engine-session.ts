@@ -9,7 +9,6 @@ import { ignoreEvents } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { RunOptions } from '../session.js';
 import { mapOf } from '../session-inputs.js';
-import { ActivationPool } from './activation-pool.js';
 import { DeviceState } from './device-state.js';
 import { type ContextSettings, ProfileContexts } from './engine-context.js';
 import type {
@@ -41,9 +40,6 @@ export async function openEngineSession(
     throw error;
   }
 }
-
-/** Memory for the activations of sessions that run in turn, which is their option `memory`. */
-export const activationPool = (): ActivationPool => new ActivationPool();
 
 /** A session over an engine that is loaded; closing it closes the engine. Throws TF_SESSION_INPUT for a pool that the engine cannot use. */
 export const sessionOf = (engine: LoadedEngine, options: EngineSessionOptions): EngineSession =>
