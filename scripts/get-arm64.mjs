@@ -55,11 +55,11 @@ function qemu(work, run) {
   const lists = join(work, 'apt');
   for (const name of ['lists/partial', 'archives/partial']) mkdirSync(join(lists, name), { recursive: true });
   writeFileSync(join(lists, 'status'), '');
+  const mirrors = run('apt-get', 'indextargets', '--format', '$(REPO_URI)').split('\n');
+  const mirror = mirrors.find((each) => /\/debian\/?$/.test(each));
+  if (mirror === undefined) throw new SetupError('apt knows no mirror of Debian, which has qemu-user 10.');
   const key = '/usr/share/keyrings/debian-archive-keyring.gpg';
-  writeFileSync(
-    join(lists, 'sources.list'),
-    `deb [signed-by=${key}] http://deb.debian.org/debian trixie main\n`,
-  );
+  writeFileSync(join(lists, 'sources.list'), `deb [signed-by=${key}] ${mirror} trixie main\n`);
   const options = {
     'Dir::Etc::SourceList': join(lists, 'sources.list'),
     'Dir::Etc::SourceParts': '/dev/null',

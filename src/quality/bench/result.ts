@@ -144,7 +144,7 @@ const valleySchema = z.object({
   /** The smaller batch that is fastest per item, and how much slower this one is: 0.14 for 14 %. */
   fastest: z.int().positive(),
   slower: z.number().positive(),
-  /** Measured batches to use instead: the fastest smaller one, and the next larger one that is no valley. */
+  /** Measured batches to use instead: the fastest smaller one, and the next larger one that is not a valley. */
   use: z.array(z.int().positive()).min(1),
   /** Whether nothing speaks against the two measurements. */
   isReliable: z.boolean(),

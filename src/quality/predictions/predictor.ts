@@ -15,7 +15,7 @@ const CONFIDENCE = 0.25;
 const SUPPRESSION = { overlap: 0.7, classAgnostic: false, topK: 30_000, maxDetections: 100 };
 /** Cells of a mask along its longer side. */
 const MOST_CELLS = 80;
-/** A map of fewer places is no picture. */
+/** A map of fewer places has no picture to show. */
 const LEAST_MAP = 8;
 /** More classes than any network has: the number does not matter where each row states its own. */
 const ANY_CLASSES = 100_000;
@@ -56,7 +56,7 @@ export class Predictor {
     this.#hints = hints;
   }
 
-  /** Takes the outputs of one sample, their batch of 1; of what is no picture nothing is decoded. */
+  /** Takes the outputs of one sample, their batch of 1; of other samples nothing is decoded. */
   take(outputs: NamedTensors, picture: Picture | undefined): void {
     const at = this.#predictions.push(null) - 1;
     if (picture === undefined) return;

@@ -46,7 +46,7 @@ export interface RunSamplesRequest extends Omit<RunRequest, 'sources' | 'seed' |
   readonly imgsz?: number | undefined;
   /** Names of the classes, a file; default: the metadata of a model. */
   readonly labels?: string | undefined;
-  /** Throws TF_USAGE for a sample that is no picture, and TF_EVAL_HEAD for outputs that no decoder knows, at the first sample. */
+  /** Throws TF_USAGE for a sample that is not a picture, and TF_EVAL_HEAD for outputs that no decoder knows, at the first sample. */
   readonly pictures?: boolean;
 }
 

@@ -140,7 +140,7 @@ function fitting(
     toolchain,
     ...loadsIn(engine, { ...thisPlatform, ...toolchain }, document?.recipe.flags),
   }));
-  // Whoever loads an engine from another platform finds out; its known answer judges it.
+  // An engine of another platform is tried; its known answer judges it.
   const exact = judged.find(({ loads }) => loads === 'yes' || loads === 'unproven');
   if (exact !== undefined) return exact.toolchain;
   const compatible = judged.find(({ loads }) => loads !== 'no');
