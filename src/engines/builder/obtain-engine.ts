@@ -8,8 +8,7 @@ import { type Exporter, flatExporter, writeExport } from '../exports/exporter.js
 import { passportPath } from '../identity/engine-name.js';
 import { identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
-import type { Skeleton } from '../plan/refit.js';
-import { isRefittable } from '../plan/refit.js';
+import { isRefittable, type Skeleton } from '../plan/refit.js';
 import { releaseUse } from '../store/claims/in-use.js';
 import { type Lease, waitForTurn } from '../store/claims/lease.js';
 import type { LocalStore } from '../store/local.js';

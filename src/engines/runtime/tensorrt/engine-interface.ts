@@ -127,7 +127,7 @@ export interface EngineSession extends Session, EngineRunner {
   ): EngineState;
   /**
    * Replaces the engine's weights by those of another model with the same graph, converted as the engine's was; for an engine that was built with `refit`, between runs.
-   * Contexts, prepared calls and states stay; CUDA graphs are captured again. The file of the engine stays as it is: `refitEngine` writes one.
+   * Contexts, prepared calls and states stay; CUDA graphs are captured again. The file of the engine stays as it is: `trtforge engine refit` writes one.
    * Throws TF_SESSION_BUSY, TF_ENGINE_NOT_REFITTABLE, TF_REFIT_MODEL_MISMATCH, TF_OPTION_UNSUPPORTED, TF_REFIT_FAILED (then nothing runs until another refit succeeds).
    */
   refit(model: string, options?: RunOptions): Promise<void>;
