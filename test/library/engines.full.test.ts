@@ -238,6 +238,15 @@ describe('a session in this process', () => {
     expect(await made(2)).toBe(2 * (await made(1)));
   });
 
+  test('computes in memory that several sessions share', async () => {
+    const memory = await noted.activationPool();
+    await using one = await open({ memory });
+    await using other = await open({ memory });
+    for (const session of [one, other])
+      expect([...float32Values((await session.run(rows(2))).get('y')!)]).toEqual(Array(8).fill(7));
+    expect(memory.separateBytes).toBe(2 * memory.bytes);
+  });
+
   test('requires a passport and signatures as requested', async () => {
     await expect(open({}, at('bare.engine'))).rejects.toMatchObject({ code: 'TF_PASSPORT_MISSING' });
     const { work, events } = context();
@@ -413,6 +422,23 @@ test('forge loads what it built as requested', async () => {
   expect(forged.error).toBeNull();
   expect(forged.engineVerification?.outcome).toBe('pass');
   expect(calls()).toContain('setWeightStreamingBudgetV2 0');
+});
+
+test('engines whose weights can be replaced are built as requested', async () => {
+  const request = {
+    ...{ model, profiles: ['x:1x4/8x4/64x4'], store: at('refittable'), remote: false as const },
+    ...{ toolchain: at('home'), refit: true },
+  } satisfies ForgeOptions;
+  const { work } = context();
+  const building = { ...work, environment: { ...environment, FAKE_PLAN: at('plain.engine') } };
+  const { engine } = await noted.buildOrLoad(request, building);
+  const { identity } = await noted.readPassport(engine);
+  expect(identity.document.recipe.flags).toEqual(['refit']);
+  const forged = await noted.forge(
+    { ...request, runRoot: at('refit'), skip: ['verify', 'bench'] },
+    { ...building, commandLine: 'trtforge forge' },
+  );
+  expect(forged).toMatchObject({ error: null, build: { identity: identity.digest } });
 });
 
 test('runFile and openSession run in the profile requested', async () => {

@@ -162,6 +162,7 @@ test('every key of where: is in what is handed to its scheduler', async () => {
 const keys: readonly (readonly [model: string, base: object, keys: object, recipe: object])[] = [
   ['sample', {}, { workspace: '64M' }, { memoryPools: { workspace: 64 << 20 } }],
   ['sample', {}, { 'builder-config': ['optimization-level=1'] }, { optimizationLevel: 1 }],
+  ['sample', {}, { refit: true }, { flags: ['refit'] }],
   ['sample', {}, { plugin: ['lib.so'] }, { pluginDigests: [expect.any(String)] }],
   [
     'sample',
