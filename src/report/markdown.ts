@@ -73,7 +73,7 @@ const samplesTable = (samples: Extract<Block, { kind: 'samples' }>['samples']): 
     ['sample', 'share of the limit', 'original', 'candidate'],
     samples.map(({ file, share, reference, candidate }) => [
       code(file),
-      formatStatistic(Number(share)),
+      share === null ? '–' : formatStatistic(Number(share)),
       text(predictionText(reference, onlyWords.reference)),
       text(predictionText(candidate, onlyWords.candidate)),
     ]),

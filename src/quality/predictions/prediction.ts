@@ -32,6 +32,8 @@ export const predictionSchema = z.discriminatedUnion('kind', [
   /** The class with the highest score. */
   z.object({ kind: z.literal('class'), label: z.string(), probability: z.number() }),
   maskSchema,
+  /** What was spoken in a recording. */
+  z.object({ kind: z.literal('text'), text: z.string() }),
 ]);
 export type Prediction = z.infer<typeof predictionSchema>;
 export type Mask = Extract<Prediction, { readonly kind: 'mask' }>;
@@ -109,6 +111,8 @@ export function predictionText(prediction: Prediction | null, alone: string): st
   switch (prediction?.kind) {
     case undefined:
       return 'not decoded';
+    case 'text':
+      return prediction.text === '' ? 'no word' : `“${prediction.text}”`;
     case 'class':
       return `${prediction.label} ${formatShare(prediction.probability)}`;
     case 'boxes': {

@@ -150,19 +150,19 @@ export const errorMapSchema = z.object({
 export type ErrorMap = z.infer<typeof errorMapSchema>;
 
 /** One picture or recording of those that a verdict is about. */
-const worstSampleSchema = z.object({
+export const worstSampleSchema = z.object({
   sample: z.number(),
   /** Path as passed, and SHA-256 of the file. */
   file: z.string(),
   sha256: z.string(),
   /** Of a picture, in pixels; null for a recording. */
   size: z.object({ width: z.int().positive(), height: z.int().positive() }).nullable(),
-  /** The largest share that its error has of a limit. */
-  share: measureSchema,
+  /** The largest share that its error has of a limit; null where nothing is limited: of texts. */
+  share: measureSchema.nullable(),
   /** What the outputs of both sides state, where a decoder knows them. */
   reference: predictionSchema.nullable(),
   candidate: predictionSchema.nullable(),
-  /** Decisions that only the reference takes, and only the candidate: boxes, the class, places of a mask. */
+  /** Decisions that only the reference takes, and only the candidate: boxes, the class, places of a mask, words. */
   lost: z.number(),
   new: z.number(),
 });

@@ -40,15 +40,32 @@ export function drawSample(sample: WorstSample, pictures: Pictures, id: string):
   const { file, share, sha256, size } = sample;
   const shown = pictures.get(sha256);
   const sides = (['reference', 'candidate'] as const).map((side) => {
-    const words = predictionText(sample[side], onlyWords[side]);
+    const words = wordsOf(sample, side);
     const drawing = size === null ? null : drawnSide(sample, side, shown, size, `${id}-${side}`);
     const isDecoded = size !== null || sample[side] !== null;
     return markup`<div>${drawing}${isDecoded && markup`<p><strong>${headings[side]}</strong> ${words}</p>`}</div>`;
   });
   const why = shown !== undefined && 'why' in shown ? shown.why : null;
   const sound = shown !== undefined && 'peaks' in shown && outline(shown, file, `${id}-sound`);
-  const limit = markup`largest error: ${formatStatistic(Number(share))} of its limit`;
-  return markup`<figure class="sample">${sound}<div class="pair">${sides}</div><figcaption><code>${file}</code> (sample ${sample.sample}), ${limit}.${why !== null && markup` ${why}`}</figcaption></figure>`;
+  const limit = share !== null && markup`, largest error: ${formatStatistic(Number(share))} of its limit`;
+  return markup`<figure class="sample">${sound}<div class="pair">${sides}</div><figcaption><code>${file}</code> (sample ${sample.sample})${limit}.${why !== null && markup` ${why}`}</figcaption></figure>`;
+}
+
+/** Of two texts what differs is marked: the words between those that both begin and end with. */
+function wordsOf(sample: WorstSample, side: Side): Content {
+  const [own, other] = [sample[side], sample[side === 'reference' ? 'candidate' : 'reference']];
+  if (own?.kind !== 'text' || other?.kind !== 'text' || own.text === other.text)
+    return predictionText(own, onlyWords[side]);
+  const [words, others] = [own.text, other.text].map((text) => text.split(' ')) as [string[], string[]];
+  const shorter = Math.min(words.length, others.length);
+  let [start, end] = [0, 0];
+  while (start < shorter && words[start] === others[start]) start++;
+  while (end < shorter - start && words.at(-1 - end) === others.at(-1 - end)) end++;
+  const until = words.length - end;
+  const [before, apart, after] = [words.slice(0, start), words.slice(start, until), words.slice(until)].map(
+    (some) => some.join(' '),
+  );
+  return markup`${before} <mark>${apart}</mark> ${after}`;
 }
 
 function drawnSide(
@@ -74,6 +91,7 @@ function marksOf(prediction: Prediction | null, side: Side, size: Size): Content
     markup`<text x="${fixed(x)}" y="${fixed(y)}" font-size="${fixed(points * unit)}" font-family="sans-serif" font-weight="600" fill="#fff" stroke="#000" stroke-width="${fixed(3 * unit)}" stroke-linejoin="round" paint-order="stroke">${words}</text>`;
   switch (prediction?.kind) {
     case undefined:
+    case 'text':
       return null;
     case 'class':
       return label(prediction.label, 8 * unit, size.height - 10 * unit, 20);

@@ -14,7 +14,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
 import { type FormatId, formatNamed } from '../../../formats/precision/formats/index.js';
 import { type Recogniser, scorerOptions, speechOptions } from '../../../quality/tasks/task.js';
-import { renderReport } from '../../../report/pages/read.js';
+import { picturesOf, renderReport } from '../../../report/pages/read.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
 import { otherPreparation, passportOf } from '../run/candidate.js';
 import { type Variant, variantFolder } from '../run/variant.js';
@@ -143,14 +143,14 @@ async function compare(request: CompareBackEndsRequest, context: CompareContext)
 }
 
 /** Makes the table, summary and report again from what the folders of a run root state; a damaged file is in the result. Throws TF_EVAL_DATA where no variant is left. */
-export function writeComparison(
+export async function writeComparison(
   root: string,
   facts: {
     readonly ran: ReadonlySet<string>;
     readonly warnings: readonly string[];
     readonly repeat: string | null;
   },
-): Comparison {
+): Promise<Comparison> {
   const { recorded, damaged } = readRunRoot(root);
   const [first, ...others] = recorded;
   if (first === undefined && damaged[0] !== undefined) throw damagedError(join(root, damaged[0]));
@@ -162,7 +162,10 @@ export function writeComparison(
   const report = { kind: comparisonReport, result };
   publishFile(join(root, comparisonReport.file), renderReport(report, 'json').content);
   publishFile(join(root, 'summary.md'), renderReport(report, 'markdown').content);
-  publishFile(join(root, 'report.html'), renderReport(report, 'html').content);
+  publishFile(
+    join(root, 'report.html'),
+    renderReport(report, 'html', [], await picturesOf(report, 'html')).content,
+  );
   return result;
 }
 

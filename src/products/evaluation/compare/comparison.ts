@@ -5,6 +5,7 @@ import { packageVersion } from '../../../version.js';
 import type { NotRun } from '../run/variant.js';
 import type { ComparedVariant, Comparison } from './result.js';
 import type { RecordedVariant } from './run-root.js';
+import { textsApart } from './texts.js';
 
 /** The facts that only the run has. */
 export interface ComparisonFacts {
@@ -45,6 +46,7 @@ export function compareVariants(
     damaged,
     reference: reference?.name ?? null,
     ...comparable,
+    ...(first.variant.task === 'wer' && { texts: textsApart(root, comparable.accuracy, variants) }),
     latency: withFigures.flatMap((each) => latencyOf(each, withFigures)),
     warnings: [...warnings],
     repeat,

@@ -10,7 +10,9 @@ import {
   labelled,
   lines,
   numbers,
+  part,
   type Section,
+  samples,
   type Text,
   table,
 } from '../../../report/section.js';
@@ -47,6 +49,7 @@ export const comparisonReport = defineReport<Comparison>({
         figuresSection(result),
         notRunSection(result),
         differencesSection(result),
+        textsSection(result),
         curvesSection(result),
         latencySection(result),
         placementSection(result),
@@ -178,6 +181,25 @@ function differencesSection(result: Comparison): Section | null {
         ]),
       ),
     ],
+  };
+}
+
+/** What was heard otherwise, under the outline of its sound. */
+function textsSection({ texts = [], reference }: Comparison): Section | null {
+  const apart = texts.filter(({ differ }) => differ > 0);
+  if (apart.length === 0) return null;
+  return {
+    id: 'texts',
+    title: 'Texts that differ',
+    lead: `What ${reference} heard, and what others heard instead: the utterances with the most words that differ first.`,
+    blocks: apart.map(({ variant, differ, samples: worst }, at) =>
+      part({
+        id: `texts-${at}`,
+        title: variant,
+        lead: `${plural(differ, 'utterance')} differ${differ === 1 ? 's' : ''}.`,
+        blocks: [samples(worst)],
+      }),
+    ),
   };
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { ExitCode } from '../../../errors.js';
+import { worstSampleSchema } from '../../../quality/verify/result.js';
 import { comparedTasks, notRunSchema, variantSchema } from '../run/variant.js';
 import { figuresSchema } from './figures.js';
 
@@ -51,6 +52,10 @@ export const comparisonSchema = z.object({
       share: z.number(),
     }),
   ),
+  /** Of speech: where a variant heard other words than the reference, at most 12 utterances of each, those with the most first. Absent in results of versions before. */
+  texts: z
+    .array(z.object({ variant: z.string(), differ: z.int(), samples: z.array(worstSampleSchema) }))
+    .optional(),
   /** Variants that are not compared with each other, and why. */
   notCompared: z.array(z.object({ variant: z.string(), reference: z.string(), why: z.string() })),
   warnings: z.array(z.string()),

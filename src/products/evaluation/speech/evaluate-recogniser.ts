@@ -217,7 +217,8 @@ async function transcribe(
     times.push(timings.encodeMs + timings.decodeMs);
     encodeMs += timings.encodeMs;
     decodeMs += timings.decodeMs;
-    utterances.push({ id, reference, hypothesis: text, sound });
+    const audio = { path, sha256: await sha256OfFileInPieces(path) };
+    utterances.push({ id, reference, hypothesis: text, sound, audio });
     emit?.({ type: 'progress', phase: 'transcribe', done: utterances.length, total: recordings.length });
   }
   const seconds = (performance.now() - begun) / 1000;

@@ -13,6 +13,8 @@ export interface Utterance {
   readonly hypothesis: string | null;
   /** Sample rate and SHA-256 of the samples that were transcribed; undefined where only texts are known. */
   readonly sound?: string | undefined;
+  /** The file of its sound with the SHA-256 of its bytes. */
+  readonly audio?: { readonly path: string; readonly sha256: string } | undefined;
 }
 
 export interface Transcripts {

@@ -84,7 +84,7 @@ export function scoreUtterances(
   const missing = utterances.filter(({ hypothesis }) => hypothesis === null).map(({ id }) => id);
   const scored = utterances.map((utterance) => scoreUtterance(utterance, normalizer));
   const scores = scored.map(({ score }) => score);
-  if (scoresPath !== undefined) publishFile(scoresPath, scoresTable(scores));
+  if (scoresPath !== undefined) publishFile(scoresPath, scoresTable(scores, utterances));
   const rows = utterances.map(({ id, reference, sound }) =>
     [id, reference, ...(sound === undefined ? [] : [sound])].join('\t'),
   );
@@ -204,11 +204,17 @@ function warningsOf(
   return warnings;
 }
 
-/** Columns as trt-asr-engine's scores.tsv has them after variant and round. A tab or an end of a line inside a text is a space there, so that every row has its columns. */
-const scoresTable = (scores: readonly UtteranceScore[]): string =>
+/**
+ * Columns as trt-asr-engine's scores.tsv has them after variant and round, and the files of the sound where they are known. A tab or an end of a line inside a text is a
+ * space there, so that every row has its columns.
+ */
+const scoresTable = (scores: readonly UtteranceScore[], utterances: readonly Utterance[]): string =>
   [
-    ['utt_id', 'wer', 'subs', 'ins', 'dels', 'ref_words', 'hyp_words', 'ref', 'hyp'],
-    ...scores.map((s) => [
+    [
+      ...['utt_id', 'wer', 'subs', 'ins', 'dels', 'ref_words', 'hyp_words', 'ref', 'hyp'],
+      ...(utterances[0]?.audio === undefined ? [] : ['audio', 'audio_sha256']),
+    ],
+    ...scores.map((s, at) => [
       s.id,
       s.wer,
       s.substitutions,
@@ -216,8 +222,13 @@ const scoresTable = (scores: readonly UtteranceScore[]): string =>
       s.deletions,
       s.refWords,
       s.hypWords,
-      ...[s.reference, s.hypothesis].map((text) => text.replace(/[\t\r\n]/g, ' ')),
+      ...[s.reference, s.hypothesis, ...audioOf(utterances[at])].map((text) =>
+        text.replace(/[\t\r\n]/g, ' '),
+      ),
     ]),
   ]
     .map((row) => `${row.join('\t')}\n`)
     .join('');
+
+const audioOf = ({ audio }: Partial<Utterance> = {}): readonly string[] =>
+  audio === undefined ? [] : [audio.path, audio.sha256];

@@ -11,7 +11,7 @@ import {
 import { comparisonReport } from '../../../../src/products/evaluation/compare/page.js';
 import { type Comparison, comparisonSchema } from '../../../../src/products/evaluation/compare/result.js';
 import { detectorMetricsSchema } from '../../../../src/products/evaluation/detection/metrics-file.js';
-import { codeOfWork, codeOf as codeThrown } from '../../../support/refusal.js';
+import { codeOfWork } from '../../../support/refusal.js';
 import { trtforge } from '../../../support/trtforge.js';
 import { cellSettings, detector, images, instancesOf, paintCells } from '../detection/coloured-cells.js';
 
@@ -113,7 +113,7 @@ describe('FP32 and FP16 on one back end', () => {
     const other = at('root', 'fp32-ort-cpu-coco', 'metrics.json');
     const kept = readFileSync(other);
     writeFileSync(other, '');
-    expect(codeThrown(() => writeComparison(at('root'), noFacts))).toBe('TF_EVAL_DATA');
+    expect(await codeOfWork(writeComparison(at('root'), noFacts))).toBe('TF_EVAL_DATA');
     writeFileSync(path, whole);
     writeFileSync(other, kept);
     expect((await trtforge(repair)).exitCode).toBe(0);
@@ -161,11 +161,11 @@ describe('what is not mixed', () => {
     ]);
   });
 
-  it('figures of another key are listed and not compared', () => {
+  it('figures of another key are listed and not compared', async () => {
     const path = at('root', 'fp16-ort-cpu-coco', 'metrics.json');
     const before = readFileSync(path, 'utf8');
     writeFileSync(path, JSON.stringify({ ...JSON.parse(before), comparability_key: 'other' }));
-    const result = writeComparison(at('root'), noFacts);
+    const result = await writeComparison(at('root'), noFacts);
     writeFileSync(path, before);
     expect(result).toMatchObject({
       accuracy: [],
@@ -239,7 +239,7 @@ describe('a back end that cannot run here', () => {
       expect(summary).toContain(`| ${name} |`);
       expect(summary).toContain(error?.code);
     }
-    const repaired = writeComparison(at('gpu'), noFacts);
+    const repaired = await writeComparison(at('gpu'), noFacts);
     expect(repaired.exitCode).toBe(3);
   });
 });

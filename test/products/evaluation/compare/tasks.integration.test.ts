@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,6 +15,7 @@ import { factsOfModel } from '../../../../src/formats/onnx/facts-of-model.js';
 import {
   type CompareBackEndsRequest,
   compareBackEnds,
+  writeComparison,
 } from '../../../../src/products/evaluation/compare/compare-backends.js';
 import { comparisonSchema } from '../../../../src/products/evaluation/compare/result.js';
 import { writeBundle } from '../../../support/bundle.js';
@@ -91,6 +100,57 @@ describe('a bundle', () => {
     expect(metrics.run.latency).toMatchObject({ median_ms: 3, p90_ms: 3, count: 1 });
     for (const { figures } of result.variants.filter(({ status }) => status === 'run'))
       expect(figures?.latency?.median_ms).toBe(3);
+  });
+
+  it('shows the sound of what a variant heard otherwise, with both texts, most words first', async () => {
+    mkdirSync(at('sounds'));
+    const texts = [
+      ['hello small world', 'hello small world'],
+      ['a dog barks <b>', 'a cat sat <b>'],
+      ['nothing said here at all', ''],
+    ] as const;
+    const rows = texts.map(([spoken], index) => {
+      copyFileSync(join(sounds, `pcm${8 * (index + 1)}.wav`), at('sounds', `${index}.wav`));
+      return `u${index}\t${index}.wav\t${spoken}\n`;
+    });
+    writeFileSync(at('three.tsv'), `utt_id\twav_path\tref_text\n${rows.join('')}`);
+    const hearing = fakeRecogniser((path, { engines }) => {
+      let heard = 0;
+      const side = engines === undefined ? 0 : 1;
+      return {
+        file: engines === undefined ? path : at('int8', 'encoder.engine'),
+        text: () => texts[heard++]![side],
+      };
+    });
+    const request = {
+      ...{ ...base, model: at('bundle', 'model_meta.json'), candidates: [at('int8')] },
+      ...{ data: at('three.tsv'), audioDir: at('sounds'), backEnds: ['ort-cpu', 'trt'], output: at('apart') },
+    };
+    const result = await compareBackEnds(request, { recognisers: [hearing] });
+    const said = (text: string) => ({ kind: 'text', text });
+    expect(result.texts).toMatchObject([
+      {
+        ...{ variant: 'int8-trt', differ: 2 },
+        samples: [
+          { ...{ sample: 2, lost: 5, new: 1 }, reference: said(texts[2][0]), candidate: said('') },
+          { ...{ sample: 1, lost: 2, new: 2 }, reference: said(texts[1][0]), candidate: said(texts[1][1]) },
+        ],
+      },
+    ]);
+    const page = readFileSync(at('apart', 'report.html'), 'utf8');
+    expect(page.match(/class="sound"/g)).toHaveLength(2);
+    expect(page).toMatch(/a <mark>dog barks<\/mark> &lt;b&gt;/);
+    expect(page).toMatch(/a <mark>cat sat<\/mark> &lt;b&gt;/);
+    expect(readFileSync(at('apart', 'summary.md'), 'utf8')).toContain('no word');
+
+    // Another file than the one that was transcribed is not drawn; scores of versions before name none.
+    writeFileSync(at('sounds', '1.wav'), 'another');
+    await writeComparison(at('apart'), { ran: new Set(), warnings: [], repeat: null });
+    expect(readFileSync(at('apart', 'report.html'), 'utf8').match(/class="sound"/g)).toHaveLength(1);
+    const scores = at('apart', 'models-ort-cpu-wer', 'scores.tsv');
+    writeFileSync(scores, readFileSync(scores, 'utf8').replaceAll(/\t[^\t]*\t[^\t]*$/gm, ''));
+    const repaired = await writeComparison(at('apart'), { ran: new Set(), warnings: [], repeat: null });
+    expect(repaired.texts).toMatchObject([{ differ: 0, samples: [] }]);
   });
 });
 
