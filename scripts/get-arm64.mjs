@@ -20,6 +20,8 @@ export const arm64Folder = join(build, 'arm64');
 /** Downloads what is not there. Throws SetupError where that is not possible on this machine. */
 export function getArm64() {
   if (existsSync(arm64Folder)) return arm64Folder;
+  if ((process.env.TRTFORGE_TESTS_WITHOUT ?? '').split(/\s+/).includes('arm64'))
+    throw new SetupError('TRTFORGE_TESTS_WITHOUT names arm64.');
   if (process.platform !== 'linux' || process.arch !== 'x64')
     throw new SetupError('Arm is emulated on x86-64 Linux.');
   if (spawnSync('aarch64-linux-gnu-g++', ['--version']).status !== 0)

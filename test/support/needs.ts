@@ -58,8 +58,12 @@ const finders = {
 
 export type Need = keyof typeof finders;
 
-/** Where the needed thing is; undefined where this machine has none. */
-export const found = (need: Need): string | undefined => finders[need]();
+/** Whether a list of needs in the environment has this one. */
+const isIn = (list = '', need: Need): boolean => list.split(/\s+/).includes(need);
+
+/** Where the needed thing is; undefined where this machine has none, and where `TRTFORGE_TESTS_WITHOUT` (a list of words, set in CI) leaves it out. */
+export const found = (need: Need): string | undefined =>
+  isIn(process.env.TRTFORGE_TESTS_WITHOUT, need) ? undefined : finders[need]();
 
 /**
  * `describe` for tests that need something: skipped by name where it is missing, failing where
@@ -68,7 +72,7 @@ export const found = (need: Need): string | undefined => finders[need]();
 export function describeWith(need: Need, title: string, body: (where: string) => void): void {
   const where = found(need);
   if (where !== undefined) return void describe(title, () => body(where));
-  const required = (process.env.TRTFORGE_TESTS_REQUIRE ?? '').split(/\s+/).includes(need);
+  const required = isIn(process.env.TRTFORGE_TESTS_REQUIRE, need);
   const name = `${title} (no ${need} on this machine)`;
   if (!required) return void describe.skip(name, () => test(need, () => {}));
   describe(name, () => {
