@@ -8,7 +8,7 @@ import type { ForgeResult } from '../../src/report/result.js';
 import { sampleResult } from './sample.js';
 import { toneFile } from './tone.js';
 
-/** A run with a blue picture of 600 by 400 on which the candidate loses a box, a class that turns, a map of classes, and a recording. */
+/** A run with a blue picture of 600 by 400 on which the candidate loses a box, a class that turns, a map of classes, a recording, and one that both hear otherwise. */
 export async function pictured(): Promise<ForgeResult> {
   const folder = mkdtempSync(join(tmpdir(), 'trtforge-pictured-'));
   const file = join(folder, 'blue "street" <1>.png');
@@ -60,6 +60,11 @@ export async function pictured(): Promise<ForgeResult> {
     {
       ...{ ...toneFile(folder), size: null, sample: 0, share: 0.2, lost: 0, new: 0 },
       ...{ reference: null, candidate: null },
+    },
+    {
+      ...{ ...toneFile(folder), size: null, sample: 1, share: null, lost: 1, new: 1 },
+      reference: { kind: 'text', text: 'the <b>quick</b> brown fox' },
+      candidate: { kind: 'text', text: 'the thick brown fox' },
     },
   ];
   const result = sampleResult();
