@@ -22,7 +22,21 @@ export async function pictured(): Promise<ForgeResult> {
     ...{ size: { width: 600, height: 400 }, share: 1.4 },
   };
   const box = (label: string, left: number, alone: boolean) => ({
-    ...{ label, score: 0.87, alone },
+    ...{
+      label,
+      score: 0.87,
+      alone,
+      ...(alone && {
+        mask: {
+          columns: 2,
+          rows: 1,
+          runs: [
+            [1, 1],
+            [0, 1],
+          ] as [number, number][],
+        },
+      }),
+    },
     box: [left, 120, 150, 200] as [number, number, number, number],
   });
   const area = { left: 0, top: -100, width: 600, height: 600 };

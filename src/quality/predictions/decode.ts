@@ -21,6 +21,8 @@ export interface Candidates {
   readonly score: Float32Array;
   /** Index into the labels. */
   readonly category: Int32Array;
+  /** Row of the output. */
+  readonly row: Int32Array;
 }
 
 const sigmoid = (value: number): number => 1 / (1 + Math.exp(-value));
@@ -40,6 +42,7 @@ function decode(outputs: NamedTensors, head: Head, options: DecodeOptions): Cand
   const box: number[] = [];
   const score: number[] = [];
   const category: number[] = [];
+  const from: number[] = [];
   for (let row = 0; row < rows.count; row++)
     for (const scored of scoresOf(rows, row, head, options)) {
       if (Number.isNaN(scored.score)) throw notFinite('score');
@@ -48,12 +51,14 @@ function decode(outputs: NamedTensors, head: Head, options: DecodeOptions): Cand
       if (!numbers.every(Number.isFinite)) throw notFinite('box');
       score.push(scored.score);
       category.push(scored.category);
+      from.push(row);
       box.push(...numbers);
     }
   return {
     box: Float32Array.from(box),
     score: Float32Array.from(score),
     category: Int32Array.from(category),
+    row: Int32Array.from(from),
   };
 }
 

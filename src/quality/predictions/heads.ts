@@ -13,6 +13,8 @@ export interface Head {
   readonly needsNms: boolean;
   /** Names of the outputs that have scores and boxes. */
   readonly outputs: { readonly scores: string; readonly boxes: string };
+  /** Of segmented objects: the output of prototypes [1,K,h,w], whose K weights stand behind the scores of a row, and the axis that these are on. */
+  readonly masks?: { readonly prototypes: string; readonly axis: 1 | 2 };
   /** For the user: how it was recognised. */
   readonly reason: string;
 }
@@ -70,7 +72,7 @@ export const usualForm = ({ kind }: Head): BoxForm => ({
  */
 export function recogniseHead(outputs: NamedTensors, options: DecodeOptions): Head {
   const { head, rows } = findHead(outputs, options);
-  const columns = head.kind === 'end-to-end' ? 1 : rows.channels - firstScore(head);
+  const columns = head.kind === 'end-to-end' ? 1 : head.kind === 'detr' ? rows.channels : options.classes;
   const [low, high] = rows.rangeOf(firstScore(head), columns);
   const isMany = rows.count * columns >= ENOUGH_SCORES;
   const from = `scores from ${low.toPrecision(3)} to ${high.toPrecision(3)}`;
@@ -120,13 +122,16 @@ export function findHead(
       "Check that --labels belongs to this model. Known: [1,N,6], [1,4+C,N], [1,64+C,N], [1,N,5+C], and DETR's logits with boxes.",
       { classes, outputs: [...outputs].map(([name, { shape }]) => ({ name, shape })) },
     );
-  if (outputs.size !== 1) throw unknown(`there are ${outputs.size} outputs`);
-  const [[name, tensor]] = [...outputs] as [[string, Tensor]];
+  const prototypes = prototypesOf(outputs);
+  const [[name, tensor] = ['', undefined], ...others] = [...outputs].filter(
+    ([each]) => each !== prototypes?.name,
+  );
+  if (tensor === undefined || others.length > 0) throw unknown(`there are ${outputs.size} outputs`);
   const dims = tensor.shape.length === 2 ? [1, ...tensor.shape] : tensor.shape;
   if (dims.length !== 3 || dims[0] !== 1) throw unknown('one output of one image has 2 or 3 dimensions');
   const [, first = 0, second = 0] = dims;
   const one = { scores: 'probabilities', outputs: { scores: name, boxes: name } } as const;
-  if (second === 6 && first <= 1000) {
+  if (prototypes === undefined && second === 6 && first <= 1000) {
     const rows = new Rows(tensor, name, 2);
     const reason = `[1,${first},6] is ${first} rows of a box, its score and its class`;
     if (isEndToEnd(rows, classes))
@@ -134,11 +139,12 @@ export function findHead(
   }
   const anchors = anchorCount(width, height);
   let why = 'no axis is 4, 5 or 64 longer than the labels';
-  for (const [kind, channels, what] of [
+  for (const [kind, own, what] of [
     ['boxes', 4 + classes, 'a box and one score a class'],
     ['dfl', 4 * BINS + classes, 'distance distributions and one score a class'],
     ['objectness', 5 + classes, 'a box, objectness and one score a class'],
   ] as const) {
+    const channels = own + (prototypes?.weights ?? 0);
     const axis = first === channels ? 1 : second === channels ? 2 : undefined;
     if (axis === undefined) continue;
     const rows = new Rows(tensor, name, axis);
@@ -147,9 +153,23 @@ export function findHead(
       continue;
     }
     const reason = `[1,${first},${second}] is ${rows.count} anchors of ${what}`;
-    return { rows, head: { ...one, kind, needsNms: true, reason } };
+    if (prototypes === undefined) return { rows, head: { ...one, kind, needsNms: true, reason } };
+    const masks = { prototypes: prototypes.name, axis } as const;
+    return {
+      rows,
+      head: { ...one, kind, needsNms: true, masks, reason: `${reason}, and the weights of a mask` },
+    };
   }
   throw unknown(why);
+}
+
+/** Of two outputs the one with masks [1,K,h,w] that rows of the other add up by K weights each, as in YOLO's segmentation. */
+export function prototypesOf(
+  outputs: NamedTensors,
+): { readonly name: string; readonly weights: number } | undefined {
+  const maps = [...outputs].filter(([, { shape }]) => shape.length === 4 && shape[0] === 1);
+  const [name, { shape: [, weights = 0] = [] } = {}] = maps[0] ?? [];
+  return name === undefined || maps.length > 1 || outputs.size !== 2 ? undefined : { name, weights };
 }
 
 /** Classes are whole numbers, and scores probabilities. */

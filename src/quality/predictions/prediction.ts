@@ -2,15 +2,20 @@ import { z } from 'zod';
 import { formatCount, formatShare } from '../../base/text/quantity.js';
 import { iou } from './non-maximum-suppression.js';
 
+/** Row by row: index of a label, and of how many cells it is. */
+const runsSchema = z.array(z.tuple([z.int().nonnegative(), z.int().positive()]));
+
 const boxSchema = z.object({
   label: z.string(),
   score: z.number(),
   /** Left, top, width, height in pixels of the picture. */
   box: z.tuple([z.number(), z.number(), z.number(), z.number()]),
+  /** Of a segmented object: the cells of a grid over its box that are of it (1) and that are not (0). */
+  mask: z.object({ columns: z.int().positive(), rows: z.int().positive(), runs: runsSchema }).optional(),
   /** Of two predictions of one picture: whether only this one has it. */
   alone: z.boolean().optional(),
 });
-type Box = z.infer<typeof boxSchema>;
+export type Box = z.infer<typeof boxSchema>;
 
 /** The class of each place: a grid over a part of the picture, in its pixels. */
 const maskSchema = z
@@ -20,8 +25,7 @@ const maskSchema = z
     columns: z.int().positive().max(200),
     rows: z.int().positive().max(200),
     labels: z.array(z.string()),
-    /** Row by row: index of a label, and of how many cells it is. */
-    runs: z.array(z.tuple([z.int().nonnegative(), z.int().positive()])),
+    runs: runsSchema,
   })
   .refine(({ columns, rows, runs }) => runs.reduce((sum, [, cells]) => sum + cells, 0) === columns * rows);
 

@@ -6,15 +6,18 @@ import { dtypes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, isIntegerDtype, numbersOf } from '../../formats/tensor/values.js';
 import { boxOnImage, type Candidates, Decoder } from './decode.js';
-import { mismatch, SUM_ERROR } from './heads.js';
+import { type Head, mismatch, prototypesOf, SUM_ERROR } from './heads.js';
 import { keptOf } from './non-maximum-suppression.js';
-import type { Mask, Prediction } from './prediction.js';
+import type { Box, Mask, Prediction } from './prediction.js';
+import { Rows } from './rows.js';
 
 /** Boxes of this score or less are not shown, as Ultralytics' predict does. */
 const CONFIDENCE = 0.25;
 const SUPPRESSION = { overlap: 0.7, classAgnostic: false, topK: 30_000, maxDetections: 100 };
 /** Cells of a mask along its longer side. */
 const MOST_CELLS = 80;
+/** Cells of the mask of an object along the longer side of its box. */
+const MOST_BOX_CELLS = 40;
 /** A map of fewer places has no picture to show. */
 const LEAST_MAP = 8;
 /** More classes than any network has: the number does not matter where each row states its own. */
@@ -133,15 +136,19 @@ export class Predictor {
 
   #boxes(decoder: Decoder): Reading {
     return (outputs, picture, use) =>
-      decoder.take(outputs, (candidates, { needsNms }) =>
+      decoder.take(outputs, (candidates, head) => {
+        const masks = instanceMasks(outputs, head, picture);
         use({
           kind: 'boxes',
-          // Of what lies in the padding nothing is on the picture.
-          boxes: keptOf(candidates, needsNms, SUPPRESSION)
-            .map((at) => this.#box(candidates, at, picture))
-            .filter(({ box: [, , width, height] }) => width > 0 && height > 0),
-        }),
-      );
+          boxes: keptOf(candidates, head.needsNms, SUPPRESSION).flatMap((at) => {
+            const box = this.#box(candidates, at, picture);
+            const [, , width, height] = box.box;
+            // Of what lies in the padding nothing is on the picture.
+            if (width <= 0 || height <= 0) return [];
+            return [masks === undefined ? box : { ...box, mask: masks(candidates.row[at]!, box.box) }];
+          }),
+        });
+      });
   }
 
   #box({ box, score, category }: Candidates, at: number, picture: Picture) {
@@ -169,10 +176,13 @@ const nameOf = (label: number, { names }: PredictorHints): string => names?.[lab
 /** The numbers of classes that a detector may have: of its names, else as its channels suggest. */
 function numbersOfClasses(outputs: NamedTensors, { names }: PredictorHints): readonly number[] {
   if (names !== undefined) return [names.length];
-  const [tensor, ...others] = outputs.values();
+  const prototypes = prototypesOf(outputs);
+  const [[, tensor] = [], ...others] = [...outputs].filter(([name]) => name !== prototypes?.name);
   const [, first = 0, second = 0] = tensor?.shape.length === 3 ? tensor.shape : [];
   if (others.length > 0 || first === 0) return [];
-  const channels = first < second ? [first - 4, first - 64] : [second - 5, second - 4];
+  const { weights = 0 } = prototypes ?? {};
+  const channels =
+    first < second ? [first - weights - 4, first - 64] : [second - weights - 5, second - weights - 4];
   return [...(second === 6 ? [ANY_CLASSES] : []), ...channels].filter((classes) => classes > 0);
 }
 
@@ -239,16 +249,51 @@ const maskReading: Plain = (outputs, picture, hints) => {
     return areLabels ? values[place]! : highest(channels, (at) => values[at * down * across + place]!);
   };
   const found: number[] = [];
-  const runs: [number, number][] = [];
-  for (let cell = 0; cell < columns * rows; cell++) {
-    const own = label(cell % columns, Math.floor(cell / columns));
-    const index = found.includes(own) ? found.indexOf(own) : found.push(own) - 1;
-    const last = runs.at(-1);
-    if (last?.[0] === index) last[1]++;
-    else runs.push([index, 1]);
-  }
+  const runs = runsOf(columns, rows, (column, row) => {
+    const own = label(column, row);
+    return found.includes(own) ? found.indexOf(own) : found.push(own) - 1;
+  });
   return { kind: 'mask', area, columns, rows, labels: found.map((each) => nameOf(each, hints)), runs };
 };
+
+/** The mask of a row within a box of the picture: prototypes added up by the row's weights, where their sum is above 0. Undefined for a head without masks. */
+function instanceMasks(outputs: NamedTensors, { outputs: { scores }, masks }: Head, picture: Picture) {
+  const [prototypes, tensor] = [outputs.get(masks?.prototypes ?? ''), outputs.get(scores)];
+  if (masks === undefined || prototypes === undefined || tensor === undefined) return undefined;
+  const [, weights = 0, down = 0, across = 0] = prototypes.shape;
+  const values = float32Values(prototypes);
+  const { placement, canvas } = picture;
+  const rows = new Rows(tensor, scores, masks.axis);
+  return (row: number, [left, top, width, height]: Box['box']): Box['mask'] => {
+    const step = Math.max(1, Math.max(width, height) / MOST_BOX_CELLS);
+    const [columns, lines] = [width, height].map((side) => Math.max(1, Math.round(side / step))) as [
+      number,
+      number,
+    ];
+    const isInside = (column: number, line: number) => {
+      const x = (left + ((column + 0.5) * width) / columns) * placement.scaleX + placement.left;
+      const y = (top + ((line + 0.5) * height) / lines) * placement.scaleY + placement.top;
+      const place = Math.floor((y * down) / canvas.height) * across + Math.floor((x * across) / canvas.width);
+      let sum = 0;
+      for (let at = 0; at < weights; at++)
+        sum += rows.at(row, rows.channels - weights + at) * values[at * down * across + place]!;
+      return sum > 0 ? 1 : 0;
+    };
+    return { columns, rows: lines, runs: runsOf(columns, lines, isInside) };
+  };
+}
+
+/** Equal values of a grid behind one another, row by row. */
+function runsOf(columns: number, rows: number, at: (column: number, row: number) => number): Mask['runs'] {
+  const runs: Mask['runs'] = [];
+  for (let cell = 0; cell < columns * rows; cell++) {
+    const value = at(cell % columns, Math.floor(cell / columns));
+    const last = runs.at(-1);
+    if (last?.[0] === value) last[1]++;
+    else runs.push([value, 1]);
+  }
+  return runs;
+}
 
 /** The part of a picture that the network sees: a crop cuts some away. */
 function seenArea({ width, height, placement, canvas }: Picture): Mask['area'] {

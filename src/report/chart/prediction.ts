@@ -98,11 +98,12 @@ function marksOf(prediction: Prediction | null, side: Side, size: Size): Content
     case 'mask':
       return maskMarks(prediction, label);
     case 'boxes':
-      return prediction.boxes.map(({ box: [left, top, width, height], label: name, score, alone }) => {
+      return prediction.boxes.map(({ box: [left, top, width, height], label: name, score, alone, mask }) => {
         const isAlone = alone === true;
         const colour = isAlone ? colours.alone : colours[side];
         const words = `${name} ${score}${isAlone ? ` ${onlyWords[side]}` : ''}`;
-        return markup`<rect x="${left}" y="${top}" width="${width}" height="${height}" fill="none" stroke="${colour}" stroke-width="${fixed((isAlone ? 4 : 2.5) * unit)}"${isAlone && markup` stroke-dasharray="${fixed(10 * unit)} ${fixed(5 * unit)}"`}/>${label(words, left, Math.max(15 * unit, top - 5 * unit))}`;
+        const [, inside = ''] = mask === undefined ? [] : runPaths({ left, top, width, height }, mask, 2);
+        return markup`${inside !== '' && markup`<path d="${inside}" fill="${colourOf(name)}" fill-opacity="0.45"/>`}<rect x="${left}" y="${top}" width="${width}" height="${height}" fill="none" stroke="${colour}" stroke-width="${fixed((isAlone ? 4 : 2.5) * unit)}"${isAlone && markup` stroke-dasharray="${fixed(10 * unit)} ${fixed(5 * unit)}"`}/>${label(words, left, Math.max(15 * unit, top - 5 * unit))}`;
       });
   }
 }
@@ -112,25 +113,38 @@ function maskMarks(
   { area, columns, rows, labels, runs }: Mask,
   label: (words: string, x: number, y: number) => Markup,
 ): Content {
-  const [across, down] = [area.width / columns, area.height / rows];
-  const paths = labels.map(() => '');
   const longest = labels.map(() => ({ cells: 0, x: 0, y: 0 }));
-  let cell = 0;
-  for (const [at, count] of runs)
-    for (let left = count; left > 0; ) {
-      const [row, column] = [Math.floor(cell / columns), cell % columns];
-      const cells = Math.min(left, columns - column);
-      const [x, y] = [area.left + column * across, area.top + row * down];
-      paths[at] +=
-        `M${fixed(x)} ${fixed(y)}h${fixed(cells * across)}v${fixed(down)}h${fixed(-cells * across)}z`;
-      if (longest[at] !== undefined && cells > longest[at].cells) longest[at] = { cells, x, y: y + down / 2 };
-      cell += cells;
-      left -= cells;
-    }
+  const paths = runPaths(area, { columns, rows, runs }, labels.length, (at, cells, x, y) => {
+    if (longest[at] !== undefined && cells > longest[at].cells) longest[at] = { cells, x, y };
+  });
   return [
     labels.map((name, at) => markup`<path d="${paths[at]}" fill="${colourOf(name)}" fill-opacity="0.45"/>`),
     labels.map((name, at) => label(name, longest[at]?.x ?? 0, longest[at]?.y ?? 0)),
   ];
+}
+
+/** The cells of each value of a grid over an area as a path; `see` is told of each run within a row where it begins, halfway down. */
+function runPaths(
+  area: Mask['area'],
+  { columns, rows, runs }: Pick<Mask, 'columns' | 'rows' | 'runs'>,
+  values: number,
+  see: (value: number, cells: number, x: number, y: number) => void = () => {},
+): string[] {
+  const [across, down] = [area.width / columns, area.height / rows];
+  const paths: string[] = Array(values).fill('');
+  let cell = 0;
+  for (const [value, count] of runs)
+    for (let left = count; left > 0; ) {
+      const [row, column] = [Math.floor(cell / columns), cell % columns];
+      const cells = Math.min(left, columns - column);
+      const [x, y] = [area.left + column * across, area.top + row * down];
+      paths[value] +=
+        `M${fixed(x)} ${fixed(y)}h${fixed(cells * across)}v${fixed(down)}h${fixed(-cells * across)}z`;
+      see(value, cells, x, y + down / 2);
+      cell += cells;
+      left -= cells;
+    }
+  return paths;
 }
 
 /** The same for one name on both sides and on every picture. */

@@ -56,6 +56,25 @@ const drawnAt = async (path: string, x: number, y: number) => {
 };
 
 describe('trtforge run MODEL pictures/', () => {
+  it('--draw fills the masks of segmented objects', async () => {
+    const segmenter = await detector(undefined, undefined, undefined, true);
+    const file = at('pictures/b.png');
+    const { answer, exitCode } = await run(segmenter, file, '--preprocess', 'yolo', '--draw', at('masks'));
+    expect(exitCode).toBe(0);
+    expect(answer.samples).toMatchObject([
+      { prediction: { boxes: [{ label: 'blue', mask: { rows: 40 } }] } },
+    ]);
+    // The left half of the cell is filled, in a colour of the class; the right half is as it was.
+    const [left, right] = [
+      await drawnAt(at('masks/b.jpg'), 420, 520),
+      await drawnAt(at('masks/b.jpg'), 460, 520),
+    ];
+    const before = [10, 10, 250];
+    const change = (now: number[]) => Math.max(...now.map((level, at) => Math.abs(level - before[at]!)));
+    expect(change(right)).toBeLessThan(12);
+    expect(change(left)).toBeGreaterThan(40);
+  });
+
   it('--draw writes each picture with its boxes, also of equal names', async () => {
     const { answer, exitCode } = await run(
       yolo,

@@ -6,6 +6,7 @@ import { strongest, suppress } from '../../../src/quality/predictions/non-maximu
 const of = (rows: readonly (readonly [number, number, number, number, number, number])[]): Candidates => ({
   box: Float32Array.from(rows.flatMap((row) => row.slice(0, 4))),
   score: Float32Array.from(rows, (row) => row[4]),
+  row: new Int32Array(),
   category: Int32Array.from(rows, (row) => row[5]),
 });
 const options = { overlap: 0.5, classAgnostic: false, topK: 100, maxDetections: 100 };

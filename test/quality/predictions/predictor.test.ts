@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
-import { integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { float32Values, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
 import {
   type Prediction,
   pairOf,
@@ -53,6 +53,50 @@ describe('boxes', () => {
     expect(one(labelled(['cat', 'dog']), head)).toEqual(expected);
     expect(one(unnamed, head)).toMatchObject({ boxes: [{ label: 'class 0' }, { label: 'class 1' }] });
   });
+
+  /** [1,4+2+2,N] and two prototypes [1,2,8,8] as YOLO's segmentation has them: the left and the upper half of the canvas. */
+  const channels = [...float32Values(head), ...[2, -1, 0, 0, 0, 0, 0, 0], ...[0, 0, 1, 0, 0, 0, 0, 0]];
+  const segmented = floats(
+    [1, 8, 9],
+    Array.from({ length: 72 }, (_, at) => (at % 9 === 8 ? 0 : channels[8 * Math.floor(at / 9) + (at % 9)]!)),
+  );
+  const half = (isInside: (x: number, y: number) => boolean) =>
+    Array.from({ length: 64 }, (_, at) => (isInside(at % 8, Math.floor(at / 8)) ? 1 : -1));
+  const prototypes = floats([1, 2, 8, 8], [...half((x) => x < 4), ...half((_, y) => y < 4)]);
+
+  it.each([labelled(['cat', 'dog']), unnamed])(
+    'of segmented objects have masks, by the prototypes that their weights add up',
+    (hints) => {
+      const predictor = new Predictor(hints);
+      predictor.take(
+        new Map([
+          ['masks', prototypes],
+          ['y', segmented],
+        ]),
+        picture,
+      );
+      const [prediction] = predictor.finish().predictions;
+      expect(predictionSchema.safeParse(prediction).success).toBe(true);
+      const boxes = prediction?.kind === 'boxes' ? prediction.boxes : [];
+      expect(boxes.map(({ box }) => box)).toEqual([
+        [37.5, 12.5, 25, 25],
+        [18.8, 43.8, 12.5, 6.3],
+      ]);
+      const inside = boxes.map(({ mask }) => {
+        const cells = mask!.runs.flatMap(([value, count]) => Array(count).fill(value));
+        expect(cells).toHaveLength(mask!.columns * mask!.rows);
+        return cells
+          .map((_, at) => at)
+          .filter((at) => cells[at] === 1)
+          .map((at) => [at % mask!.columns, Math.floor(at / mask!.columns)]);
+      });
+      // The first box lies across the middle: its left half is of the object. The second is below the upper half.
+      expect(new Set(inside[0]!.map(([column]) => column))).toEqual(
+        new Set(Array.from({ length: 12 }, (_, at) => at)),
+      );
+      expect(inside[1]).toEqual([]);
+    },
+  );
 
   it('of rows that state their class need no names', () => {
     const rows = floats([1, 2, 6], [16, 24, 32, 40, 0.75, 7, 0, 0, 0, 0, 0, 0]);

@@ -14,6 +14,8 @@ export const detectorRunSchema = z.object({
     needsNms: z.boolean(),
     /** Names of the outputs that have scores and boxes. */
     outputs: z.object({ scores: z.string(), boxes: z.string() }),
+    /** Of a head with masks, which are not scored: the output of their prototypes, and the axis of the other on which the weights are. */
+    masks: z.object({ prototypes: z.string(), axis: z.literal([1, 2]) }).optional(),
     /** The meaning of the four numbers of a box; `distances` are from its anchor. */
     boxes: z.object({
       layout: z.enum([...boxLayouts, 'distances']),

@@ -16,11 +16,12 @@ const boxes = Array.from({ length: COLUMNS ** 2 }, (_, cell) => [
   CELL,
 ]);
 
-/** A detector of coloured cells with the outputs of YOLO: [1,4+3,64]. Where it leaves the size of its pictures open, it runs at 64 pixels all the same. `factors` of its scores by class plant a fault. */
+/** A detector of coloured cells with the outputs of YOLO: [1,4+3,64]. Where it leaves the size of its pictures open, it runs at 64 pixels all the same. `factors` of its scores by class plant a fault; with `masks` each object is the left half of its box. */
 export const detector = (
   names: string | null = "{0: 'red', 1: 'green', 2: 'blue'}",
   size: readonly (number | string)[] = [SIZE, SIZE],
   factors: readonly [number, number, number] = [1, 1, 1],
+  masks = false,
 ) =>
   modelFile(
     (graph) => {
@@ -43,11 +44,18 @@ export const detector = (
       graph.node('Mul', { inputs: ['means', 'factors'], outputs: ['levels'] });
       graph.node('Reshape', { inputs: ['levels', 'cells'], outputs: ['scores'] });
       graph.node('Concat', {
-        inputs: ['boxes', 'scores'],
+        inputs: ['boxes', 'scores', ...(masks ? ['weights'] : [])],
         outputs: ['output0'],
         attributes: { axis: attribute.int(1) },
       });
-      graph.output('output0', 'float32', [1, 7, COLUMNS ** 2]);
+      graph.output('output0', 'float32', [1, masks ? 8 : 7, COLUMNS ** 2]);
+      if (!masks) return;
+      const side = 2 * COLUMNS;
+      const stripes = Array.from({ length: side ** 2 }, (_, at) => (at % 2 === 0 ? 1 : -1));
+      graph.initializer('weights', floats('float32', [1, 1, COLUMNS ** 2], Array(COLUMNS ** 2).fill(3)));
+      graph.initializer('stripes', floats('float32', [1, 1, side, side], stripes));
+      graph.node('Identity', { inputs: ['stripes'], outputs: ['output1'] });
+      graph.output('output1', 'float32', [1, 1, side, side]);
     },
     names === null ? {} : { metadata: { names } },
   );

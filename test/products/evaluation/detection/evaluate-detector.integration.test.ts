@@ -64,13 +64,18 @@ describe('a detector that finds every cell', () => {
     });
   });
 
-  it('has the same detections where it takes NHWC', async () => {
+  it('has the same detections where it takes NHWC, and where it has masks', async () => {
     const detections = async (model: string, output: string) => {
       const { stats } = await evaluateDetector({ ...request, model, output: at(output) });
       return [stats, JSON.parse(readFileSync(at(`${output}/detections.json`), 'utf8'))];
     };
     const twin = await channelsLastTwin(request.model);
-    expect(await detections(twin, 'nhwc')).toEqual(await detections(request.model, 'nchw'));
+    const expected = await detections(request.model, 'nchw');
+    expect(await detections(twin, 'nhwc')).toEqual(expected);
+    const segmenter = await detector(undefined, undefined, undefined, true);
+    expect(await detections(segmenter, 'masks')).toEqual(expected);
+    const { run } = await evaluateDetector({ ...request, model: segmenter });
+    expect(run.head).toMatchObject({ kind: 'boxes', masks: { prototypes: 'output1', axis: 1 } });
   });
 
   it('its results file scores the same by itself, under a key of its own', async () => {
