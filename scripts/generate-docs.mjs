@@ -206,10 +206,6 @@ const differences = [
     '`stream verify` and evaluations report `memory`; PyTorch has to be measured where it runs. As a [baseline](gate.md#regression) its figure is a limit like any other',
   ],
   [
-    'NVTX ranges around each call, for `nsys`',
-    'TensorRT marks its layers itself, by the names that the engine keeps; replays of a CUDA graph have no ranges, so profile `trtforge run ENGINE … --cuda-graph never`. `bench --layers` prints times of layers without a profiler',
-  ],
-  [
     'a sign-off list',
     'a [gate](gate.md) that extends `streaming-acceptance`, with the results of `stream check`, `stream verify` and `bench`: each check is a line with its figure, and `--markdown FILE` writes the list',
   ],

@@ -1,6 +1,6 @@
 // `npm run pack:gpu [-- FILE]`: packs what a GPU machine needs to run `npm run test:gpu` and `npm run bench:gpu` into one archive
 // (build/trtforge-gpu.tar.gz): the compiled project, the addon, the checks, and the few modules used at run time. That machine needs
-// Node and TensorRT, no network and no compiler.
+// Node and TensorRT, no network and no compiler (one check has g++ compile a recorder, and is skipped without).
 import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { runProgram, runScript, SetupError } from './phases.mjs';
@@ -15,6 +15,7 @@ const PROJECT = [
   'scripts',
   'examples',
   'test/gpu',
+  'test/fakes/tensorrt/nvtx.cpp',
   'bench/gpu',
 ];
 

@@ -11,6 +11,7 @@
 #include "files.hpp"
 #include "gpus.hpp"
 #include "network.hpp"
+#include "nvtx.hpp"
 #include "plugins.hpp"
 #include "profiles.hpp"
 #include "timing_cache.hpp"
@@ -88,6 +89,8 @@ const InferenceLibrary& inferenceLibrary(const std::string& path) {
 
 BuildResult build(const BuildRequest& request, Listener& listener) {
   const Listening listening(listener);
+  nvtx::attach(listener);
+  const nvtx::Range range(("build " + request.modelPath).c_str());
   const auto started = std::chrono::steady_clock::now();
   const InferenceLibrary& library = inferenceLibrary(request.inferenceLibrary);
   library.requireTable();
@@ -127,6 +130,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   listener.throwIfCancelled();
   if (!plan) throw noPlan(library, request, listener);
 
+  const nvtx::Range writing("write plan");
   BuildResult result;
   const auto size = plan.call(Slot::IHostMemory_size_0);
   writeFile(request.planPath, plan.call(Slot::IHostMemory_data_0), size);

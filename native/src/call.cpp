@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "nvtx.hpp"
+
 namespace trtforge {
 
 namespace {
@@ -20,6 +22,8 @@ std::shared_ptr<Call> Call::prepare(const std::shared_ptr<Context>& context, con
   // Before the lock: a call that could not be made takes the mutex once more while it goes.
   const std::shared_ptr<Call> call(new Call(context, request));
   std::lock_guard<std::mutex> lock(context->mutex);
+  call->label_ = context->engine()->label();
+  const nvtx::Range range(("prepare " + call->label_).c_str());
   context->engine()->device().makeCurrent();
   try {
     call->execution_ = context->takeExecution();

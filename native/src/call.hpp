@@ -149,6 +149,8 @@ class Call {
 
   const std::shared_ptr<Context> context_;
   const CallRequest request_;
+  // The engine's, which may go before the call.
+  std::string label_;
   std::vector<OutputShape> outputs_;
   std::vector<Slotted> slots_;
   std::shared_ptr<Execution> execution_;

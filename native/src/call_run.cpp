@@ -4,6 +4,7 @@
 
 #include "call.hpp"
 #include "copy_threads.hpp"
+#include "nvtx.hpp"
 #include "pause.hpp"
 
 namespace trtforge {
@@ -23,6 +24,7 @@ Clock::duration patience(Clock::duration expected) { return 2 * kWaking + expect
 
 void Call::run(const std::vector<HostView>& inputs, const std::vector<HostView>& outputs) {
   std::lock_guard<std::mutex> lock(context_->mutex);
+  const nvtx::Range range(label_.c_str());
   end(begin(inputs, outputs), outputs);
 }
 
@@ -34,6 +36,7 @@ std::optional<Call::Begun> Call::tryBegin(const std::vector<HostView>& inputs, c
 
 void Call::finish(const Begun& begun, const std::vector<HostView>& outputs) {
   std::lock_guard<std::mutex> lock(context_->mutex);
+  const nvtx::Range range(label_.c_str());
   context_->stream().device().makeCurrent();
   end(begun, outputs);
 }

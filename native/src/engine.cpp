@@ -9,6 +9,7 @@
 #include "build.hpp"
 #include "dims.hpp"
 #include "files.hpp"
+#include "nvtx.hpp"
 
 namespace trtforge {
 
@@ -118,8 +119,8 @@ Failure outOfMemory(const cuda::Device& device, Listener& listener, const std::s
   return failure;
 }
 
-Engine::Engine(const InferenceLibrary& library, const cuda::Device& device)
-    : library_(library), device_(device), pool_(std::make_unique<BlockPool>(device)) {}
+Engine::Engine(const InferenceLibrary& library, const cuda::Device& device, std::string label)
+    : library_(library), device_(device), label_(std::move(label)), pool_(std::make_unique<BlockPool>(device)) {}
 
 Engine::~Engine() {
   // Whatever still lives when the process ends is left to the system: the driver may be gone.
@@ -134,12 +135,14 @@ Engine::~Engine() {
 
 std::shared_ptr<Engine> Engine::open(const OpenRequest& request, Listener& listener) {
   const Listening listening(listener);
+  nvtx::attach(listener);
+  const nvtx::Range range(("load " + request.label).c_str());
   const auto started = std::chrono::steady_clock::now();
   // The GPU first: TensorRT ends the process where there is none.
   const cuda::Device& device = cuda::Device::at(request.device);
   const InferenceLibrary& library = inferenceLibrary(request.inferenceLibrary);
   library.requireTable();
-  const std::shared_ptr<Engine> engine(new Engine(library, device));
+  const std::shared_ptr<Engine> engine(new Engine(library, device, request.label));
   engine->facts_.before = device.memory();
   engine->load(request, listener);
   engine->facts_.after = device.memory();

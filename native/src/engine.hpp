@@ -15,6 +15,7 @@ namespace trtforge {
 
 struct OpenRequest {
   std::string inferenceLibrary, pluginLibrary, planPath;  // no plug-in library: empty
+  std::string label;                                      // names the engine on the time lines of profilers
   std::vector<std::string> pluginPaths;
   int device = 0;
   bool allowHostCode = false;
@@ -47,6 +48,7 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   const EngineFacts& facts() const { return facts_; }
+  const std::string& label() const { return label_; }
   // Null for a name the engine does not have.
   const EngineTensor* find(const std::string& name) const;
   // Throws TF_SESSION_INPUT that lists the names there are.
@@ -72,13 +74,14 @@ class Engine {
   std::string layers(Listener& listener) const;
 
  private:
-  Engine(const InferenceLibrary& library, const cuda::Device& device);
+  Engine(const InferenceLibrary& library, const cuda::Device& device, std::string label);
   void load(const OpenRequest& request, Listener& listener);
   void setWeightBudget(const OpenRequest& request, Listener& listener);
   void readFacts();
 
   const InferenceLibrary& library_;
   const cuda::Device& device_;
+  const std::string label_;
   EngineFacts facts_;
   bool streamsWeights_ = false;
   std::unique_ptr<BlockPool> pool_;

@@ -21,6 +21,7 @@ OpenRequest openRequest(const Reader& from) {
   request.inferenceLibrary = from["inferenceLibrary"].text();
   request.pluginLibrary = from["pluginLibrary"].textOrEmpty();
   request.planPath = from["planPath"].text();
+  request.label = from["label"].text();
   request.pluginPaths = from["pluginPaths"].texts();
   request.device = static_cast<int>(from["device"].integer());
   request.allowHostCode = from["allowHostCode"].boolean();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "phases.hpp"
 #include "versioned.hpp"
 
 namespace trtforge {
@@ -51,20 +52,21 @@ class VersionedLogger : public Versioned {
 
 class ProgressMonitor : public Versioned {
  public:
-  explicit ProgressMonitor(Listener& listener) : listener_(listener) {}
+  explicit ProgressMonitor(Listener& listener) : listener_(listener), phases_(listener.forward()) {}
   InterfaceInfo getInterfaceInfo() const noexcept override { return {"IProgressMonitor", 1, 0}; }
   virtual void phaseStart(const char* phase, const char* parent, std::int32_t steps) noexcept {
-    listener_.phases().start(phase, parent, steps);
+    phases_.start(phase, parent, steps);
   }
   // False asks the library to stop.
   virtual bool stepComplete(const char* phase, std::int32_t step) noexcept {
-    listener_.phases().step(phase, step);
+    phases_.step(phase, step);
     return !listener_.cancelled();
   }
-  virtual void phaseFinish(const char* phase) noexcept { listener_.phases().end(phase); }
+  virtual void phaseFinish(const char* phase) noexcept { phases_.end(phase); }
 
  private:
   Listener& listener_;
+  Phases phases_;
 };
 
 ProgressMonitor* newProgressMonitor(Listener& listener) { return new ProgressMonitor(listener); }

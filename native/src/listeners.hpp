@@ -10,7 +10,6 @@
 
 #include "event.hpp"
 #include "library.hpp"
-#include "phases.hpp"
 
 namespace trtforge {
 
@@ -19,11 +18,10 @@ class Listener {
  public:
   // Whose lines go no further.
   Listener() : Listener([](const Event&) {}, false) {}
-  Listener(std::function<void(Event)> forward, bool verbose)
-      : forward_(std::move(forward)), phases_(forward_), verbose_(verbose) {}
+  Listener(std::function<void(Event)> forward, bool verbose) : forward_(std::move(forward)), verbose_(verbose) {}
 
   void log(int severity, const char* message);
-  Phases& phases() { return phases_; }
+  const std::function<void(Event)>& forward() const { return forward_; }
 
   void cancel() { cancelled_ = true; }
   bool cancelled() const { return cancelled_; }
@@ -45,7 +43,6 @@ class Listener {
 
  private:
   std::function<void(Event)> forward_;
-  Phases phases_;
   bool verbose_;
   std::atomic<bool> cancelled_{false};
   std::mutex mutex_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "nvtx.hpp"
+
 namespace trtforge {
 
 namespace {
@@ -43,6 +45,7 @@ EngineStream::EngineStream(const std::shared_ptr<Engine>& engine, const MeasureR
       activations_(device_, static_cast<std::size_t>(engine->activationBytes(request.profile)),
                    "activation memory of a context"),
       execution_(engine, request.profile, activations_, compute_) {
+  const nvtx::Range range(("prepare " + engine->label()).c_str());
   execution_.setShapes(request.shapes);
   for (const EngineTensor& tensor : engine->facts().tensors)
     if (tensor.input && !tensor.host) bindInput(tensor, request);
@@ -131,6 +134,7 @@ void EngineStream::startAfter(const TimedEvent& start) const {
 }
 
 void EngineStream::enqueue(const EventRing& events, Sample& sample) {
+  const nvtx::Range range(execution_.engine().label().c_str());
   if (transfers_) {
     events.next(Moment::kInputStart).record(input_);
     copyIn();

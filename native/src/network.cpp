@@ -1,6 +1,7 @@
 #include "network.hpp"
 
 #include "dims.hpp"
+#include "nvtx.hpp"
 
 namespace trtforge {
 
@@ -66,6 +67,7 @@ Parser::~Parser() {
 }
 
 void Parser::parse(const std::string& modelPath, std::uint32_t flags, Listener& listener) {
+  const nvtx::Range range("parse");
   constexpr int kWarnings = 2;
   if (flags != 0) call(Slot::IParser_setFlags_1, flags);
   const bool parsed = call(Slot::IParser_parseFromFile_2, modelPath.c_str(), kWarnings);

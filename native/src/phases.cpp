@@ -18,11 +18,11 @@ bool Phases::isDue() {
 void Phases::start(const char* phase, const char* parent, int steps) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (parent == nullptr || *parent == 0) {
-    outer_[phase] = steps;
+    outer_.try_emplace(phase, phase).first->second.steps = steps;
     forward_(Event::phaseStart(phase, steps));
     return;
   }
-  inner_[phase] = steps;
+  inner_.try_emplace(phase, phase).first->second.steps = steps;
   if (isDue()) forward_(Event::inside(phase, Event::kNoStep, steps));
 }
 
@@ -35,7 +35,7 @@ void Phases::step(const char* phase, int step) {
   }
   if (!isDue()) return;
   const auto inner = inner_.find(phase);
-  forward_(Event::inside(phase, step, inner == inner_.end() ? 0 : inner->second));
+  forward_(Event::inside(phase, step, inner == inner_.end() ? 0 : inner->second.steps));
 }
 
 void Phases::end(const char* phase) {

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "event.hpp"
+#include "nvtx.hpp"
 
 namespace trtforge {
 
@@ -28,9 +29,14 @@ class Phases {
 
   std::function<void(Event)> forward_;
   std::mutex mutex_;
-  // Phases that have started and not ended, with their number of steps.
-  std::map<std::string, int> outer_;
-  std::map<std::string, int> inner_;
+  struct Phase {
+    explicit Phase(const char* name) : span(name) {}
+    const nvtx::Span span;
+    int steps = 0;
+  };
+  // Phases that have started and not ended; those that a failed build left end with this.
+  std::map<std::string, Phase> outer_;
+  std::map<std::string, Phase> inner_;
   Clock::time_point told_ = {};
 };
 

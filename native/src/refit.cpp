@@ -5,6 +5,7 @@
 
 #include "files.hpp"
 #include "network.hpp"
+#include "nvtx.hpp"
 
 namespace trtforge {
 
@@ -65,6 +66,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 void refit(Engine& engine, const RefitRequest& request, Listener& listener) {
   const Listening listening(listener);
+  const nvtx::Range range(("refit " + engine.label()).c_str());
   const InferenceLibrary& library = engine.library();
   if (!engine.facts().refittable)
     throw Failure("TF_ENGINE_NOT_REFITTABLE", library.name() + " states that the engine cannot be refitted.");

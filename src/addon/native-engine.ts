@@ -11,6 +11,8 @@ export interface NativeOpenRequest {
   readonly pluginLibrary: string | null;
   readonly pluginPaths: readonly string[];
   readonly planPath: string;
+  /** Names the engine on the time lines of profilers. */
+  readonly label: string;
   /** Ordinal of the CUDA device among the visible ones. */
   readonly device: number;
   /** Version-compatible plans carry their own runtime, which is code: it runs only where this is true. */

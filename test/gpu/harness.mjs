@@ -123,6 +123,7 @@ export async function loadedFacts(addon, toolchain, planPath) {
     pluginLibrary: null,
     pluginPaths: [],
     planPath,
+    label: planPath,
     device: 0,
     allowHostCode: false,
     weightBudget: null,

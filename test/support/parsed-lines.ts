@@ -52,8 +52,8 @@ export async function rejectionOf(program: Program, { line, isMention }: TextLin
   return exitCode === 2 && !err().includes('TF_FILE_NOT_FOUND') ? `${line}\n    ${err()}` : null;
 }
 
-/** Where a line begins in code: not in the middle of a sentence, and after a pipe, in `$(…)`. */
-const IN_CODE = /(?:^|^\$ |^npx |[|;&] |\()(trtforge .*)/;
+/** Where a line begins in code: not in the middle of a sentence, and after a pipe, in `$(…)`, under a profiler. */
+const IN_CODE = /(?:^|^\$ |^npx |^nsys profile (?:-\S+ )*|[|;&] |\()(trtforge .*)/;
 
 /** The command lines of code, where comments and what stands beside them are no lines. */
 export const linesOfCode = (code: string): readonly TextLine[] =>

@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { loadAddon } from '../../addon/addon.js';
 import type { WorkContext } from '../../events.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
@@ -21,6 +22,7 @@ export async function refitInProcess(
       pluginLibrary: plugins,
       pluginPaths,
       planPath: skeleton,
+      label: basename(skeleton),
       // The chosen GPU is the only one that this process sees.
       device: 0,
       allowHostCode: true,

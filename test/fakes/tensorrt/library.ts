@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, constants } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -39,6 +39,7 @@ export const openRequest = (inferenceLibrary: string, planPath: string): NativeO
   pluginLibrary: null,
   pluginPaths: [],
   planPath,
+  label: basename(planPath),
   device: 0,
   allowHostCode: false,
   weightBudget: null,
@@ -82,6 +83,8 @@ const libraries: readonly (readonly [output: string, source: string, ...args: st
       [`${name}/parser.so`, 'parser.cpp', ...defines] as const,
     ];
   }),
+  ['nvtx/records.so', 'nvtx.cpp'],
+  ['nvtx/refuses.so', 'nvtx.cpp', '-DFAKE_REFUSES'],
   // With its name inside, a library that a process loaded by path is the one that the addon asks for.
   ...driverNames.map(
     (name) =>
@@ -182,6 +185,9 @@ export class FakeBench {
   get drivers(): string {
     return join(this.folder, 'cuda');
   }
+
+  /** A profiler's library for NVTX_INJECTION64_PATH: one that records ranges in the file NVTX_RECORD, or one that does not start. */
+  profiler = (which: 'records' | 'refuses'): string => join(this.folder, 'nvtx', `${which}.so`);
 
   library = (fake: Fake): string => join(this.folder, fake, 'inference.so');
 

@@ -19,6 +19,7 @@ export const openRequest = (plan) => ({
   pluginLibrary: null,
   pluginPaths: [],
   planPath: `${folder}/${plan}.plan`,
+  label: plan,
   device: 0,
   allowHostCode: false,
   weightBudget: null,

@@ -1,4 +1,4 @@
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { type Addon, type Gpu, loadAddon } from '../../../addon/addon.js';
 import { chosenGpu } from '../../../addon/gpus.js';
 import type { NativeEngine, NativeRuntime } from '../../../addon/native-engine.js';
@@ -85,6 +85,7 @@ async function load(planPath: string, options: LoadOptions): Promise<Omit<Loaded
       pluginLibrary: toolchain.libraries.plugins,
       pluginPaths: plugins.map((plugin) => resolve(plugin)),
       planPath: plan.loadPath,
+      label: labelOf(plan),
       device: gpu.index,
       ...nativeLoad(options),
       verbose: false,
@@ -117,6 +118,10 @@ export async function answerOf<Asked, Answer>(
     await engine.close();
   }
 }
+
+/** What profilers call the engine's ranges: its name and the start of its identity, or the file's name where no passport states them. */
+const labelOf = ({ path, passport }: PlanFacts): string =>
+  passport === null ? basename(path) : `${passport.name} ${passport.identity.digest.slice(0, 12)}`;
 
 /** Checks a GPU against those that the passport states for a plan; without one the library itself decides. Throws TF_ENGINE_GPU_MISMATCH. */
 export function checkComputeCapability(

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { passportPath } from '../../../../src/engines/identity/engine-name.js';
+import { readPassport } from '../../../../src/engines/identity/passport.js';
 import { thisPlatform } from '../../../../src/engines/identity/target.js';
 import { openEngineSession } from '../../../../src/engines/runtime/tensorrt/engine-session.js';
 import type { loadEngine } from '../../../../src/engines/runtime/tensorrt/load-engine.js';
@@ -51,12 +52,14 @@ describe('loading an engine', () => {
       weightBudget: 'automatic',
       plugins: [relative('.', plugin)],
     });
+    const { name, identity } = readPassport(path);
     expect(addon.opened).toEqual([
       {
         inferenceLibrary: sampleToolchain.libraries.inference,
         pluginLibrary: null,
         pluginPaths: [plugin],
         planPath: path,
+        label: `${name} ${identity.digest.slice(0, 12)}`,
         device: 0,
         allowHostCode: false,
         weightBudget: 'automatic',
