@@ -1,11 +1,12 @@
 import { join } from 'node:path';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { defaultFormat } from '../../../formats/precision/formats/index.js';
+import { pairOf } from '../../../quality/predictions/prediction.js';
 import { packageVersion } from '../../../version.js';
 import type { NotRun } from '../run/variant.js';
+import { countEdits } from '../wer/word-errors.js';
 import type { ComparedVariant, Comparison } from './result.js';
-import type { RecordedVariant } from './run-root.js';
-import { textsApart } from './texts.js';
+import { heardBy, type RecordedVariant } from './run-root.js';
 
 /** The facts that only the run has. */
 export interface ComparisonFacts {
@@ -118,4 +119,33 @@ function exitCodeOf(
   );
   const rest = codes.size + notCompared > 0 ? ExitCode.inconclusive : ExitCode.pass;
   return worst ?? rest;
+}
+
+/** Utterances of a variant that the page shows. */
+const MOST_SHOWN = 12;
+
+/** The utterances of which variants heard other words than the reference that they are compared with, by the scores that their folders have. */
+function textsApart(
+  root: string,
+  pairs: Comparison['accuracy'],
+  variants: readonly ComparedVariant[],
+): NonNullable<Comparison['texts']> {
+  const heard = (name: string) =>
+    variants.filter((each) => each.name === name).flatMap((each) => heardBy(root, each));
+  return pairs.map(({ variant, reference }) => {
+    const ours = new Map(heard(variant).map(({ id, text }) => [id, text]));
+    const apart = heard(reference).flatMap(({ id, text, file, sha256 }, sample) => {
+      const other = ours.get(id);
+      if (other === undefined || other === text) return [];
+      const edits = countEdits(text.split(' '), other.split(' '));
+      const turned =
+        edits === null
+          ? {}
+          : { lost: edits.substitutions + edits.deletions, new: edits.substitutions + edits.insertions };
+      const pair = pairOf({ kind: 'text', text }, { kind: 'text', text: other });
+      return [{ sample, file, sha256, size: null, share: null, ...pair, ...turned }];
+    });
+    const samples = apart.toSorted((a, b) => b.lost + b.new - a.lost - a.new).slice(0, MOST_SHOWN);
+    return { variant, differ: apart.length, samples };
+  });
 }

@@ -1,5 +1,12 @@
 import { join } from 'node:path';
-import { listFolder, readJson, removeIfThere, statIfThere } from '../../../base/files/files.js';
+import {
+  LARGEST_DOCUMENT,
+  listFolder,
+  readJson,
+  readText,
+  removeIfThere,
+  statIfThere,
+} from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { comparedTasks, type NotRun, notRunSchema, type Variant, variantFolder } from '../run/variant.js';
 import { type Figures, figureReaders } from './figures.js';
@@ -56,3 +63,27 @@ export function recordNotRun(root: string, variant: Variant, error: NotRun['erro
 /** After a run: an earlier reason no longer holds. */
 export const recordRun = (root: string, variant: Variant): void =>
   removeIfThere(join(root, variantFolder(variant), NOT_RUN));
+
+/** A row of scores.tsv whose recording is known. */
+interface Heard {
+  readonly id: string;
+  readonly text: string;
+  readonly file: string;
+  readonly sha256: string;
+}
+
+/** What a variant heard, by the scores in its folder; empty where a run of a version before wrote them. */
+export function heardBy(root: string, { folder }: Pick<RecordedVariant, 'folder'>): readonly Heard[] {
+  const path = join(root, folder, 'scores.tsv');
+  if (statIfThere(path) === undefined) return [];
+  const [header = '', ...rows] = readText(path, LARGEST_DOCUMENT, 'TF_EVAL_DATA').split('\n');
+  const names = header.split('\t');
+  if (!names.includes('audio_sha256')) return [];
+  return rows.flatMap((row) => {
+    const cells = row.split('\t');
+    const of = (name: string) => cells[names.indexOf(name)] ?? '';
+    return cells.length === names.length
+      ? [{ id: of('utt_id'), text: of('hyp'), file: of('audio'), sha256: of('audio_sha256') }]
+      : [];
+  });
+}
