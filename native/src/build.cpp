@@ -119,7 +119,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   applySettings(library, config, request.settings, listener);
   setComputeCapabilities(config, request.computeCapabilities, listener);
   addProfiles(library, builder, config, profilesToBuild(library, request.profiles, inputs, outputs), listener);
-  const TimingCache timingCache(library, config, request, listener);
+  TimingCache timingCache(library, config, request, listener);
   const Progress progress(library, config, listener);
   listener.throwIfCancelled();
 
@@ -138,7 +138,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   result.layers = network.call(Slot::INetworkDefinition_getNbLayers_0);
   result.inputs = factsOf(inputs);
   result.outputs = factsOf(outputs);
-  result.timingCache = timingCache.use(listener);
+  timingCache.report(result, listener);
   return result;
 }
 

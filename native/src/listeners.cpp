@@ -1,6 +1,7 @@
 #include "listeners.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "versioned.hpp"
 
@@ -8,8 +9,6 @@ namespace trtforge {
 
 namespace {
 
-constexpr int kError = 1;
-constexpr int kWarning = 2;
 constexpr int kVerbose = 4;
 constexpr std::size_t kLinesKept = 4096;
 constexpr std::size_t kLinesShown = 20;
@@ -94,7 +93,7 @@ Listening::~Listening() {
 }
 
 void Listener::log(int severity, const char* message) {
-  if (severity <= kWarning) {
+  if (severity <= kWarning || std::strstr(message, "timing cache in use") != nullptr) {
     std::lock_guard<std::mutex> lock(mutex_);
     // The middle of an endless flood of lines is worth least.
     if (lines_.size() == kLinesKept) lines_.erase(lines_.begin() + kLinesKept / 2);
@@ -138,9 +137,8 @@ std::string Listener::complaintSince(Mark mark, const std::vector<std::string>& 
   return "";
 }
 
-bool Listener::received(const std::vector<std::string>& texts, bool errorsAlone) {
+bool Listener::received(const std::vector<std::string>& texts, int least) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const int least = errorsAlone ? kError : kWarning;
   return std::any_of(lines_.begin(), lines_.end(),
                      [&](const Line& line) { return line.severity <= least && containsAny(line.text, texts); });
 }

@@ -1,5 +1,7 @@
 #include "timing_cache.hpp"
 
+#include <utility>
+
 #include "files.hpp"
 
 namespace trtforge {
@@ -14,19 +16,22 @@ const std::vector<std::string> kRejections = {"invalid timing cache", "timing ca
 
 TimingCache::TimingCache(const InferenceLibrary& library, const Facade& config, const BuildRequest& request,
                          Listener& listener) {
-  if (request.timingCacheOutputPath.empty() && request.timingCachePath.empty()) return;
+  if (request.timingCacheOutputPath.empty() && request.timingCachePaths.empty()) return;
   const auto create = [&](const void* bytes, std::size_t size) {
     return Owned(library, config.call(Slot::IBuilderConfig_createTimingCache_2, bytes, size));
   };
   const auto set = [&] { return cache_ && config.call(Slot::IBuilderConfig_setTimingCache_2, cache_.get(), false); };
-  if (!request.timingCachePath.empty() && fileExists(request.timingCachePath)) {
-    const std::vector<char> bytes = readFile(request.timingCachePath);
-    cache_ = create(bytes.data(), bytes.size());
-    use_ = bytes.empty() ? Use::kNew : set() ? Use::kGiven : Use::kRejected;
-    if (use_ == Use::kGiven) return;
-  } else {
-    use_ = Use::kNew;
+  for (const std::string& path : request.timingCachePaths) {
+    const std::vector<char> bytes = fileExists(path) ? readFile(path) : std::vector<char>();
+    if (bytes.empty()) continue;
+    Owned given = create(bytes.data(), bytes.size());
+    const bool isFirst = merged_.empty();
+    if (isFirst) cache_ = std::move(given);
+    const bool isTaken = isFirst ? set() : given && cache_.call(Slot::ITimingCache_combine_2, given.get(), false);
+    (isTaken ? merged_ : rejected_).push_back(path);
   }
+  use_ = !merged_.empty() ? "hit" : rejected_.empty() ? "new" : "rejected";
+  if (!merged_.empty()) return;
   cache_ = create(nullptr, 0);
   if (!set()) throw listener.failure("TF_BUILD_FAILED", library.name() + " cannot make an empty timing cache.");
 }
@@ -41,18 +46,16 @@ void TimingCache::save(const InferenceLibrary& library, const Facade& config, co
             memory.call(Slot::IHostMemory_size_0));
 }
 
-const char* TimingCache::use(Listener& listener) const {
-  switch (use_) {
-    case Use::kNone:
-      return "none";
-    case Use::kNew:
-      return "new";
-    case Use::kRejected:
-      return "rejected";
-    case Use::kGiven:
-      break;
+void TimingCache::report(BuildResult& result, Listener& listener) {
+  // 8.6 prints of a valid cache that it "will not be used" where it means its compiler's part.
+  if (!merged_.empty() && listener.received(kRejections) && !listener.received({"Global timing cache in use"}, kInfo)) {
+    use_ = "rejected";
+    // Of the others nothing is known: they were merged into one that is not valid.
+    rejected_ = std::exchange(merged_, {});
   }
-  return listener.received(kRejections) ? "rejected" : "hit";
+  result.timingCache = use_;
+  result.timingCachesMerged = merged_;
+  result.timingCachesRejected = rejected_;
 }
 
 }  // namespace trtforge

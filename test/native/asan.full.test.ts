@@ -272,22 +272,30 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (fak
     expect(unreturned(answer)).toEqual([]);
   });
 
-  test('a timing cache is new, taken, or rejected in the library’s own words', () => {
-    const timingCachePath = bench.path('timing.cache');
+  test('timing caches are new, taken, merged, or rejected one by one', () => {
+    const paths = ['a', 'b', 'c'].map((name) => bench.path(`${name}.timing`));
     const timingCacheOutputPath = bench.path('timing.cache.out');
-    const use = (content: string | undefined) => {
-      rmSync(timingCachePath, { force: true });
-      if (content !== undefined) writeFileSync(timingCachePath, content);
-      const answer = build(fake, { timingCachePath, timingCacheOutputPath });
-      expect(unreturned(answer)).toEqual([]);
-      return answer.result?.timingCache;
+    const use = (...contents: readonly string[]) => {
+      for (const path of paths) rmSync(path, { force: true });
+      for (const [at, content] of contents.entries()) writeFileSync(paths[at]!, content);
+      const { result, ...answer } = build(fake, { timingCachePaths: paths, timingCacheOutputPath });
+      expect(unreturned({ ...answer, result })).toEqual([]);
+      const named = (list: readonly string[] = []) => list.map((path) => 'abc'[paths.indexOf(path)]).join('');
+      return [result?.timingCache, named(result?.timingCachesMerged), named(result?.timingCachesRejected)];
     };
-    expect(use(undefined)).toBe('new');
-    expect(readFileSync(timingCacheOutputPath, 'utf8')).toBe('CACHE of 1 builds');
-    expect(use('CACHE of 1 builds')).toBe('hit');
-    expect(use('of another version')).toBe('rejected');
-    expect(use('REFUSED')).toBe('rejected');
-    expect(use('')).toBe('new');
+    const [bad, refused] = ['of another version', 'REFUSED'];
+    expect(use()).toEqual(['new', '', '']);
+    const made = readFileSync(timingCacheOutputPath, 'utf8');
+    expect(made).toMatch(/^CACHE\nkernels of \d+ at level 0\n$/);
+    expect(use('')).toEqual(['new', '', '']);
+    expect(use(made)).toEqual(['hit', 'a', '']);
+    expect(use(bad)).toEqual(['rejected', '', 'a']);
+    expect(use(refused)).toEqual(['rejected', '', 'a']);
+    expect(use('CACHE\none\n', bad, 'CACHE\ntwo\n')).toEqual(['hit', 'ac', 'b']);
+    expect(readFileSync(timingCacheOutputPath, 'utf8')).toBe(`${made}one\ntwo\n`);
+    expect(use(refused, made)).toEqual(['hit', 'b', 'a']);
+    // Nothing is known of what was merged into one that is not valid.
+    expect(use(bad, made)).toEqual(['rejected', '', 'a']);
   });
 
   test('plug-in libraries are loaded before the parser and let go after it', () => {

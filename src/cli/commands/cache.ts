@@ -6,6 +6,7 @@ import { collectGarbage, planCollection } from '../../engines/store/collect-garb
 import type { LocalStore } from '../../engines/store/local.js';
 import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
+import { evictedTiming } from '../../engines/store/timing-folder.js';
 import { trustOptions } from '../../engines/store/trust.js';
 import { defineCommand } from '../command.js';
 import { confirm, step, yesOption } from '../dry-run.js';
@@ -66,8 +67,8 @@ export const gc = defineCommand({
     const { maxBytes: limit, yes } = options;
     const { signal, ask } = context;
     return withPlace(options, context, undefined, (store) => {
-      const sure = (engines: number) =>
-        confirm(`Removing ${plural(engines, 'engine')} from ${store.place}`, { yes, ask });
+      const sure = (identities: readonly string[]) =>
+        confirm(`Removing ${counted(identities)} from ${store.place}`, { yes, ask });
       return collectGarbage(store, limit, { confirm: sure, signal });
     });
   },
@@ -86,7 +87,7 @@ export const gc = defineCommand({
     }),
   render: (result, { line }) => {
     line(
-      `${plural(result.removed.length, 'engine')} removed, ${formatBytes(result.bytesBefore)} before and ${formatBytes(result.bytesAfter)} now, in ${result.store}`,
+      `${counted(result.removed)} removed, ${formatBytes(result.bytesBefore)} before and ${formatBytes(result.bytesAfter)} now, in ${result.store}`,
     );
     if (result.excessBytes > 0)
       line(`${formatBytes(result.excessBytes)} over ${formatBytes(result.maxBytes)}: what is left is in use`);
@@ -118,6 +119,13 @@ export const clear = defineCommand({
     })),
   render: ({ removed, store }, { line }) => line(`${plural(removed, 'engine')} removed from ${store}`),
 });
+
+/** `2 engines and 1 timing cache` */
+function counted(identities: readonly string[]): string {
+  const timings = identities.filter((identity) => evictedTiming(identity) !== undefined).length;
+  const engines = plural(identities.length - timings, 'engine');
+  return timings === 0 ? engines : `${engines} and ${plural(timings, 'timing cache')}`;
+}
 
 /** Every engine of a store, those without a passport too; by its identity where the name cannot be read. */
 async function everything(store: LocalStore | RemoteStore, signal: AbortSignal) {

@@ -40,6 +40,8 @@ export async function buildInProcess(
       libraryVersion: result.libraryVersion,
       layers: result.layers,
       timingCache: result.timingCache,
+      timingCachesMerged: result.timingCachesMerged,
+      timingCachesRejected: result.timingCachesRejected,
       peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
       warnings: [...warnings],
       inputs: result.inputs.map(describeTensor),
@@ -52,7 +54,14 @@ export async function buildInProcess(
 }
 
 function nativeRequest(
-  { identity: { recipe, target }, toolchain, timingCache, pluginPaths, verbose }: ResolvedBuild,
+  {
+    identity: { recipe, target },
+    toolchain,
+    timingCache,
+    timingCachesRead = [],
+    pluginPaths,
+    verbose,
+  }: ResolvedBuild,
   files: BuildFiles,
   cache: PendingFile | null,
   settings: BuilderSettings,
@@ -83,7 +92,7 @@ function nativeRequest(
     // TensorRT builds for the GPU it runs on.
     computeCapabilities: target.product === 'tensorrt-rtx' ? target.computeCapabilities : [],
     pluginPaths: [...pluginPaths],
-    timingCachePath: timingCache,
+    timingCachePaths: [...(timingCache === null ? [] : [timingCache]), ...timingCachesRead],
     timingCacheOutputPath: cache?.temporaryPath ?? null,
   };
 }

@@ -25,6 +25,8 @@ export class RemoteSource {
   readonly #store: RemoteStore;
   readonly #options: WorkContext;
   #lease: RemoteLease | undefined;
+  /** No request has failed. */
+  answers = true;
   /** Why nothing is uploaded; null as long as the store takes engines. */
   #whyNoUpload: string | null = null;
 
@@ -128,8 +130,10 @@ export class RemoteSource {
       return await work();
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
-      if (error.code.startsWith('TF_REMOTE_') && error.code !== 'TF_REMOTE_DAMAGED')
+      if (error.code.startsWith('TF_REMOTE_') && error.code !== 'TF_REMOTE_DAMAGED') {
+        this.answers = false;
         this.#whyNoUpload = reasonOf(error);
+      }
       this.misses.push(plainMiss('remote', error.code, reasonOf(error)));
       return undefined;
     }
