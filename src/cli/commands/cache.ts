@@ -27,7 +27,9 @@ export const ls = defineCommand({
     if (head !== '') output.line(output.colors.dim(head));
     for (const line of lines) output.line(line);
     const count = plural(result.engines.length, 'engine');
-    output.line(`${count}, ${formatBytes(result.bytes)}, in ${result.store}`);
+    const { count: timings, bytes } = result.timingCaches;
+    const caches = timings === 0 ? '' : `, ${plural(timings, 'timing cache')}, ${formatBytes(bytes)}`;
+    output.line(`${count}, ${formatBytes(result.bytes)}${caches}, in ${result.store}`);
   },
 });
 

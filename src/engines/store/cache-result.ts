@@ -44,6 +44,7 @@ export const cacheListSchema = z.object({
   store: z.string(),
   engines: z.array(entrySchema),
   bytes: z.int(),
+  timingCaches: z.object({ count: z.int(), bytes: z.int() }),
   /** 1 where an engine has a problem. */
   exitCode: z.literal([0, 1]),
 });
