@@ -286,12 +286,12 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (fak
     const [bad, refused] = ['of another version', 'REFUSED'];
     expect(use()).toEqual(['new', '', '']);
     const made = readFileSync(timingCacheOutputPath, 'utf8');
-    expect(made).toMatch(/^CACHE\nkernels of \d+ at level 0\n$/);
+    expect(made).toMatch(/^CACHE\0\nkernels of \d+ at level 0\n$/);
     expect(use('')).toEqual(['new', '', '']);
     expect(use(made)).toEqual(['hit', 'a', '']);
     expect(use(bad)).toEqual(['rejected', '', 'a']);
     expect(use(refused)).toEqual(['rejected', '', 'a']);
-    expect(use('CACHE\none\n', bad, 'CACHE\ntwo\n')).toEqual(['hit', 'ac', 'b']);
+    expect(use('CACHE\0\none\n', bad, 'CACHE\0\ntwo\n')).toEqual(['hit', 'ac', 'b']);
     expect(readFileSync(timingCacheOutputPath, 'utf8')).toBe(`${made}one\ntwo\n`);
     expect(use(refused, made)).toEqual(['hit', 'b', 'a']);
     // Nothing is known of what was merged into one that is not valid.

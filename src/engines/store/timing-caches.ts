@@ -77,9 +77,12 @@ export class TimingCaches {
   async take(): Promise<readonly string[]> {
     const rejected = new Set<string>();
     await this.#inEach(async (files, seen) => {
-      const listed = await files.list(scopeName(this.#scope), this.#work.signal);
+      const listed = (await files.list(scopeName(this.#scope), this.#work.signal)).map(({ name }) => name);
       const named = (end: string) =>
-        listed.filter(({ name }) => name.endsWith(end)).map(({ name }) => name.slice(0, -end.length));
+        listed
+          .filter((name) => name.endsWith(end))
+          .map((name) => name.slice(0, -end.length))
+          .sort();
       for (const name of named('.rejected')) rejected.add(name);
       for (const name of named('.json').slice(0, MOST_AT_ONCE))
         seen.set(name, !rejected.has(name) && (await this.#takes(files, name)));

@@ -1,4 +1,5 @@
 import {
+  copyFileSync,
   existsSync,
   mkdtempSync,
   readdirSync,
@@ -8,7 +9,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { sha256 } from '../../../src/base/files/digest.js';
@@ -37,6 +38,7 @@ const keys = makeKeys(at('team.pem'));
 const others = makeKeys(at('others.pem'));
 let environment: NodeJS.ProcessEnv = {};
 let model: string;
+let meta: string;
 let bucket: Bucket;
 
 /** A fake of TensorRT 10.3, whose timing caches have a line for each optimization level, and of its trtexec. */
@@ -44,19 +46,32 @@ beforeAll(async () => {
   await buildAddon({ say: () => {} });
   const engine = await fakeEngine('10');
   engine.writePlan(at('affine.plan'), { kind: 'affine', inner: 4, layers: manyLayers });
+  engine.writePlan(at('joint.plan'), {
+    kind: 'means',
+    inputs: [
+      ['encoder_output', 'float32', [-1, 32, -1]],
+      ['predictor_output', 'float32', [-1, 16, -1]],
+    ],
+    outputs: [['joint_output', 'float32', [-1, -1, -1, 38]]],
+    layers: manyLayers,
+    profiles: [[1, 1, 64]],
+  });
   bucket = await startBucket();
   environment = engine.environment({
     ...bucket.environment,
     TENSORRT_HOME: engine.install(at('home')),
     TRTFORGE_TOOLCHAINS: at('none'),
-    TRTEXEC: fakeTrtexec(folder, { version: '10.6', says: '10.3.0.26' }),
+    TRTEXEC: fakeTrtexec(folder, { version: '10.6', says: '10.3.0.0' }),
     XDG_CACHE_HOME: at('cache'),
     FAKE_PLAN: at('affine.plan'),
     NO_COLOR: '1',
   });
   engine.bench.enter(environment);
   process.chdir(folder);
-  model = await affineModel();
+  // A fleet's models are below its folder.
+  model = at('affine.onnx');
+  copyFileSync(await affineModel(), model);
+  meta = await writeBundle(at('speech'));
 }, 300_000);
 afterAll(() => {
   process.chdir(home);
@@ -68,6 +83,17 @@ beforeEach(() => {
   bucket.denied = null;
   for (const name of ['a', 'b', 'cache']) rmSync(at(name), { recursive: true, force: true });
 });
+
+/** What the lines of these tests print. */
+interface Printed {
+  readonly engine: string;
+  readonly address: string;
+  readonly bytes: number;
+  readonly bytesBefore: number;
+  readonly timingCaches: { readonly count: number; readonly bytes: number };
+  readonly steps: readonly { readonly what: string }[];
+  readonly removed: readonly string[];
+}
 
 interface Asked extends Partial<BuildOptions> {
   readonly level?: number;
@@ -108,7 +134,7 @@ function together(count: number): PlanBuilder {
 }
 
 const levelsIn = (content: Buffer) =>
-  Array.from(content.toString().matchAll(/at level (\d)/g), ([, level]) => Number(level));
+  Array.from(content.toString().matchAll(/at level (\d)/g), ([, level]) => Number(level)).sort();
 
 /** Paths of files in the only scope of a folder's timing caches. */
 function files(machine: string, end = '.timing'): readonly string[] {
@@ -242,7 +268,7 @@ describe('a build', () => {
 });
 
 describe('a bad one', () => {
-  const content = 'CACHE\nkernels of 1 at level 7\n';
+  const content = 'CACHE\0\nkernels of 1 at level 7\n';
 
   test.each([
     ['whose bytes were changed', 'a', {}, 'f'.repeat(64), 'TF_TIMING_CACHE_INVALID'],
@@ -329,9 +355,14 @@ describe('a bad one', () => {
     const via = together(2);
     await Promise.all([1, 2].map((level) => build('a', { level, via, remote: false })));
     const [path = ''] = files('a').filter((each) => levelsIn(readFileSync(each))[0] === 1);
-    const bad = 'bad';
-    const facts = { ...JSON.parse(readFileSync(`${path}.json`, 'utf8')), sha256: sha256(bad), bytes: 3 };
-    // In the order of names it is never the first.
+    // The first by name is the one that others are merged into.
+    let bad = 'bad';
+    while (files('a').every((each) => basename(each) > sha256(bad))) bad += '!';
+    const facts = {
+      ...JSON.parse(readFileSync(`${path}.json`, 'utf8')),
+      sha256: sha256(bad),
+      bytes: bad.length,
+    };
     const to = path.replace(/[0-9a-f]{64}/, sha256(bad));
     writeFileSync(to, bad);
     writeFileSync(`${to}.json`, JSON.stringify(facts));
@@ -414,7 +445,7 @@ describe('cache', () => {
   const cache = async (...args: readonly string[]) => {
     const { exitCode, json } = await trtforge(['cache', ...args, '--json'], environment);
     expect(exitCode).toBe(0);
-    return json();
+    return json<Printed>();
   };
 
   test.each([
@@ -427,9 +458,9 @@ describe('cache', () => {
     const listed = await cache('ls', ...where);
     const bytes = { before: listed.bytes + listed.timingCaches.bytes };
     expect(listed.timingCaches).toMatchObject({ count: 1, bytes: expect.any(Number) });
-    const plan = await cache('gc', ...where, '--max-size', '1', '--dry-run');
-    expect(plan.steps.map(({ target }: { target: string }) => target)).toContainEqual(timing);
-    const collected = await cache('gc', ...where, '--max-size', '1', '--yes');
+    const plan = await cache('gc', ...where, '--max-size', '1B', '--dry-run');
+    expect(plan.steps.map(({ what }) => what)).toContainEqual(timing);
+    const collected = await cache('gc', ...where, '--max-size', '1B', '--yes');
     expect(collected.bytesBefore).toBe(bytes.before);
     expect(collected.removed).toContainEqual(timing);
     expect(option === '--remote' ? keysOf() : files('a')).toEqual([]);
@@ -440,12 +471,23 @@ describe('cache', () => {
 });
 
 describe('every door of a build has them', () => {
+  const bundle = [
+    '--target',
+    'tensorrt',
+    '--only',
+    'joint',
+    '--outdir',
+    at('engines'),
+    '--cache-dir',
+    at('b'),
+  ];
+  const joint = { FAKE_PLAN: at('joint.plan') };
   const shared = ['--target', 'tensorrt', '--batch', '1/8/64'];
   const used = (path: string) => JSON.parse(readFileSync(path, 'utf8')).built.timingCache;
-  const line = async (args: readonly string[]) => {
-    const { exitCode, json, err } = await trtforge([...args, '--json'], environment);
-    expect([exitCode, err]).toEqual([0, expect.anything()]);
-    return json();
+  const line = async (args: readonly string[], set: NodeJS.ProcessEnv = {}) => {
+    const { exitCode, json, err } = await trtforge([...args, '--json'], { ...environment, ...set });
+    expect(exitCode, err).toBe(0);
+    return json<Printed>();
   };
 
   test('build, with the bucket of --remote', async () => {
@@ -457,8 +499,45 @@ describe('every door of a build has them', () => {
   test('forge', async () => {
     await build('a', { level: 1 });
     const where = ['--cache-dir', at('b'), '--remote', bucket.place, '--skip', 'verify,bench'];
-    await trtforge(['forge', model, ...shared, ...where, '--output', at('run'), '--json'], environment);
-    expect(levelsInBucket()).toEqual([[1, 3]]);
+    await line(['forge', model, ...shared, ...where, '--run-root', at('run')]);
+    expect([levels('b'), levelsInBucket()]).toEqual([[[0, 1]], [[0, 1]]]);
+  });
+
+  test('bundle build, which leaves a copy in its folder', async () => {
+    await build('a', { level: 1 });
+    await line(['bundle', 'build', meta, ...bundle, '--remote', bucket.place], joint);
+    expect([levels('b'), levelsInBucket()]).toEqual([[[0, 1]], [[0, 1]]]);
+    expect(levelsIn(readFileSync(at('engines/timing.cache')))).toEqual([0, 1]);
+    const report = JSON.parse(readFileSync(at('engines/build_report.json'), 'utf8'));
+    expect(report.components[0]).toMatchObject({ timing_cache_state: 'hit' });
+    // A file that is named is the user's own.
+    const named = ['--timing-cache', at('own.cache'), '--force-rebuild'];
+    await line(['bundle', 'build', meta, ...bundle, ...named, '--remote', 'none'], joint);
+    expect(levelsIn(readFileSync(at('own.cache')))).toEqual([0]);
+    expect(levels('b')).toEqual([[0, 1]]);
+  });
+
+  test.each(['folder', 'bucket'])('tasks of a fleet, each on a node of its own, over a %s', async (kind) => {
+    const store = kind === 'bucket' ? bucket.place : at('a');
+    const models = [32, 64].map((most) => `  - { model: ${model}, batch: 1/8/${most} }`).join('\n');
+    const target = "h100: { target: 'tensorrt@10.3.0:sm_90' }";
+    writeFileSync(at('engines.yaml'), `store: ${store}\ntargets: { ${target} }\nmodels:\n${models}\n`);
+    const { address } = await line(['fleet', 'plan', at('engines.yaml')]);
+    const used: unknown[] = [];
+    for (const job of [0, 1]) {
+      const node = { ...environment, XDG_CACHE_HOME: at(`node-${job}`) };
+      const { json } = await trtforge(['fleet', 'work', address, '--jobs', String(job), '--json'], node);
+      const { jobs } = json<{
+        readonly jobs: readonly { readonly did: string; readonly identity: string }[];
+      }>();
+      expect(jobs, JSON.stringify(jobs)).toMatchObject([{ did: 'built' }]);
+      const { identity } = jobs[0]!;
+      const entry = bucket.objects.get(`engines/.by-identity/${identity.slice(0, 2)}/${identity}.json`);
+      const path = at(`a/by-identity/${identity.slice(0, 2)}/${identity}/engine.plan.passport.json`);
+      const passport = entry === undefined ? readFileSync(path, 'utf8') : entry.body.toString();
+      used.push(/"timingCache": ?"(\w+)"/.exec(passport)?.[1]);
+    }
+    expect(used).toEqual(['new', 'hit']);
   });
 });
 

@@ -26,8 +26,8 @@ namespace {
 
 void* theMonitor = nullptr;
 
-// --- timing cache: a header, and a line for each entry. FAKE_TIMING_HEADER: that of another GPU.
-std::string cacheHeader() { return std::string("CACHE") + setting("FAKE_TIMING_HEADER") + "\n"; }
+// --- timing cache: a header, which is no text, and a line for each entry. FAKE_TIMING_HEADER: that of another GPU.
+std::string cacheHeader() { return std::string("CACHE") + setting("FAKE_TIMING_HEADER") + std::string("\0\n", 2); }
 bool isCache(const std::string& content) { return content.rfind(cacheHeader(), 0) == 0; }
 std::set<std::string> cacheEntries(const std::string& content) {
   std::istringstream lines(content);
