@@ -7,6 +7,7 @@ import { viewModel } from '../../formats/onnx/model.js';
 import { dtypeFromTensorrt } from '../../formats/tensor/dtype.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { type BuilderSettings, builderSettings } from './builder-settings.js';
+import { cachesRead } from './timing-cache.js';
 
 interface InProcessOptions extends WorkContext {
   readonly addon?: Addon;
@@ -32,20 +33,14 @@ export async function buildInProcess(
   const listener = workEvents(library.product, options.emit ?? ignoreEvents, warnings);
   try {
     const request = nativeRequest(build, files, cache, settings, options.keepBuilder ?? false);
-    const result = await cancellable(addon.build(request, listener), options.signal);
+    const { inputs, outputs, ...built } = await cancellable(addon.build(request, listener), options.signal);
     cache?.publish();
     return {
-      buildMs: result.buildMs,
-      bytes: result.bytes,
-      libraryVersion: result.libraryVersion,
-      layers: result.layers,
-      timingCache: result.timingCache,
-      timingCachesMerged: result.timingCachesMerged,
-      timingCachesRejected: result.timingCachesRejected,
+      ...built,
       peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
       warnings: [...warnings],
-      inputs: result.inputs.map(describeTensor),
-      outputs: result.outputs.map(describeTensor),
+      inputs: inputs.map(describeTensor),
+      outputs: outputs.map(describeTensor),
     };
   } catch (error) {
     cache?.discard();
@@ -54,14 +49,7 @@ export async function buildInProcess(
 }
 
 function nativeRequest(
-  {
-    identity: { recipe, target },
-    toolchain,
-    timingCache,
-    timingCachesRead = [],
-    pluginPaths,
-    verbose,
-  }: ResolvedBuild,
+  { identity: { recipe, target }, toolchain, pluginPaths, verbose, ...build }: ResolvedBuild,
   files: BuildFiles,
   cache: PendingFile | null,
   settings: BuilderSettings,
@@ -92,7 +80,7 @@ function nativeRequest(
     // TensorRT builds for the GPU it runs on.
     computeCapabilities: target.product === 'tensorrt-rtx' ? target.computeCapabilities : [],
     pluginPaths: [...pluginPaths],
-    timingCachePaths: [...(timingCache === null ? [] : [timingCache]), ...timingCachesRead],
+    timingCachePaths: cachesRead(build),
     timingCacheOutputPath: cache?.temporaryPath ?? null,
   };
 }

@@ -145,10 +145,11 @@ export const buildOptions = {
     describe: 'build although the store has the engine, and replace it there',
     group: 'Store',
   }),
-  /** A file, `auto` (default) for the one trtforge keeps per target, null for none. tensorrt-rtx uses none; naming a file is a warning. */
+  /** A file, `auto` (default) for those of the store and its bucket, null for none. tensorrt-rtx uses none; naming a file is a warning. */
   timingCache: optional(is.either(is.text, is.only(null)), {
     flags: '--timing-cache <file>',
-    describe: 'a file of measured kernel times to use and extend; none for none',
+    describe:
+      'a file of measured kernel times to use and extend (default: those of the store); none for none',
     default: 'auto',
     // The first bytes of a cache are TensorRT's own affair and may look like a plan.
     writes: ['binary data', 'a TensorRT plan'],

@@ -3,7 +3,7 @@ import { TrtforgeError } from '../../errors.js';
 import type { MachineFacts } from '../identity/machine.js';
 import type { Target } from '../identity/target.js';
 import type { TimingCaches, TimingScope } from '../store/timing-caches.js';
-import type { BuildOptions, PlanBuilder } from './build.js';
+import type { BuildOptions, PlanBuilder, ResolvedBuild } from './build.js';
 
 /** Whether builds for the target measure kernels: tensorrt-rtx does not ahead of time, and without a GPU rejects the cache that it wrote. */
 export const measuresKernels = ({ product }: Pick<Target, 'product'>): boolean => product !== 'tensorrt-rtx';
@@ -26,6 +26,13 @@ export const timingScope = (target: Target, { gpu, driver }: MachineFacts): Timi
   gpu,
   driverBranch: driver?.split('.')[0] ?? null,
 });
+
+/** The timing caches that a builder reads, as far as they exist. */
+export const cachesRead = ({
+  timingCache,
+  timingCachesRead = [],
+}: Pick<ResolvedBuild, 'timingCache' | 'timingCachesRead'>): readonly string[] =>
+  timingCache === null ? [] : [timingCache, ...timingCachesRead];
 
 /** Signals that come from outside: no cache is the cause. 137: SIGKILL in a shell. */
 const FROM_OUTSIDE: readonly unknown[] = ['SIGKILL', 'SIGTERM', 137];

@@ -19,6 +19,7 @@ import { runTrtexec, type TrtexecRun } from '../../tensorrt/trtexec/run.js';
 import { requireSuccess } from '../../tensorrt/trtexec/verdict.js';
 import { planHeaderOf, versionText } from '../plan/header.js';
 import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
+import { cachesRead } from './timing-cache.js';
 import { trtexecOf } from './trtexec-program.js';
 import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-recipe.js';
 
@@ -36,14 +37,14 @@ export async function buildWithTrtexec(
   { modelPath, planPath }: BuildFiles,
   context: BuildContext,
 ): Promise<BuildOutcome> {
-  const { toolchain, timingCache, timingCachesRead = [] } = build;
+  const { toolchain, timingCache } = build;
   const { environment = process.env } = context;
   const trtexec = trtexecOf(toolchain, environment);
   openFile(modelPath).close();
   rejectRetyped(modelPath, toolchain.version);
   const scratch = makeScratch(dirname(planPath));
   try {
-    const given = timingCache === null ? undefined : largest([timingCache, ...timingCachesRead]);
+    const given = largest(cachesRead(build));
     const files = placeFiles(scratch, timingCache !== null, given);
     const request = trtexecBuildRequest(build, modelPath, files);
     const doing = `building ${build.modelPath}`;

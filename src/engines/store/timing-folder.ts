@@ -15,30 +15,17 @@ export const LARGEST_TIMING_CACHE = 256 << 20;
 /** Real descriptions have 600 bytes. */
 export const LARGEST_DESCRIPTION = 1 << 14;
 
+/** What the description of a timing cache states of its file. */
+interface TimingFacts {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
 /** The file of a timing cache by its scope and SHA-256. Its description, `.json` behind, is written last and removed first. */
 export const timingName = (scope: string, sha256: string): string => `${scope}/${sha256}.timing`;
 
-/** The files of timing caches in a folder or a bucket, by names as `timingName` makes them. */
-export interface TimingFiles {
-  readonly place: string;
-  /** Those of a scope, or all; `modified` in milliseconds since 1970. */
-  list(
-    scope?: string,
-    signal?: AbortSignal,
-  ): Promise<readonly { readonly name: string; readonly bytes: number; readonly modified: number }[]>;
-  /** A description; undefined where another build has removed it. */
-  text(name: string, signal?: AbortSignal): Promise<string | undefined>;
-  /** Copies a cache to `path` and checks it; false where it is gone. Throws TF_TIMING_CACHE_INVALID, TF_REMOTE_DAMAGED. */
-  fetch(
-    name: string,
-    facts: { readonly bytes: number; readonly sha256: string },
-    path: string,
-    work: WorkContext,
-  ): Promise<boolean>;
-  /** The content of the file at `path` and a description. */
-  put(name: string, path: string, description: string, work: WorkContext): Promise<void>;
-  remove(name: string, signal?: AbortSignal): Promise<void>;
-}
+/** Timing caches in a folder or a bucket, by names as `timingName` makes them. */
+export type TimingFiles = Pick<TimingFolder, 'place' | 'list' | 'text' | 'fetch' | 'put' | 'remove'>;
 
 const ROOM = 'timing';
 
@@ -58,14 +45,15 @@ export const evictedTiming = (identity: string): string | undefined =>
   identity.startsWith(`${ROOM}/`) ? identity.slice(ROOM.length + 1) : undefined;
 
 /** Those of a folder; also the marks of those that may not be used again. */
-export class TimingFolder implements TimingFiles {
+export class TimingFolder {
   readonly place: string;
 
   constructor(place: string) {
     this.place = place;
   }
 
-  async list(scope?: string) {
+  /** Those of a scope, or all, with their descriptions and marks; `modified` in milliseconds since 1970. */
+  async list(scope?: string, _signal?: AbortSignal) {
     const scopes = ownEntries(pathBelow(this.place, ROOM), 'folders', /^[\w.+-]+$/);
     return scopes
       .filter(({ path }) => scope === undefined || basename(path) === scope)
@@ -77,13 +65,15 @@ export class TimingFolder implements TimingFiles {
       }));
   }
 
-  async text(name: string) {
+  /** A description; undefined where another build has removed it. */
+  async text(name: string, _signal?: AbortSignal) {
     return unlessGone(() =>
       readText(`${this.#path(name)}.json`, LARGEST_DESCRIPTION, 'TF_TIMING_CACHE_INVALID'),
     );
   }
 
-  async fetch(name: string, { sha256 }: { readonly sha256: string }, path: string) {
+  /** Copies one to `path` and checks it; false where it is gone. Throws TF_TIMING_CACHE_INVALID; from a bucket TF_REMOTE_DAMAGED. */
+  async fetch(name: string, { sha256 }: TimingFacts, path: string, _work: WorkContext) {
     const from = this.#path(name);
     const body = unlessGone(() => readWhole(from, LARGEST_TIMING_CACHE, 'TF_TIMING_CACHE_INVALID'));
     if (body === undefined) return false;
@@ -98,12 +88,13 @@ export class TimingFolder implements TimingFiles {
     return true;
   }
 
-  async put(name: string, path: string, description: string) {
+  /** Puts the content of the file at `path` there, and a description. */
+  async put(name: string, path: string, description: string, _work: WorkContext) {
     publishFile(this.#path(name), readFileSync(path));
     publishFile(`${this.#path(name)}.json`, description);
   }
 
-  async remove(name: string) {
+  async remove(name: string, _signal?: AbortSignal) {
     for (const path of [`${this.#path(name)}.json`, this.#path(name)]) removeIfThere(path);
   }
 

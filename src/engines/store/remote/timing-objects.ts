@@ -1,4 +1,3 @@
-import type { WorkContext } from '../../../events.js';
 import type { TimingFiles } from '../timing-folder.js';
 import { downloadFile } from './download.js';
 import type { Objects } from './objects.js';
@@ -31,19 +30,14 @@ export class TimingObjects implements TimingFiles {
     return (await this.#objects.read(`${this.#prefix}${name}.json`, signal))?.body.toString('utf8');
   }
 
-  async fetch(
-    name: string,
-    facts: { readonly bytes: number; readonly sha256: string },
-    path: string,
-    work: WorkContext,
-  ) {
+  async fetch(...[name, facts, path, work]: Parameters<TimingFiles['fetch']>) {
     const there = await this.#objects.head(this.#prefix + name, work.signal);
     if (there === undefined) return false;
     await downloadFile(this.#objects, there, path, facts, work);
     return true;
   }
 
-  async put(name: string, path: string, description: string, work: WorkContext) {
+  async put(...[name, path, description, work]: Parameters<TimingFiles['put']>) {
     const key = this.#prefix + name;
     await uploadFile(this.#objects, path, key, {}, work);
     const options = { contentType: 'application/json' };
