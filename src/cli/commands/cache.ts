@@ -6,7 +6,7 @@ import { collectGarbage, planCollection } from '../../engines/store/collect-garb
 import type { LocalStore } from '../../engines/store/local.js';
 import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
-import { evictedTiming } from '../../engines/store/timing-folder.js';
+import { evictableTimings, evictedTiming } from '../../engines/store/timing-folder.js';
 import { trustOptions } from '../../engines/store/trust.js';
 import { defineCommand } from '../command.js';
 import { confirm, step, yesOption } from '../dry-run.js';
@@ -105,10 +105,7 @@ export const clear = defineCommand({
       const { signal, ask } = context;
       const names = (await everything(store, signal)).map(({ name }) => name);
       if (names.length > 0)
-        await confirm(`Removing ${plural(names.length, 'engine')} from ${store.place}`, {
-          yes: options.yes,
-          ask,
-        });
+        await confirm(`Removing ${counted(names)} from ${store.place}`, { yes: options.yes, ask });
       const removed = await store.clear(signal);
       return { schema: 'trtforge.cache-clear/1', store: store.place, removed, names };
     }),
@@ -119,7 +116,7 @@ export const clear = defineCommand({
       ),
       resolved: { store: store.place },
     })),
-  render: ({ removed, store }, { line }) => line(`${plural(removed, 'engine')} removed from ${store}`),
+  render: ({ names, store }, { line }) => line(`${counted(names)} removed from ${store}`),
 });
 
 /** `2 engines and 1 timing cache` */
@@ -129,10 +126,14 @@ function counted(identities: readonly string[]): string {
   return timings === 0 ? engines : `${engines} and ${plural(timings, 'timing cache')}`;
 }
 
-/** Every engine of a store, those without a passport too; by its identity where the name cannot be read. */
+/** Every engine of a store, those without a passport too, by its identity where the name cannot be read; and every timing cache. */
 async function everything(store: LocalStore | RemoteStore, signal: AbortSignal) {
   const { engines } = await listCache(store, [], signal);
-  return engines.map(({ name, identity, bytes }) => ({ name: name ?? identity, bytes }));
+  const timings = await evictableTimings(store.timing, signal);
+  return [
+    ...engines.map(({ name, identity, bytes }) => ({ name: name ?? identity, bytes })),
+    ...timings.map(({ identity, bytes }) => ({ name: identity, bytes })),
+  ];
 }
 
 const entryRow = ({ identity, name, target, precision, bytes, builtAt, signedBy, problem }: CacheEntry) => [

@@ -465,7 +465,8 @@ describe('cache', () => {
     expect(collected.removed).toContainEqual(timing);
     expect(option === '--remote' ? keysOf() : files('a')).toEqual([]);
     await build('a', { level: 2 });
-    await cache('clear', ...where, '--yes');
+    const cleared = await trtforge(['cache', 'clear', ...where, '--yes'], environment);
+    expect(cleared.out + cleared.err).toMatch(/ engines? and 1 timing cache removed from /);
     expect(option === '--remote' ? keysOf() : files('a')).toEqual([]);
   });
 });
