@@ -55,7 +55,7 @@ export const sharingTimingCaches =
       if (timingCachesRead.length === 0 || FROM_OUTSIDE.includes(signal ?? exitCode)) throw error;
       await caches.reject(timingCachesRead);
       throw new TrtforgeError(error.code, error.message, {
-        remedy: `It started with timing caches, which may be the cause and are removed: run the same line again. ${error.remedy}`,
+        remedy: `The build started with timing caches, which may be the cause. They are removed: run the same line again. ${error.remedy}`,
         details: error.details,
         cause: error,
       });

@@ -1,4 +1,4 @@
-import { lutimesSync, readFileSync, writeFileSync } from 'node:fs';
+import { lutimesSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { readWhole } from '../../base/files/byte-source.js';
 import { sha256 as digestOf } from '../../base/files/digest.js';
@@ -72,14 +72,14 @@ export class TimingFolder {
     );
   }
 
-  /** Copies one to `path` and checks it; false where it is gone. Throws TF_TIMING_CACHE_INVALID; from a bucket TF_REMOTE_DAMAGED. */
+  /** Copies one to `path` and checks it; false where it is gone. Throws TF_TIMING_CACHE_INVALID, TF_WRITE_FAILED; from a bucket TF_REMOTE_*. */
   async fetch(name: string, { sha256 }: TimingFacts, path: string, _work: WorkContext) {
     const from = this.#path(name);
     const body = unlessGone(() => readWhole(from, LARGEST_TIMING_CACHE, 'TF_TIMING_CACHE_INVALID'));
     if (body === undefined) return false;
     if (digestOf(body) !== sha256)
       throw new TrtforgeError('TF_TIMING_CACHE_INVALID', `${from} was changed after it was written.`);
-    writeFileSync(path, body);
+    publishFile(path, body);
     try {
       lutimesSync(from, new Date(), new Date());
     } catch {

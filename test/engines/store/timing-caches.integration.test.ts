@@ -391,7 +391,9 @@ describe('a bad one', () => {
     expect(died).toMatchObject({
       code: 'TF_CHILD_DIED',
       details: { signal: 'SIGABRT' },
-      remedy: expect.stringMatching(/^It started with timing caches.* removed: run the same line again\./),
+      remedy: expect.stringMatching(
+        /^The build started with timing caches.* removed: run the same line again\./,
+      ),
     });
     expect(keysOf()).toEqual([]);
     expect(await build('b', { level: 2 })).toMatchObject({ use: 'new', warnings: [] });
