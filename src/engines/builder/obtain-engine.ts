@@ -246,10 +246,15 @@ class ObtainRun {
         import('../store/timing-caches.js'),
         import('./timing-cache.js'),
       ]);
-      const { store, remote, trust } = this.#stores;
-      const local = store?.timing ?? new TimingFolder(cacheFolder(this.#context.environment));
-      const shared = { local, remote: source?.answers === true ? (remote?.timing ?? null) : null, trust };
-      const caches = new TimingCaches(build.timingScope, dirname(files.planPath), shared, context);
+      const { store, trust } = this.#stores;
+      const caches = new TimingCaches({
+        scope: build.timingScope,
+        folder: dirname(files.planPath),
+        local: store?.timing ?? new TimingFolder(cacheFolder(this.#context.environment)),
+        remote: source?.timing ?? null,
+        trust,
+        work: context,
+      });
       try {
         return await sharingTimingCaches(builder, caches)(build, files, context);
       } finally {

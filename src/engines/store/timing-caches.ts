@@ -40,11 +40,15 @@ const MOST_AT_ONCE = 16;
 /** Errors of what a timing cache is, as against those of reaching it. */
 const ABOUT_CONTENT = ['TF_TIMING_CACHE_INVALID', 'TF_SIGNATURE_INVALID', 'TF_REMOTE_DAMAGED'];
 
-interface Stores {
+interface Sharing {
+  readonly scope: TimingScope;
+  /** Where nobody else can change what the builder reads. */
+  readonly folder: string;
   readonly local: TimingFolder;
   /** null: none, or one that does not answer. */
   readonly remote: TimingFiles | null;
   readonly trust: Trust;
+  readonly work: WorkContext;
 }
 
 /**
@@ -53,31 +57,21 @@ interface Stores {
  */
 export class TimingCaches {
   readonly warnings: string[] = [];
-  readonly #scope: TimingScope;
-  readonly #folder: string;
-  readonly #stores: Stores;
-  readonly #work: WorkContext;
   /** Of each store that answers, what it has of the scope: by name, whether it may be used. */
-  readonly #seen: Map<TimingFiles, Map<string, boolean>>;
+  readonly #seen = new Map<TimingFiles, Map<string, boolean>>();
   /** Checked copies by name. */
   readonly #copies = new Map<string, string>();
 
-  /** `folder`: where nobody else can change what the builder reads. */
-  constructor(scope: TimingScope, folder: string, stores: Stores, work: WorkContext) {
-    this.#scope = scope;
-    this.#folder = folder;
-    this.#stores = stores;
-    this.#work = work;
-    const { local, remote } = stores;
-    this.#seen = new Map<TimingFiles, Map<string, boolean>>([[local, new Map()]]);
-    if (remote !== null) this.#seen.set(remote, new Map());
+  constructor(private readonly sharing: Sharing) {
+    for (const files of [sharing.local, sharing.remote]) if (files !== null) this.#seen.set(files, new Map());
   }
 
   /** Copies of those that may be used. */
   async take(): Promise<readonly string[]> {
+    const { scope, work } = this.sharing;
     const rejected = new Set<string>();
     await this.#inEach(async (files, seen) => {
-      const listed = (await files.list(scopeName(this.#scope), this.#work.signal)).map(({ name }) => name);
+      const listed = (await files.list(scopeName(scope), work.signal)).map(({ name }) => name);
       const named = (end: string) =>
         listed
           .filter((name) => name.endsWith(end))
@@ -92,45 +86,47 @@ export class TimingCaches {
 
   /** Puts the cache that a build left in the place of those merged in it, and of those that may not be used. */
   async keep(path: string, merged: readonly string[]): Promise<void> {
+    const { scope, trust, work } = this.sharing;
     const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
     if (bytes === 0) return;
     const sha256 = await sha256OfFileInPieces(path);
-    const name = timingName(scopeName(this.#scope), sha256);
+    const name = timingName(scopeName(scope), sha256);
     const at = new Date().toISOString();
-    const document = { schema: 'trtforge.timing-cache/1', sha256, bytes, ...this.#scope, at };
-    const signature = signatureFor(this.#stores.trust, document);
+    const document = { schema: 'trtforge.timing-cache/1', sha256, bytes, ...scope, at };
+    const signature = signatureFor(trust, document);
     const text = `${JSON.stringify({ ...document, ...(signature && { signature }) }, null, 2)}\n`;
     // One that has grown too large goes with what it was made of: the next build starts a new one.
     const isKept = bytes <= LARGEST_TIMING_CACHE;
     await this.#inEach(async (files, seen) => {
-      if (isKept && seen.get(name) !== true) await files.put(name, path, text, this.#work);
+      if (isKept && seen.get(name) !== true) await files.put(name, path, text, work);
       for (const [each, isSound] of seen)
         if (each !== name && (!isSound || merged.includes(this.#copies.get(each) ?? '')))
-          await files.remove(each, this.#work.signal);
+          await files.remove(each, work.signal);
     });
   }
 
   /** Sees to it that these are used by no build again. */
   async reject(copies: readonly string[]): Promise<void> {
-    const { local } = this.#stores;
+    const { local, work } = this.sharing;
     await this.#inEach(async (files, seen) => {
       for (const [name, copy] of this.#copies) {
         if (!copies.includes(copy)) continue;
         if (files === local) await local.reject(name);
-        else if (seen.has(name)) await files.remove(name, this.#work.signal);
+        else if (seen.has(name)) await files.remove(name, work.signal);
       }
     });
   }
 
   /** Whether one may be used; then there is a copy of it. */
   async #takes(files: TimingFiles, name: string): Promise<boolean> {
+    const { folder, work } = this.sharing;
     try {
-      const text = await files.text(name, this.#work.signal);
+      const text = await files.text(name, work.signal);
       if (text === undefined) return false;
       const facts = this.#described(text, `${files.place}: the timing cache ${name}`, name);
       if (this.#copies.has(name)) return true;
-      const copy = join(this.#folder, basename(name));
-      if (!(await files.fetch(name, facts, copy, this.#work))) return false;
+      const copy = join(folder, basename(name));
+      if (!(await files.fetch(name, facts, copy, work))) return false;
       this.#copies.set(name, copy);
       return true;
     } catch (error) {
@@ -152,7 +148,7 @@ export class TimingCaches {
       throw invalid('it is of another GPU, driver or TensorRT, or of another cache');
     // As it was written: what this version does not know of it is signed too.
     const { signature: _, ...signed } = content as Signable & { readonly signature?: unknown };
-    checkTrust(this.#stores.trust, place, signed, data.signature ?? null);
+    checkTrust(this.sharing.trust, place, signed, data.signature ?? null);
     return data;
   }
 

@@ -46,11 +46,7 @@ export const evictedTiming = (identity: string): string | undefined =>
 
 /** Those of a folder; also the marks of those that may not be used again. */
 export class TimingFolder {
-  readonly place: string;
-
-  constructor(place: string) {
-    this.place = place;
-  }
+  constructor(readonly place: string) {}
 
   /** Those of a scope, or all, with their descriptions and marks; `modified` in milliseconds since 1970. */
   async list(scope?: string, _signal?: AbortSignal) {

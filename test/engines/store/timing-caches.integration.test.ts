@@ -560,12 +560,14 @@ test('a description of any bytes is a warning at most', async () => {
     for (let change = 0; change < 1 + (run % 4) && bytes.length > 0; change++)
       bytes[Math.trunc(Math.random() * bytes.length)] = Math.trunc(Math.random() * 256);
     writeFileSync(path, bytes);
-    const caches = new TimingCaches(
-      timingScope!,
+    const caches = new TimingCaches({
+      scope: timingScope!,
       folder,
-      { local: new TimingFolder(at('a')), remote: null, trust: noTrust },
-      {},
-    );
+      local: new TimingFolder(at('a')),
+      remote: null,
+      trust: noTrust,
+      work: {},
+    });
     const taken = await caches.take();
     expect(taken.length + caches.warnings.length, bytes.toString('latin1')).toBe(1);
   }

@@ -38,7 +38,7 @@ describeWith('minio', 'timing caches of a bucket', (binary) => {
 
   /** Those of a machine with a store of its own. */
   const machine = (name: string) =>
-    new TimingCaches(scope, folder, { local: new TimingFolder(at(name)), remote, trust: noTrust }, {});
+    new TimingCaches({ scope, folder, local: new TimingFolder(at(name)), remote, trust: noTrust, work: {} });
   const names = async () => (await remote.list()).map(({ name }) => name).sort();
 
   test('one of several parts is put, listed, taken by another machine, and replaced', async () => {
