@@ -130,6 +130,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   BuildResult result;
   const auto size = plan.call(Slot::IHostMemory_size_0);
   writeFile(request.planPath, plan.call(Slot::IHostMemory_data_0), size);
+  timingCache.report(result, listener);
   timingCache.save(library, config, request);
   if (request.keepBuilder) builder.release();
   result.buildMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started).count();
@@ -138,7 +139,6 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   result.layers = network.call(Slot::INetworkDefinition_getNbLayers_0);
   result.inputs = factsOf(inputs);
   result.outputs = factsOf(outputs);
-  timingCache.report(result, listener);
   return result;
 }
 

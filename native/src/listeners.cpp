@@ -137,10 +137,11 @@ std::string Listener::complaintSince(Mark mark, const std::vector<std::string>& 
   return "";
 }
 
-bool Listener::received(const std::vector<std::string>& texts, int least) {
+bool Listener::received(const std::vector<std::string>& texts, int least, Mark since) {
   std::lock_guard<std::mutex> lock(mutex_);
-  return std::any_of(lines_.begin(), lines_.end(),
-                     [&](const Line& line) { return line.severity <= least && containsAny(line.text, texts); });
+  return std::any_of(lines_.begin(), lines_.end(), [&](const Line& line) {
+    return line.number >= since.lines && line.severity <= least && containsAny(line.text, texts);
+  });
 }
 
 }  // namespace trtforge

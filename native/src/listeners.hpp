@@ -47,7 +47,7 @@ class Listener {
   std::string complaintSince(Mark mark, const std::vector<std::string>& warnings);
   // True when a line of at least this severity, by default warnings, contains one of the texts. Of less severe lines
   // only those about the timing cache in use are kept.
-  bool received(const std::vector<std::string>& texts, int least = kWarning);
+  bool received(const std::vector<std::string>& texts, int least = kWarning, Mark since = {0});
 
  private:
   std::function<void(Event)> forward_;

@@ -15,7 +15,8 @@ const std::vector<std::string> kRejections = {"invalid timing cache", "timing ca
 }  // namespace
 
 TimingCache::TimingCache(const InferenceLibrary& library, const Facade& config, const BuildRequest& request,
-                         Listener& listener) {
+                         Listener& listener)
+    : isOld_(library.generation() == Generation::k8) {
   if (request.timingCacheOutputPath.empty() && request.timingCachePaths.empty()) return;
   const auto create = [&](const void* bytes, std::size_t size) {
     return Owned(library, config.call(Slot::IBuilderConfig_createTimingCache_2, bytes, size));
@@ -24,12 +25,20 @@ TimingCache::TimingCache(const InferenceLibrary& library, const Facade& config, 
   for (const std::string& path : request.timingCachePaths) {
     const std::vector<char> bytes = fileExists(path) ? readFile(path) : std::vector<char>();
     if (bytes.empty()) continue;
+    const Listener::Mark before = listener.mark();
     Owned given = create(bytes.data(), bytes.size());
-    const bool isFirst = merged_.empty();
-    if (isFirst) cache_ = std::move(given);
-    const bool isTaken = isFirst ? set() : given && cache_.call(Slot::ITimingCache_combine_2, given.get(), false);
+    // Later libraries say at once that they make an empty one of it. 8.6 prints the same of a valid cache where it
+    // means its compiler's part.
+    bool isTaken = given && (isOld_ || listener.complaintSince(before, kRejections).empty());
+    if (isTaken && !merged_.empty()) {
+      isTaken = cache_.call(Slot::ITimingCache_combine_2, given.get(), false);
+    } else if (isTaken) {
+      cache_ = std::move(given);
+      isTaken = set();
+    }
     (isTaken ? merged_ : rejected_).push_back(path);
   }
+  afterReading_ = listener.mark();
   use_ = !merged_.empty() ? "hit" : rejected_.empty() ? "new" : "rejected";
   if (!merged_.empty()) return;
   cache_ = create(nullptr, 0);
@@ -37,7 +46,7 @@ TimingCache::TimingCache(const InferenceLibrary& library, const Facade& config, 
 }
 
 void TimingCache::save(const InferenceLibrary& library, const Facade& config, const BuildRequest& request) const {
-  if (request.timingCacheOutputPath.empty()) return;
+  if (request.timingCacheOutputPath.empty() || !isStored_) return;
   const Facade current(library, config.call(Slot::IBuilderConfig_getTimingCache_0));
   if (!current) return;
   const Owned memory(library, current.call(Slot::ITimingCache_serialize_0));
@@ -47,9 +56,11 @@ void TimingCache::save(const InferenceLibrary& library, const Facade& config, co
 }
 
 void TimingCache::report(BuildResult& result, Listener& listener) {
-  // 8.6 prints of a valid cache that it "will not be used" where it means its compiler's part.
-  if (!merged_.empty() && listener.received(kRejections) && !listener.received({"Global timing cache in use"}, kInfo)) {
+  const bool isRejected = listener.received(kRejections, kWarning, afterReading_);
+  const bool isLocal = isOld_ && !listener.received({"Global timing cache in use"}, kInfo);
+  if (!merged_.empty() && (isRejected || isLocal)) {
     use_ = "rejected";
+    isStored_ = false;
     // Of the others nothing is known: they were merged into one that is not valid.
     rejected_ = std::exchange(merged_, {});
   }

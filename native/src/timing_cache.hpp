@@ -12,15 +12,19 @@ class TimingCache {
   // Sets one cache on the configuration: what the files of the request hold together, or an empty one.
   TimingCache(const InferenceLibrary& library, const Facade& config, const BuildRequest& request, Listener& listener);
 
-  // Writes the cache as the build left it to `timingCacheOutputPath`.
-  void save(const InferenceLibrary& library, const Facade& config, const BuildRequest& request) const;
-  // `none`, `new`, `hit` or `rejected`, and the files that were used and rejected; final once the build is over,
-  // because the library rejects a cache only when it looks at it.
+  // `none`, `new`, `hit` or `rejected`, and the files that were used and rejected: once the build is over, because the
+  // library rejects a cache only when it looks at it.
   void report(BuildResult& result, Listener& listener);
+  // Writes the cache as the build left it to `timingCacheOutputPath`; nothing of one that was found to be invalid, in
+  // which nothing was stored.
+  void save(const InferenceLibrary& library, const Facade& config, const BuildRequest& request) const;
 
  private:
   const char* use_ = "none";
   Owned cache_;
+  bool isStored_ = true;
+  const bool isOld_;  // 8.6
+  Listener::Mark afterReading_{0};
   std::vector<std::string> merged_, rejected_;
 };
 

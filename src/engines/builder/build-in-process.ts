@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { type Addon, loadAddon, type NativeBuildRequest, type NativeTensor } from '../../addon/addon.js';
 import type { NativeEvent } from '../../addon/native-job.js';
 import { beginFile, type PendingFile } from '../../base/files/publish.js';
@@ -34,7 +35,9 @@ export async function buildInProcess(
   try {
     const request = nativeRequest(build, files, cache, settings, options.keepBuilder ?? false);
     const { inputs, outputs, ...built } = await cancellable(addon.build(request, listener), options.signal);
-    cache?.publish();
+    // The library stores nothing in one that it found to be invalid.
+    if (cache !== null && statSync(cache.temporaryPath).size > 0) cache.publish();
+    else cache?.discard();
     return {
       ...built,
       peakMemoryBytes: process.resourceUsage().maxRSS * 1024,

@@ -47,7 +47,7 @@ export const sharingTimingCaches =
       const outcome = await builder({ ...build, timingCache, timingCachesRead }, files, context);
       const { timingCachesMerged = [], timingCachesRejected = [] } = outcome;
       await caches.reject(timingCachesRejected);
-      if (outcome.timingCache !== 'rejected') await caches.keep(timingCache, timingCachesMerged);
+      await caches.keep(timingCache, timingCachesMerged);
       return outcome;
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code !== 'TF_CHILD_DIED') throw error;

@@ -62,8 +62,9 @@ export async function buildWithTrtexec(
     requireSuccess(run, doing, 'TF_BUILD_FAILED', () => gpuBytesFree(build.device));
     requireUnderstood(buildMisreadings(request, run.log), run);
     const { bytes, version } = checkPlan(files.plan, run);
-    keep(files, planPath, timingCache);
     const state = timingCache === null ? 'none' : timingCacheState(run.log);
+    // In one that was rejected nothing is stored.
+    keep(files, planPath, state === 'rejected' ? null : timingCache);
     const used = given === undefined ? [] : [given];
     return {
       builder: 'trtexec',

@@ -237,6 +237,12 @@ describe('a build', () => {
     await build('a', { level: 1 });
     bucket.asked.length = 0;
     expect((await build('a', { level: 2, timingCache })).use).toBe(isWritten ? 'new' : 'none');
+    if (timingCache !== null) {
+      // One of another version stays what it is.
+      writeFileSync(timingCache, 'of another version');
+      expect((await build('a', { level: 5, timingCache })).use).toBe('rejected');
+      expect(readFileSync(timingCache, 'utf8')).toBe('of another version');
+    }
     expect([existsSync(at('mine.timing')), levels('a'), levelsInBucket()]).toEqual([isWritten, [[1]], [[1]]]);
     expect(bucket.asked.filter((line) => line.includes('.timing'))).toEqual([]);
     rmSync(at('mine.timing'), { force: true });
@@ -349,6 +355,14 @@ describe('a bad one', () => {
     const again = await build(machine, { level: 3, remote: where === 'a' ? false : bucket.place });
     expect(again).toMatchObject({ use: 'new', warnings: [] });
     expect((await build(machine, { level: 4 })).use).toBe('hit');
+  });
+
+  test('that the library does not take at all is replaced by what this build measures', async () => {
+    await build('a', { level: 1, remote: false });
+    replace('a', 'REFUSED');
+    expect((await build('a', { level: 2, remote: false })).use).toBe('rejected');
+    expect(levels('a')).toEqual([[2]]);
+    expect((await build('a', { level: 3, remote: false })).use).toBe('hit');
   });
 
   test('of several that the library rejects is the only one that goes', async () => {

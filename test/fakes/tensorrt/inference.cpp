@@ -191,7 +191,14 @@ void setMonitor(Worker*, void* monitor) {
 }
 Public* createCache(Worker*, const void* bytes, std::size_t size) {
   Public* cache = make("ITimingCache", cacheTable);
-  cache->worker->content.assign(static_cast<const char*>(bytes), size);
+  std::string content(static_cast<const char*>(bytes), size);
+  // 8.6 prints this of its compiler's part alone; 11 makes an empty one of what it cannot read.
+  if (kGeneration == 0 && size > 0) say(theLogger, 1, "4: The timing cache will not be used!");
+  if (kGeneration >= 2 && size > 0 && !isCache(content) && content != "REFUSED") {
+    say(theLogger, 2, "The timing cache will not be used!");
+    content.clear();
+  }
+  cache->worker->content = content;
   return cache;
 }
 bool setCache(Worker* self, Public* cache, bool ignoreMismatch) {
@@ -290,8 +297,6 @@ Public* buildNetwork(Worker*, Public* network, Public* config) {
       say(theLogger, 2, "Detected invalid timing cache, setup a local cache instead");
     } else {
       say(theLogger, 3, "Global timing cache in use. Profiling results in this builder pass will be stored.");
-      // 8.6 prints this of its compiler's part alone.
-      if (FAKE_GENERATION == 0 && !content.empty()) say(theLogger, 1, "4: The timing cache will not be used!");
       std::set<std::string> entries = cacheEntries(content);
       entries.insert("kernels of " + std::to_string(std::hash<std::string>()(wantedPlan())) + " at level " + std::to_string(config->worker->number));
       setEntries(cache->worker, entries);
