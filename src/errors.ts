@@ -392,6 +392,11 @@ export const catalogue = {
     meaning: 'An object of the remote store does not match its digest or passport.',
     remedy: 'Remove the object and upload the engine again; nothing of it was kept.',
   },
+  TF_TIMING_CACHE_INVALID: {
+    exitCode: ExitCode.badInput,
+    meaning: 'A timing cache of a store is not what its description states, or the description is none.',
+    remedy: 'Nothing needs to be done: it is not used, and the next build replaces it.',
+  },
   TF_KEY_INVALID: {
     exitCode: ExitCode.badInput,
     meaning: 'A file passed as a signing or trusted key has no Ed25519 key of that kind.',

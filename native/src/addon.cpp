@@ -36,7 +36,7 @@ BuildRequest buildRequest(const Reader& from) {
   }
   request.computeCapabilities = from["computeCapabilities"].integers();
   request.pluginPaths = from["pluginPaths"].texts();
-  request.timingCachePath = from["timingCachePath"].textOrEmpty();
+  request.timingCachePaths = from["timingCachePaths"].texts();
   request.timingCacheOutputPath = from["timingCacheOutputPath"].textOrEmpty();
   request.keepBuilder = from["keepBuilder"].boolean();
   return request;
@@ -62,6 +62,8 @@ Napi::Value resultValue(Napi::Env env, const BuildResult& result) {
       .set("inputs", tensors(result.inputs))
       .set("outputs", tensors(result.outputs))
       .set("timingCache", result.timingCache)
+      .set("timingCachesMerged", js::array(env, result.timingCachesMerged))
+      .set("timingCachesRejected", js::array(env, result.timingCachesRejected))
       .value();
 }
 

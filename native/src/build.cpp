@@ -122,7 +122,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   applySettings(library, config, request.settings, listener);
   setComputeCapabilities(config, request.computeCapabilities, listener);
   addProfiles(library, builder, config, profilesToBuild(library, request.profiles, inputs, outputs), listener);
-  const TimingCache timingCache(library, config, request, listener);
+  TimingCache timingCache(library, config, request, listener);
   const Progress progress(library, config, listener);
   listener.throwIfCancelled();
 
@@ -134,6 +134,7 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   BuildResult result;
   const auto size = plan.call(Slot::IHostMemory_size_0);
   writeFile(request.planPath, plan.call(Slot::IHostMemory_data_0), size);
+  timingCache.report(result, listener);
   timingCache.save(library, config, request);
   if (request.keepBuilder) builder.release();
   result.buildMs = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started).count();
@@ -142,7 +143,6 @@ BuildResult build(const BuildRequest& request, Listener& listener) {
   result.layers = network.call(Slot::INetworkDefinition_getNbLayers_0);
   result.inputs = factsOf(inputs);
   result.outputs = factsOf(outputs);
-  result.timingCache = timingCache.use(listener);
   return result;
 }
 

@@ -101,7 +101,7 @@ void checkHeader(const std::vector<char>& plan, const OpenRequest& request, cons
 bool ranOutOfMemory(Listener& listener, bool errorsAlone) {
   return listener.received(
       {"out of memory", "Out of memory", "OutOfMemory", "outOfMemory", "could not be allocated", "OUT_OF_MEMORY"},
-      errorsAlone);
+      errorsAlone ? kError : kWarning);
 }
 
 Failure outOfMemory(const cuda::Device& device, Listener& listener, const std::string& what, std::size_t atLeast) {

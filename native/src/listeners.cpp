@@ -1,6 +1,7 @@
 #include "listeners.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "phases.hpp"
 #include "versioned.hpp"
@@ -9,8 +10,6 @@ namespace trtforge {
 
 namespace {
 
-constexpr int kError = 1;
-constexpr int kWarning = 2;
 constexpr int kVerbose = 4;
 constexpr std::size_t kLinesKept = 4096;
 constexpr std::size_t kLinesShown = 20;
@@ -96,7 +95,7 @@ Listening::~Listening() {
 }
 
 void Listener::log(int severity, const char* message) {
-  if (severity <= kWarning) {
+  if (severity <= kWarning || std::strstr(message, "timing cache in use") != nullptr) {
     std::lock_guard<std::mutex> lock(mutex_);
     // The middle of an endless flood of lines is worth least.
     if (lines_.size() == kLinesKept) lines_.erase(lines_.begin() + kLinesKept / 2);
@@ -140,11 +139,11 @@ std::string Listener::complaintSince(Mark mark, const std::vector<std::string>& 
   return "";
 }
 
-bool Listener::received(const std::vector<std::string>& texts, bool errorsAlone) {
+bool Listener::received(const std::vector<std::string>& texts, int least, Mark since) {
   std::lock_guard<std::mutex> lock(mutex_);
-  const int least = errorsAlone ? kError : kWarning;
-  return std::any_of(lines_.begin(), lines_.end(),
-                     [&](const Line& line) { return line.severity <= least && containsAny(line.text, texts); });
+  return std::any_of(lines_.begin(), lines_.end(), [&](const Line& line) {
+    return line.number >= since.lines && line.severity <= least && containsAny(line.text, texts);
+  });
 }
 
 }  // namespace trtforge

@@ -13,6 +13,11 @@
 
 namespace trtforge {
 
+// Severities of ILogger.
+constexpr int kError = 1;
+constexpr int kWarning = 2;
+constexpr int kInfo = 3;
+
 // Receives what the library reports to one job. Called from any thread of the library.
 class Listener {
  public:
@@ -38,8 +43,9 @@ class Listener {
   };
   Mark mark();
   std::string complaintSince(Mark mark, const std::vector<std::string>& warnings);
-  // True when a line of at least warning severity, or of error severity alone, contains one of the texts.
-  bool received(const std::vector<std::string>& texts, bool errorsAlone = false);
+  // True when a line of at least this severity, by default warnings, contains one of the texts. Of less severe lines
+  // only those about the timing cache in use are kept.
+  bool received(const std::vector<std::string>& texts, int least = kWarning, Mark since = {0});
 
  private:
   std::function<void(Event)> forward_;

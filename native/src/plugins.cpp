@@ -4,7 +4,6 @@ namespace trtforge {
 
 void initialiseStandardPlugins(const InferenceLibrary& library, const std::string& path, Listener& listener) {
   if (path.empty()) return;
-  constexpr int kWarning = 2;
   try {
     const SharedLibrary shared = SharedLibrary::open(path);
     if (!shared.symbol<bool (*)(void*, const char*)>("initLibNvInferPlugins")(loggerFor(library), ""))

@@ -27,8 +27,9 @@ struct BuildRequest {
   std::vector<std::vector<ProfileInput>> profiles;
   std::vector<std::int64_t> computeCapabilities;
   std::vector<std::string> pluginPaths;
-  std::string timingCachePath, timingCacheOutputPath;  // empty: none
-  bool keepBuilder = false;                            // the process ends after this build, and the builder with it
+  std::vector<std::string> timingCachePaths;  // those that exist are merged
+  std::string timingCacheOutputPath;          // empty: none
+  bool keepBuilder = false;                   // the process ends after this build, and the builder with it
 };
 
 struct TensorFacts {
@@ -44,6 +45,7 @@ struct BuildResult {
   std::int32_t layers = 0;
   std::vector<TensorFacts> inputs, outputs;
   const char* timingCache = "none";
+  std::vector<std::string> timingCachesMerged, timingCachesRejected;  // paths of the request
 };
 
 struct ProfileRange {

@@ -1,5 +1,5 @@
-// The timing cache: read before the build, written after it. A cache that the library rejects is reported, never
-// skipped silently.
+// The timing cache: several are read and merged before the build, one is written after it. A cache that the library
+// rejects is reported, never skipped silently.
 #pragma once
 #include "library.hpp"
 #include "listeners.hpp"
@@ -9,18 +9,23 @@ namespace trtforge {
 
 class TimingCache {
  public:
-  // Sets the cache of the request on the configuration: the file's content where there is a file, else an empty one.
+  // Sets one cache on the configuration: what the files of the request hold together, or an empty one.
   TimingCache(const InferenceLibrary& library, const Facade& config, const BuildRequest& request, Listener& listener);
 
-  // Writes the cache as the build left it to `timingCacheOutputPath`.
+  // `none`, `new`, `hit` or `rejected`, and the files that were used and rejected: once the build is over, because the
+  // library rejects a cache only when it looks at it.
+  void report(BuildResult& result, Listener& listener);
+  // Writes the cache as the build left it to `timingCacheOutputPath`; nothing of one that was found to be invalid, in
+  // which nothing was stored.
   void save(const InferenceLibrary& library, const Facade& config, const BuildRequest& request) const;
-  // `none`, `new`, `hit` or `rejected`; final once the build is over, because the library rejects a cache only when it
-  // looks at it.
-  const char* use(Listener& listener) const;
 
  private:
-  enum class Use { kNone, kNew, kGiven, kRejected } use_ = Use::kNone;
+  const char* use_ = "none";
   Owned cache_;
+  bool isStored_ = true;
+  const bool isOld_;  // 8.6
+  Listener::Mark afterReading_{0};
+  std::vector<std::string> merged_, rejected_;
 };
 
 }  // namespace trtforge

@@ -85,8 +85,8 @@ export interface NativeBuildRequest {
   readonly computeCapabilities: readonly number[];
   /** User plug-in libraries, loaded into the builder's registry before the model is parsed. */
   readonly pluginPaths: readonly string[];
-  /** Read before the build when the file exists. */
-  readonly timingCachePath: string | null;
+  /** Files that are read and merged before the build, as far as they exist. */
+  readonly timingCachePaths: readonly string[];
   /** Where the cache is written after the build; the caller renames it into place. */
   readonly timingCacheOutputPath: string | null;
   /** Whether the library's verbose lines become events too (tens of thousands on a large model). */
@@ -112,6 +112,9 @@ export interface NativeBuildResult {
   readonly inputs: readonly NativeTensor[];
   readonly outputs: readonly NativeTensor[];
   readonly timingCache: TimingCacheUse;
+  /** Of the paths of the request: those that were used, and those that the library would not take. */
+  readonly timingCachesMerged: readonly string[];
+  readonly timingCachesRejected: readonly string[];
 }
 
 /** `none`: not asked for; `new`: there was none yet; `hit`: the one passed was taken; `rejected`: the library would not take it and started anew. */

@@ -112,7 +112,7 @@ describeWith('toolchain', 'the addon over tensorrt-rtx', (libraries) => {
     profiles: [],
     computeCapabilities: [89],
     pluginPaths: [],
-    timingCachePath: null,
+    timingCachePaths: [],
     timingCacheOutputPath: null,
     verbose: false,
     keepBuilder: false,

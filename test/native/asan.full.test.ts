@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -272,22 +272,34 @@ describe.each(everyGeneration)('the addon over a library of generation %s', (fak
     expect(unreturned(answer)).toEqual([]);
   });
 
-  test('a timing cache is new, taken, or rejected in the library’s own words', () => {
-    const timingCachePath = bench.path('timing.cache');
+  test('timing caches are new, taken, merged, or rejected one by one', () => {
+    const paths = ['a', 'b', 'c'].map((name) => bench.path(`${name}.timing`));
     const timingCacheOutputPath = bench.path('timing.cache.out');
-    const use = (content: string | undefined) => {
-      rmSync(timingCachePath, { force: true });
-      if (content !== undefined) writeFileSync(timingCachePath, content);
-      const answer = build(fake, { timingCachePath, timingCacheOutputPath });
-      expect(unreturned(answer)).toEqual([]);
-      return answer.result?.timingCache;
+    const use = (...contents: readonly string[]) => {
+      for (const path of [...paths, timingCacheOutputPath]) rmSync(path, { force: true });
+      for (const [at, content] of contents.entries()) writeFileSync(paths[at]!, content);
+      const { result, ...answer } = build(fake, { timingCachePaths: paths, timingCacheOutputPath });
+      expect(unreturned({ ...answer, result })).toEqual([]);
+      const named = (list: readonly string[] = []) => list.map((path) => 'abc'[paths.indexOf(path)]).join('');
+      return [result?.timingCache, named(result?.timingCachesMerged), named(result?.timingCachesRejected)];
     };
-    expect(use(undefined)).toBe('new');
-    expect(readFileSync(timingCacheOutputPath, 'utf8')).toBe('CACHE of 1 builds');
-    expect(use('CACHE of 1 builds')).toBe('hit');
-    expect(use('of another version')).toBe('rejected');
-    expect(use('REFUSED')).toBe('rejected');
-    expect(use('')).toBe('new');
+    const [bad, refused] = ['of another version', 'REFUSED'];
+    expect(use()).toEqual(['new', '', '']);
+    const made = readFileSync(timingCacheOutputPath, 'utf8');
+    expect(made).toMatch(/^CACHE\0\nkernels of \d+ at level 0\n$/);
+    expect(use('')).toEqual(['new', '', '']);
+    expect(use(made)).toEqual(['hit', 'a', '']);
+    expect(use(bad)).toEqual(['rejected', '', 'a']);
+    // Older libraries find only while they build that one is not valid, and store nothing in it; in place of one that is not taken there is a new one.
+    const isEarly = fake === '11' || fake === 'rtx1';
+    expect(existsSync(timingCacheOutputPath)).toBe(isEarly);
+    expect(use(refused)).toEqual(['rejected', '', 'a']);
+    expect(readFileSync(timingCacheOutputPath, 'utf8')).toBe(made);
+    expect(use('CACHE\0\none\n', bad, 'CACHE\0\ntwo\n')).toEqual(['hit', 'ac', 'b']);
+    expect(readFileSync(timingCacheOutputPath, 'utf8')).toBe(`${made}one\ntwo\n`);
+    expect(use(refused, made)).toEqual(['hit', 'b', 'a']);
+    // Nothing is known of what could not be merged into one that is not valid.
+    expect(use(bad, made)).toEqual(isEarly ? ['hit', 'b', 'a'] : ['rejected', '', 'a']);
   });
 
   test('plug-in libraries are loaded before the parser and let go after it', () => {

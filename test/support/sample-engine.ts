@@ -144,6 +144,7 @@ export function resolvedBuild(
     extension: 'engine',
     device: undefined,
     timingCache: null,
+    timingScope: null,
     builder: 'native',
     verbose: false,
     logFolder: '/nowhere/build_logs',

@@ -6,6 +6,7 @@ import { collectGarbage, planCollection } from '../../engines/store/collect-garb
 import type { LocalStore } from '../../engines/store/local.js';
 import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
+import { evictableTimings, evictedTiming } from '../../engines/store/timing-folder.js';
 import { trustOptions } from '../../engines/store/trust.js';
 import { defineCommand } from '../command.js';
 import { confirm, step, yesOption } from '../dry-run.js';
@@ -26,7 +27,9 @@ export const ls = defineCommand({
     if (head !== '') output.line(output.colors.dim(head));
     for (const line of lines) output.line(line);
     const count = plural(result.engines.length, 'engine');
-    output.line(`${count}, ${formatBytes(result.bytes)}, in ${result.store}`);
+    const { count: timings, bytes } = result.timingCaches;
+    const caches = timings === 0 ? '' : `, ${plural(timings, 'timing cache')}, ${formatBytes(bytes)}`;
+    output.line(`${count}, ${formatBytes(result.bytes)}${caches}, in ${result.store}`);
   },
 });
 
@@ -66,8 +69,8 @@ export const gc = defineCommand({
     const { maxBytes: limit, yes } = options;
     const { signal, ask } = context;
     return withPlace(options, context, undefined, (store) => {
-      const sure = (engines: number) =>
-        confirm(`Removing ${plural(engines, 'engine')} from ${store.place}`, { yes, ask });
+      const sure = (identities: readonly string[]) =>
+        confirm(`Removing ${counted(identities)} from ${store.place}`, { yes, ask });
       return collectGarbage(store, limit, { confirm: sure, signal });
     });
   },
@@ -86,7 +89,7 @@ export const gc = defineCommand({
     }),
   render: (result, { line }) => {
     line(
-      `${plural(result.removed.length, 'engine')} removed, ${formatBytes(result.bytesBefore)} before and ${formatBytes(result.bytesAfter)} now, in ${result.store}`,
+      `${counted(result.removed)} removed, ${formatBytes(result.bytesBefore)} before and ${formatBytes(result.bytesAfter)} now, in ${result.store}`,
     );
     if (result.excessBytes > 0)
       line(`${formatBytes(result.excessBytes)} over ${formatBytes(result.maxBytes)}: what is left is in use`);
@@ -102,10 +105,7 @@ export const clear = defineCommand({
       const { signal, ask } = context;
       const names = (await everything(store, signal)).map(({ name }) => name);
       if (names.length > 0)
-        await confirm(`Removing ${plural(names.length, 'engine')} from ${store.place}`, {
-          yes: options.yes,
-          ask,
-        });
+        await confirm(`Removing ${counted(names)} from ${store.place}`, { yes: options.yes, ask });
       const removed = await store.clear(signal);
       return { schema: 'trtforge.cache-clear/1', store: store.place, removed, names };
     }),
@@ -116,13 +116,24 @@ export const clear = defineCommand({
       ),
       resolved: { store: store.place },
     })),
-  render: ({ removed, store }, { line }) => line(`${plural(removed, 'engine')} removed from ${store}`),
+  render: ({ names, store }, { line }) => line(`${counted(names)} removed from ${store}`),
 });
 
-/** Every engine of a store, those without a passport too; by its identity where the name cannot be read. */
+/** `2 engines and 1 timing cache` */
+function counted(identities: readonly string[]): string {
+  const timings = identities.filter((identity) => evictedTiming(identity) !== undefined).length;
+  const engines = plural(identities.length - timings, 'engine');
+  return timings === 0 ? engines : `${engines} and ${plural(timings, 'timing cache')}`;
+}
+
+/** Every engine of a store, those without a passport too, by its identity where the name cannot be read; and every timing cache. */
 async function everything(store: LocalStore | RemoteStore, signal: AbortSignal) {
   const { engines } = await listCache(store, [], signal);
-  return engines.map(({ name, identity, bytes }) => ({ name: name ?? identity, bytes }));
+  const timings = await evictableTimings(store.timing, signal);
+  return [
+    ...engines.map(({ name, identity, bytes }) => ({ name: name ?? identity, bytes })),
+    ...timings.map(({ identity, bytes }) => ({ name: identity, bytes })),
+  ];
 }
 
 const entryRow = ({ identity, name, target, precision, bytes, builtAt, signedBy, problem }: CacheEntry) => [

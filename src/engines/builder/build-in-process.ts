@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { type Addon, loadAddon, type NativeBuildRequest, type NativeTensor } from '../../addon/addon.js';
 import type { NativeEvent } from '../../addon/native-job.js';
 import { beginFile, type PendingFile } from '../../base/files/publish.js';
@@ -7,6 +8,7 @@ import { viewModel } from '../../formats/onnx/model.js';
 import { dtypeFromTensorrt } from '../../formats/tensor/dtype.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { type BuilderSettings, builderSettings } from './builder-settings.js';
+import { cachesRead } from './timing-cache.js';
 
 interface InProcessOptions extends WorkContext {
   readonly addon?: Addon;
@@ -32,18 +34,16 @@ export async function buildInProcess(
   const listener = workEvents(library.product, options.emit ?? ignoreEvents, warnings);
   try {
     const request = nativeRequest(build, files, cache, settings, options.keepBuilder ?? false);
-    const result = await cancellable(addon.build(request, listener), options.signal);
-    cache?.publish();
+    const { inputs, outputs, ...built } = await cancellable(addon.build(request, listener), options.signal);
+    // The library stores nothing in one that it found to be invalid.
+    if (cache !== null && statSync(cache.temporaryPath).size > 0) cache.publish();
+    else cache?.discard();
     return {
-      buildMs: result.buildMs,
-      bytes: result.bytes,
-      libraryVersion: result.libraryVersion,
-      layers: result.layers,
-      timingCache: result.timingCache,
+      ...built,
       peakMemoryBytes: process.resourceUsage().maxRSS * 1024,
       warnings: [...warnings],
-      inputs: result.inputs.map(describeTensor),
-      outputs: result.outputs.map(describeTensor),
+      inputs: inputs.map(describeTensor),
+      outputs: outputs.map(describeTensor),
     };
   } catch (error) {
     cache?.discard();
@@ -52,7 +52,7 @@ export async function buildInProcess(
 }
 
 function nativeRequest(
-  { identity: { recipe, target }, toolchain, timingCache, pluginPaths, verbose }: ResolvedBuild,
+  { identity: { recipe, target }, toolchain, pluginPaths, verbose, ...build }: ResolvedBuild,
   files: BuildFiles,
   cache: PendingFile | null,
   settings: BuilderSettings,
@@ -83,7 +83,7 @@ function nativeRequest(
     // TensorRT builds for the GPU it runs on.
     computeCapabilities: target.product === 'tensorrt-rtx' ? target.computeCapabilities : [],
     pluginPaths: [...pluginPaths],
-    timingCachePath: timingCache,
+    timingCachePaths: cachesRead(build),
     timingCacheOutputPath: cache?.temporaryPath ?? null,
   };
 }

@@ -19,6 +19,7 @@ import { parseTarget, type TargetRequest } from '../identity/target.js';
 import { type ProfileRequest, parseProfile } from '../profiles/profile.js';
 import { type SizeRange, type Sizes, sizeRange } from '../profiles/sizes.js';
 import { storeOptions } from '../store/open-stores.js';
+import type { TimingScope } from '../store/timing-caches.js';
 
 /**
  * The caller of TensorRT: `native`, the library through the addon in a child process, or `trtexec`. Both make the same settings from the same recipe,
@@ -144,10 +145,11 @@ export const buildOptions = {
     describe: 'build although the store has the engine, and replace it there',
     group: 'Store',
   }),
-  /** A file, `auto` (default) for the one trtforge keeps per target, null for none. tensorrt-rtx uses none; naming a file is a warning. */
+  /** A file, `auto` (default) for those of the store and its bucket, null for none. tensorrt-rtx uses none; naming a file is a warning. */
   timingCache: optional(is.either(is.text, is.only(null)), {
     flags: '--timing-cache <file>',
-    describe: 'a file of measured kernel times to use and extend; none for none',
+    describe:
+      'a file of measured kernel times to use and extend (default: those of the store); none for none',
     default: 'auto',
     // The first bytes of a cache are TensorRT's own affair and may look like a plan.
     writes: ['binary data', 'a TensorRT plan'],
@@ -208,6 +210,10 @@ export interface ResolvedBuild {
   readonly device: number | undefined;
   /** Read when it exists and replaced atomically after the build; null for none. */
   readonly timingCache: string | null;
+  /** More that are read, of one scope. */
+  readonly timingCachesRead?: readonly string[];
+  /** What kernel times are shared by, where the stores keep them; null where the user named a file, or none. */
+  readonly timingScope: TimingScope | null;
   readonly builder: BuilderName;
   readonly verbose: boolean;
   readonly logFolder: string;
@@ -274,6 +280,9 @@ export interface BuildOutcome extends Pick<Passport['plan'], 'bytes' | 'layers' 
   readonly buildMs: number;
   readonly libraryVersion: string;
   readonly timingCache: Passport['built']['timingCache'];
+  /** Those of the build's timing caches that were used, and those that the library would not take. */
+  readonly timingCachesMerged?: readonly string[];
+  readonly timingCachesRejected?: readonly string[];
   /** Most resident memory of the building process; null where the system does not count it. */
   readonly peakMemoryBytes: number | null;
   readonly warnings: readonly string[];

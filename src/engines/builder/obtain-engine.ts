@@ -1,6 +1,6 @@
 import { basename, dirname, join } from 'node:path';
 import type { z } from 'zod';
-import { isPrivate } from '../../base/files/folders.js';
+import { cacheFolder, isPrivate } from '../../base/files/folders.js';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
@@ -17,8 +17,9 @@ import type { EngineStores } from '../store/open-stores.js';
 import { type PendingFolder, preparePending } from '../store/pending.js';
 import { RemoteSource } from '../store/remote/remote-source.js';
 import type { StoredEngine } from '../store/store.js';
+import { TimingFolder } from '../store/timing-folder.js';
 import { assertSigns, signatureFor } from '../store/trust.js';
-import type { BuildSeams, ResolvedBuild, UnansweredEngine } from './build.js';
+import type { BuildSeams, PlanBuilder, ResolvedBuild, UnansweredEngine } from './build.js';
 import type { obtainedEngineSchema } from './build-result-schema.js';
 
 export interface ObtainedEngine extends z.infer<typeof obtainedEngineSchema> {}
@@ -204,7 +205,7 @@ class ObtainRun {
         return await keep(await this.#found(this.#pendingEngine(pending, fetched.engine)), 'remote');
       }
       this.#why.push(...source.misses);
-      const made = await this.#buildNow(pending);
+      const made = await this.#buildNow(pending, source);
       const obtained = await keep(made, 'built');
       await this.#timed('uploadMs', () => source.keep(obtained.engine, made.passport, made.signature));
       return obtained;
@@ -214,7 +215,7 @@ class ObtainRun {
     }
   }
 
-  async #buildNow(pending: PendingFolder): Promise<StoredEngine> {
+  async #buildNow(pending: PendingFolder, source?: RemoteSource): Promise<StoredEngine> {
     throwIfCancelled(this.#context.signal, `building ${this.#build.modelPath}`);
     const { store, trust } = this.#stores;
     assertSigns(trust, store?.place ?? this.#build.output ?? '.');
@@ -222,21 +223,44 @@ class ObtainRun {
       const skeletons = await this.#skeletons();
       // Loaded only now: a hit needs neither the converter nor the builder.
       const { namedBuilder } = await import('./build-engine.js');
+      const build = this.#sharing(this.#context.build ?? namedBuilder, source);
       if (skeletons.length > 0) {
         const { refitOrBuild } = await import('./skeletons.js');
         try {
-          return await this.#built(pending, {
-            ...this.#context,
-            build: refitOrBuild(skeletons, namedBuilder),
-          });
+          return await this.#built(pending, { ...this.#context, build: refitOrBuild(skeletons, build) });
         } catch (error) {
           if (!(error instanceof TrtforgeError) || error.code !== 'TF_REFIT_FAILED') throw error;
           this.#warnings.push(`${error.message} It was built instead.`);
         }
       }
-      return this.#built(pending, this.#context);
+      return this.#built(pending, { ...this.#context, build });
     });
     return this.#pendingEngine(pending, { passport, signature: signatureFor(trust, passport) });
+  }
+
+  /** The builder, with the timing caches of the stores where the build names no file for its own. */
+  #sharing(builder: PlanBuilder, source: RemoteSource | undefined): PlanBuilder {
+    return async (build, files, context) => {
+      if (build.timingScope === null) return builder(build, files, context);
+      const [{ TimingCaches }, { sharingTimingCaches }] = await Promise.all([
+        import('../store/timing-caches.js'),
+        import('./timing-cache.js'),
+      ]);
+      const { store, trust } = this.#stores;
+      const caches = new TimingCaches({
+        scope: build.timingScope,
+        folder: dirname(files.planPath),
+        local: store?.timing ?? new TimingFolder(cacheFolder(this.#context.environment)),
+        remote: source?.timing ?? null,
+        trust,
+        work: context,
+      });
+      try {
+        return await sharingTimingCaches(builder, caches)(build, files, context);
+      } finally {
+        this.#warnings.push(...caches.warnings);
+      }
+    };
   }
 
   /** Engines that may be refitted in place of a build; none where another builder is chosen, or the build is requested. */

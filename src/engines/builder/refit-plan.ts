@@ -78,6 +78,7 @@ function refitBuild(skeleton: Skeleton, request: Refit): BuildOptions {
   return {
     ...request,
     target: { ...others, named: { version, cudaMajor } },
+    timingCache: null,
     precision: formatNamed(precision)?.id ?? 'as-is',
     weaklyTyped: !stronglyTyped,
     conversion: conversion === null ? undefined : conversionOptionsOf(conversion),

@@ -50,7 +50,7 @@ import {
 import { type ProfileSizes, requestedSizes, sizedProfile } from '../profiles/sizes.js';
 import type { BuildOptions, ResolvedBuild } from './build.js';
 import { assertBuildable } from './buildable.js';
-import { timingCachePath, unusedTimingCache, unusedTimingCacheText } from './timing-cache.js';
+import { timingScope, unusedTimingCache, unusedTimingCacheText } from './timing-cache.js';
 
 /**
  * Decides everything about a build: reads the model's inputs and digest, chooses toolchain and target, checks the profiles against the inputs.
@@ -116,12 +116,8 @@ export async function resolveBuild(requested: BuildOptions, work: WorkContext = 
     pluginPaths: (requested.plugins ?? []).map((plugin) => resolve(plugin)),
     extension,
     device,
-    timingCache:
-      timingCache === 'auto'
-        ? timingCachePath(folder, target, machine)
-        : unused === null
-          ? timingCache
-          : null,
+    timingCache: timingCache === 'auto' || unused !== null ? null : timingCache,
+    timingScope: timingCache === 'auto' && machine !== null ? timingScope(target, machine) : null,
     builder,
     verbose: requested.verbose ?? false,
     logFolder: requested.logFolder ?? join(folder, 'build_logs'),

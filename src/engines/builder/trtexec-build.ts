@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync } from 
 import { basename, dirname, join } from 'node:path';
 import { gpuBytesFree } from '../../addon/gpus.js';
 import { closing, openFile } from '../../base/files/byte-source.js';
-import { removeIfAllowed } from '../../base/files/files.js';
+import { removeIfAllowed, statIfThere } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { behaviour, holds } from '../../behaviour/facts.js';
@@ -19,6 +19,7 @@ import { runTrtexec, type TrtexecRun } from '../../tensorrt/trtexec/run.js';
 import { requireSuccess } from '../../tensorrt/trtexec/verdict.js';
 import { planHeaderOf, versionText } from '../plan/header.js';
 import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
+import { cachesRead } from './timing-cache.js';
 import { trtexecOf } from './trtexec-program.js';
 import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-recipe.js';
 
@@ -43,7 +44,8 @@ export async function buildWithTrtexec(
   rejectRetyped(modelPath, toolchain.version);
   const scratch = makeScratch(dirname(planPath));
   try {
-    const files = placeFiles(scratch, timingCache);
+    const given = largest(cachesRead(build));
+    const files = placeFiles(scratch, timingCache !== null, given);
     const request = trtexecBuildRequest(build, modelPath, files);
     const doing = `building ${build.modelPath}`;
     const run = await runTrtexec(
@@ -60,14 +62,19 @@ export async function buildWithTrtexec(
     requireSuccess(run, doing, 'TF_BUILD_FAILED', () => gpuBytesFree(build.device));
     requireUnderstood(buildMisreadings(request, run.log), run);
     const { bytes, version } = checkPlan(files.plan, run);
-    keep(files, planPath, timingCache);
+    const state = timingCache === null ? 'none' : timingCacheState(run.log);
+    // In one that was rejected nothing is stored.
+    keep(files, planPath, state === 'rejected' ? null : timingCache);
+    const used = given === undefined ? [] : [given];
     return {
       builder: 'trtexec',
       buildMs: run.wallMs,
       bytes,
       libraryVersion: version,
       layers: null,
-      timingCache: timingCache === null ? 'none' : timingCacheState(run.log),
+      timingCache: state,
+      timingCachesMerged: state === 'hit' ? used : [],
+      timingCachesRejected: state === 'rejected' ? used : [],
       peakMemoryBytes: run.peakMemoryBytes,
       warnings: [...new Set(run.log.warnings.map(({ message }) => message.trim()))],
       ...networkValues(modelPath),
@@ -98,10 +105,16 @@ function makeScratch(folder: string): string {
   }
 }
 
+/** trtexec reads one timing cache; undefined where none of these exists. */
+function largest(paths: readonly string[]): string | undefined {
+  const bytes = (path: string) => statIfThere(path)?.size ?? 0;
+  return paths.filter((path) => bytes(path) > 0).sort((a, b) => bytes(b) - bytes(a))[0];
+}
+
 /** trtexec writes a timing cache over the old one where it stands, so it gets a copy. */
-function placeFiles(scratch: string, kept: string | null): TrtexecFiles {
-  const timingCache = kept === null ? null : join(scratch, 'timing.cache');
-  if (timingCache !== null && kept !== null && existsSync(kept)) copyFileSync(kept, timingCache);
+function placeFiles(scratch: string, isCached: boolean, given: string | undefined): TrtexecFiles {
+  const timingCache = isCached ? join(scratch, 'timing.cache') : null;
+  if (timingCache !== null && given !== undefined) copyFileSync(given, timingCache);
   return { plan: join(scratch, 'engine.plan'), timingCache };
 }
 

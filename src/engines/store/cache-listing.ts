@@ -4,6 +4,7 @@ import type { LocalStore } from './local.js';
 import { isCalled } from './lookup.js';
 import type { RemoteStore } from './remote/remote-store.js';
 import type { EngineSummary } from './store.js';
+import { evictableTimings } from './timing-folder.js';
 
 /** Lists a store, newest first, comparing sizes of plans here; `cache verify` reads them. `names`: parts of names or identity starts; none: all. */
 export async function listCache(
@@ -18,8 +19,10 @@ export async function listCache(
     )
     .map((entry) => ({ ...entry, problem: 'upload' in store ? entry.problem : problemOf(entry) }));
   const bytes = engines.reduce((sum, { bytes: size }) => sum + (size ?? 0), 0);
+  const timings = await evictableTimings(store.timing, signal);
+  const timingCaches = { count: timings.length, bytes: timings.reduce((sum, each) => sum + each.bytes, 0) };
   const exitCode = engines.some(({ problem }) => problem !== null) ? 1 : 0;
-  return { schema: 'trtforge.cache-ls/1', store: store.place, engines, bytes, exitCode };
+  return { schema: 'trtforge.cache-ls/1', store: store.place, engines, bytes, timingCaches, exitCode };
 }
 
 function problemOf({ problem, engine, bytes }: CacheEntry): CacheEntry['problem'] {

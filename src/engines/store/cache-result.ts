@@ -44,6 +44,7 @@ export const cacheListSchema = z.object({
   store: z.string(),
   engines: z.array(entrySchema),
   bytes: z.int(),
+  timingCaches: z.object({ count: z.int(), bytes: z.int() }),
   /** 1 where an engine has a problem. */
   exitCode: z.literal([0, 1]),
 });
@@ -86,8 +87,9 @@ export type CacheWhy = z.infer<typeof cacheWhySchema>;
 export const cacheClearSchema = z.object({
   schema: z.literal('trtforge.cache-clear/1'),
   store: z.string(),
+  /** Engines. */
   removed: z.int(),
-  /** Readable names of what went; the identity where a name cannot be read. */
+  /** Readable names of what went, timing caches too; the identity where a name cannot be read. */
   names: z.array(z.string()),
 });
 export type CacheClearing = z.infer<typeof cacheClearSchema>;
@@ -96,7 +98,7 @@ export const cacheGcSchema = z.object({
   schema: z.literal('trtforge.cache-gc/1'),
   store: z.string(),
   maxBytes: z.int(),
-  /** Identities of what went, the least recently used first. */
+  /** Identities of engines and names of timing caches, the least recently used first. */
   removed: z.array(z.string()),
   bytesBefore: z.int(),
   bytesAfter: z.int(),

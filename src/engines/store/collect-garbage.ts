@@ -2,13 +2,14 @@ import type { CacheCollection } from './cache-result.js';
 import { chooseVictims, type EvictionPlan } from './eviction.js';
 import type { LocalStore } from './local.js';
 import type { RemoteStore } from './remote/remote-store.js';
+import { evictableTimings, evictedTiming } from './timing-folder.js';
 
 interface CollectOptions {
-  readonly confirm: (engines: number) => Promise<void>;
+  readonly confirm: (identities: readonly string[]) => Promise<void>;
   readonly signal?: AbortSignal;
 }
 
-/** Which engines go to bring a store under a limit. Throws TF_REMOTE_*. */
+/** Which engines and timing caches go to bring a store under a limit. Throws TF_REMOTE_*. */
 export const planCollection = (
   store: LocalStore | RemoteStore,
   maxBytes: number,
@@ -29,8 +30,11 @@ export async function collectGarbage(
   const plan =
     'upload' in store ? await planCollection(store, maxBytes, signal) : await store.evict(maxBytes);
   if ('upload' in store && plan.victims.length > 0) {
-    await confirm(plan.victims.length);
-    for (const { identity } of plan.victims) await store.remove(identity, signal);
+    await confirm(plan.victims.map(({ identity }) => identity));
+    for (const { identity } of plan.victims) {
+      const timing = evictedTiming(identity);
+      await (timing === undefined ? store.remove(identity, signal) : store.timing.remove(timing, signal));
+    }
   }
   return {
     schema: 'trtforge.cache-gc/1',
@@ -49,13 +53,11 @@ async function remotePlan(
   signal: AbortSignal | undefined,
 ): Promise<EvictionPlan> {
   const held = new Set(await store.leases.names(signal));
-  return chooseVictims(
-    (await store.list(signal)).map(({ identity, bytes, builtAt }) => ({
-      identity,
-      bytes: bytes ?? 0,
-      lastUsed: Date.parse(builtAt ?? '') || 0,
-      held: held.has(identity),
-    })),
-    maxBytes,
-  );
+  const engines = (await store.list(signal)).map(({ identity, bytes, builtAt }) => ({
+    identity,
+    bytes: bytes ?? 0,
+    lastUsed: Date.parse(builtAt ?? '') || 0,
+    held: held.has(identity),
+  }));
+  return chooseVictims([...engines, ...(await evictableTimings(store.timing, signal))], maxBytes);
 }

@@ -26,6 +26,7 @@ import { readSignature, writeSignature } from './signature-file.js';
 import type { EngineSignature } from './signature-schema.js';
 import type { EngineSource, EngineSummary, NotFound, StoredEngine, StoreHit } from './store.js';
 import { StoreIndex } from './store-index.js';
+import { evictableTimings, evictedTiming, TimingFolder } from './timing-folder.js';
 import { noTrust, type Trust, VerifiedEngines } from './trust.js';
 
 const PLAN = 'engine.plan';
@@ -39,6 +40,7 @@ export const storeFolder = (given?: string, environment: NodeJS.ProcessEnv = pro
  *
  *     by-identity/3f/3f2a…/engine.plan, engine.plan.passport.json, engine.plan.signature.json
  *     by-name/resnet50/resnet50_…_sm_89_1.7.1.116.engine   links to the above
+ *     timing/tensorrt-10.6.0.26_sm_90_…/                   kernel times that builds leave to later ones
  *     pending/  partial/  leases/                          builds and downloads in progress
  *
  * Any number of processes and machines may share it; a read-only one serves hits.
@@ -47,6 +49,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
   readonly place: string;
   readonly leases: LeaseFolder;
   readonly trust: Trust;
+  readonly timing: TimingFolder;
   readonly #verified: VerifiedEngines;
   readonly #links: ReadableLinks;
   readonly #index: StoreIndex;
@@ -56,6 +59,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
     this.place = folder;
     this.leases = new LeaseFolder(join(folder, 'leases'));
     this.trust = trust;
+    this.timing = new TimingFolder(folder);
     this.#verified = new VerifiedEngines(memoFolder);
     this.#links = new ReadableLinks(join(folder, 'by-name'));
     this.#index = new StoreIndex(join(folder, 'by-identity'), `${memoFolder}-index`, (identity) =>
@@ -186,17 +190,19 @@ export class LocalStore implements EngineSource<StoredEngine> {
   /** The removals that `evict` would make. */
   async evictionPlan(maxBytes: number): Promise<EvictionPlan> {
     const engines = (await this.list()).flatMap(({ identity }) => this.#evictable(identity) ?? []);
-    return chooseVictims(engines, maxBytes);
+    return chooseVictims([...engines, ...(await evictableTimings(this.timing))], maxBytes);
   }
 
-  /** Removes the engines used least recently until the plans fit into `maxBytes`; never one in use. Throws TF_STORE_UNWRITABLE. */
+  /** Removes the engines and timing caches used least recently until the rest fits into `maxBytes`; never one in use. Throws TF_STORE_UNWRITABLE. */
   async evict(maxBytes: number): Promise<EvictionPlan> {
     const plan = await this.evictionPlan(maxBytes);
     const taken: string[] = [];
     const failed: unknown[] = [];
     for (const { identity } of plan.victims) {
       try {
-        if (await this.#take(identity)) taken.push(identity);
+        const timing = evictedTiming(identity);
+        if (timing !== undefined) await this.timing.remove(timing);
+        if (timing !== undefined || (await this.#take(identity))) taken.push(identity);
       } catch (error) {
         failed.push(error);
       }
@@ -243,13 +249,13 @@ export class LocalStore implements EngineSource<StoredEngine> {
     return preparePending(parent, this.trust, partials);
   }
 
-  /** Removes every engine and every leftover; builds in progress keep what they have. Returns the engines removed. */
+  /** Removes every engine, timing cache and leftover; builds in progress keep what they have. Returns the engines removed. */
   async clear(): Promise<number> {
     const engines = await this.list();
     for (const { identity } of engines) await this.remove(identity);
     try {
       sweepPending(pathBelow(this.place, 'pending'));
-      removeIfThere(join(this.place, 'partial'));
+      for (const room of ['partial', 'timing']) removeIfThere(join(this.place, room));
     } catch (cause) {
       throw unwritable(this.place, cause);
     }

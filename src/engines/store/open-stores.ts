@@ -40,11 +40,11 @@ export const storeOptions = {
     advanced: true,
     parse: (address: string) => (address === 'none' ? false : address),
   }),
-  /** The store holds at most this many bytes of plans; engines used least recently go (default: `TENSORRT_CACHE_MAX_SIZE`, else no limit). */
+  /** The store holds at most this many bytes of plans and timing caches; those used least recently go (default: `TENSORRT_CACHE_MAX_SIZE`, else no limit). */
   maxBytes: optional(is.whole(1), {
     flags: '--max-size <size>',
     describe:
-      'the store holds at most this many bytes of plans: 50G; engines used least recently go (default: no limit)',
+      'the store holds at most this many bytes: 50G; engines used least recently go (default: no limit)',
     parse: parseSize,
     env: 'TENSORRT_CACHE_MAX_SIZE',
   }),

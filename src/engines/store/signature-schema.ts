@@ -11,7 +11,7 @@ export const engineSignatureSchema = z.object({
 });
 export type EngineSignature = z.infer<typeof engineSignatureSchema>;
 
-/** A passport, or a document of a fleet. Its schema is signed with it: no signature fits a document of another kind. */
+/** A passport, the description of a timing cache, or a document of a fleet. Its schema is signed with it: no signature fits a document of another kind. */
 export interface Signable {
   readonly schema: string;
 }

@@ -98,7 +98,7 @@ export function assertSigns({ required, signingKey }: Trust, place: string): voi
 export const splitPaths = (text: string): readonly string[] => text.split(delimiter).filter(Boolean);
 
 /**
- * Checks an engine's passport, or a document of a fleet, against what is trusted. A signature of a known key must fit even where none is required: what was
+ * Checks an engine's passport, the description of a timing cache or a document of a fleet against what is trusted. A signature of a known key must fit even where none is required: what was
  * changed after signing is always rejected. Returns whether a trusted key signed it. Throws TF_SIGNATURE_INVALID.
  */
 export function checkTrust(

@@ -73,7 +73,7 @@ export const bundleOptions = {
   }),
   ...partsOptions,
   ...allBut(buildOptions, 'model', 'profiles', 'modelName', 'extension', 'logFolder', 'output'),
-  /** A file, `auto` (default) for `timing.cache` in the folder, null for none. */
+  /** A file, `auto` (default) for those of the store, with a copy in `timing.cache` of the folder, null for none. */
   timingCache: buildOptions.timingCache,
   /** Run each component once: always (default; without a GPU the model on ONNX Runtime), only where the engine itself can run, or never. */
   smoke: optional(is.words('always', 'engine', 'never')),

@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GpuList } from '../../addon/addon.js';
 import { removeIfAllowed } from '../../base/files/files.js';
+import { publishFile } from '../../base/files/publish.js';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { valuesOf } from '../../base/options/option.js';
 import type { PlanBuilder, ResolvedBuild } from '../../engines/builder/build.js';
@@ -99,7 +100,8 @@ export class ComponentRun {
       options: {
         ...componentBuild(request, part.component, part.profile),
         ...part.conversion.options,
-        timingCache: null,
+        // A file that is named is the bundle's own to pass on.
+        timingCache: (request.timingCache ?? 'auto') === 'auto' ? 'auto' : null,
         logFolder: join(root.logs, `.trtexec-${name}`),
       },
       root,
@@ -233,14 +235,19 @@ export class ComponentRun {
     };
   }
 
-  /** Builds with the timing cache of the bundle, and moves what trtexec's builder logs to the component's log. */
+  /** Builds with the timing cache that is named, or those of the store and leaves a copy, and moves what trtexec's builder logs to the component's log. */
   async #buildPlan(...[build, files, context]: Parameters<PlanBuilder>): ReturnType<PlanBuilder> {
     const { request, build: builder = namedBuilder } = this.#setting;
     const log = logPaths(request, this.name).build;
     const timingCache = timingCacheFor(build, request);
     if (timingCache !== null) assertNotInput(timingCache);
     try {
-      return await buildChecked(builder, [{ ...build, timingCache }, files, context], { ...this.part, log });
+      const own = build.timingScope === null ? { ...build, timingCache } : build;
+      const outcome = await buildChecked(builder, [own, files, context], { ...this.part, log });
+      const left = own === build ? own.timingCache : null;
+      if (left !== null && timingCache !== null && existsSync(left))
+        publishFile(timingCache, readFileSync(left));
+      return outcome;
     } finally {
       this.trtexecCommand = takeTrtexecLog(build.logFolder, log);
     }
@@ -253,7 +260,7 @@ const forComponent =
   (event) =>
     emit('phase' in event ? { ...event, phase: `${component}: ${event.phase}` } : event);
 
-/** The timing cache of a bundle: one that was named, else a file in its folder; null for none, or where it has no effect. */
+/** The timing cache of a bundle: one that was named, else a copy in its folder of what its last build left; null for none, or where it has no effect. */
 export function timingCacheFor(
   { identity }: Pick<ResolvedBuild, 'identity'>,
   { timingCache = 'auto', outdir }: BundleRequest,

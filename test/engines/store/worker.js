@@ -103,6 +103,7 @@ try {
       extension: 'engine',
       conversion: null,
       timingCache: null,
+      timingScope: null,
       forceRebuild: task.forceRebuild ?? false,
       output: task.output ?? null,
     },

@@ -3,6 +3,8 @@
 #include <deque>
 #include <fstream>
 #include <iterator>
+#include <set>
+#include <sstream>
 #include <thread>
 
 #include "network-engine.hpp"
@@ -24,9 +26,32 @@ namespace {
 
 void* theMonitor = nullptr;
 
-// --- timing cache
-Public* cacheSerialize(Worker* self) { return memoryOf("CACHE of " + std::to_string(++self->number) + " builds"); }
-Table cacheTable = Table().put(Slot::ITimingCache_serialize_0, cacheSerialize);
+// --- timing cache: a header, which is no text, and a line for each entry. FAKE_TIMING_HEADER: that of another GPU.
+std::string cacheHeader() { return std::string("CACHE") + setting("FAKE_TIMING_HEADER") + std::string("\0\n", 2); }
+bool isCache(const std::string& content) { return content.rfind(cacheHeader(), 0) == 0; }
+std::set<std::string> cacheEntries(const std::string& content) {
+  std::istringstream lines(content);
+  std::set<std::string> entries;
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) entries.insert(line);
+  return entries;
+}
+void setEntries(Worker* cache, const std::set<std::string>& entries) {
+  cache->content = cacheHeader();
+  for (const std::string& entry : entries) cache->content += entry + "\n";
+}
+Public* cacheSerialize(Worker* self) { return memoryOf(self->content.empty() ? cacheHeader() : self->content); }
+bool cacheCombine(Worker* self, const void* other, bool) {
+  const std::string& added = static_cast<const Public*>(other)->worker->content;
+  record("combine " + added);
+  if (!isCache(self->content) || !isCache(added)) return false;
+  std::set<std::string> entries = cacheEntries(self->content);
+  entries.merge(cacheEntries(added));
+  setEntries(self, entries);
+  return true;
+}
+Table cacheTable = Table().put(Slot::ITimingCache_serialize_0, cacheSerialize).put(Slot::ITimingCache_combine_2, cacheCombine);
 
 // --- tensors and network
 extern Worker tensorWorkers[3];
@@ -132,7 +157,6 @@ void note(const char* function, std::int64_t value) { record(std::string(functio
 #define SETTER(name, type) \
   bool name(Worker*, type value) { note(#name, static_cast<std::int64_t>(value)); return true; }
 SETTER(clearFlag, std::int32_t)
-SETTER(setBuilderOptimizationLevel, std::int32_t)
 SETTER(setMaxAuxStreams, std::int32_t)
 SETTER(setAvgTimingIterations, std::int32_t)
 SETTER(setTilingOptimizationLevel, std::int32_t)
@@ -145,6 +169,11 @@ SETTER(setEngineCapability, std::int32_t)
 SETTER(setTacticSources, std::uint32_t)
 SETTER(setNbComputeCapabilities, std::int32_t)
 #undef SETTER
+bool setBuilderOptimizationLevel(Worker* self, std::int32_t value) {
+  self->number = value;
+  note("setBuilderOptimizationLevel", value);
+  return true;
+}
 void setFlag(Worker*, std::int32_t value) {
   note("setFlag", value);
   if (std::strcmp(setting("FAKE_REFUSES"), "flags") == 0) say(theLogger, 2, "this flag is not supported on this device");
@@ -162,7 +191,14 @@ void setMonitor(Worker*, void* monitor) {
 }
 Public* createCache(Worker*, const void* bytes, std::size_t size) {
   Public* cache = make("ITimingCache", cacheTable);
-  cache->worker->content.assign(static_cast<const char*>(bytes), size);
+  std::string content(static_cast<const char*>(bytes), size);
+  // 8.6 prints this of its compiler's part alone; 11 makes an empty one of what it cannot read.
+  if (kGeneration == 0 && size > 0) say(theLogger, 1, "4: The timing cache will not be used!");
+  if (kGeneration >= 2 && size > 0 && !isCache(content) && content != "REFUSED") {
+    say(theLogger, 2, "The timing cache will not be used!");
+    content.clear();
+  }
+  cache->worker->content = content;
   return cache;
 }
 bool setCache(Worker* self, Public* cache, bool ignoreMismatch) {
@@ -259,7 +295,14 @@ Public* buildNetwork(Worker*, Public* network, Public* config) {
   std::thread([] { for (int i = 0; i < 100; ++i) say(theLogger, 3, "a line from another thread"); }).join();
   if (Public* cache = getCache(config->worker)) {
     const std::string& content = cache->worker->content;
-    if (!content.empty() && content.rfind("CACHE", 0) != 0) say(theLogger, 2, "Detected invalid timing cache, setup a local cache instead");
+    if (!content.empty() && !isCache(content)) {
+      say(theLogger, 2, "Detected invalid timing cache, setup a local cache instead");
+    } else {
+      say(theLogger, 3, "Global timing cache in use. Profiling results in this builder pass will be stored.");
+      std::set<std::string> entries = cacheEntries(content);
+      entries.insert("kernels of " + std::to_string(std::hash<std::string>()(wantedPlan())) + " at level " + std::to_string(config->worker->number));
+      setEntries(cache->worker, entries);
+    }
   }
   if (requested == "aborts") {
     std::fprintf(stderr, "terminate called after throwing an instance of 'nvinfer1::Fake'\n");

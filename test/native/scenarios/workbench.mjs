@@ -41,7 +41,7 @@ export const build = () =>
       profiles: [[{ input: 'x', values: false, min: [1, 64], opt: [8, 64], max: [32, 64] }]],
       computeCapabilities: [],
       pluginPaths: [],
-      timingCachePath: null,
+      timingCachePaths: [],
       timingCacheOutputPath: null,
       verbose: false,
       keepBuilder: false,

@@ -8,6 +8,7 @@ import { forget } from '../partial.js';
 import type { PendingFolder } from '../pending.js';
 import type { EngineSignature } from '../signature-schema.js';
 import type { StoreHit } from '../store.js';
+import type { TimingFiles } from '../timing-folder.js';
 import type { RemoteLease } from './remote-lease.js';
 import type { RemoteEngine, RemoteStore } from './remote-store.js';
 
@@ -25,6 +26,7 @@ export class RemoteSource {
   readonly #store: RemoteStore;
   readonly #options: WorkContext;
   #lease: RemoteLease | undefined;
+  #answers = true;
   /** Why nothing is uploaded; null as long as the store takes engines. */
   #whyNoUpload: string | null = null;
 
@@ -45,6 +47,11 @@ export class RemoteSource {
     // The build writes its plan there.
     if (fetched === undefined) forget(pending.planPath);
     return fetched;
+  }
+
+  /** Its timing caches, as long as no request has failed. */
+  get timing(): TimingFiles | null {
+    return this.#answers ? this.#store.timing : null;
   }
 
   /** Takes the turn to build without looking for the engine. */
@@ -128,8 +135,10 @@ export class RemoteSource {
       return await work();
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
-      if (error.code.startsWith('TF_REMOTE_') && error.code !== 'TF_REMOTE_DAMAGED')
+      if (error.code.startsWith('TF_REMOTE_') && error.code !== 'TF_REMOTE_DAMAGED') {
+        this.#answers = false;
         this.#whyNoUpload = reasonOf(error);
+      }
       this.misses.push(plainMiss('remote', error.code, reasonOf(error)));
       return undefined;
     }

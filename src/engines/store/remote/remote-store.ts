@@ -17,6 +17,7 @@ import { checkTrust, noTrust, type Trust } from '../trust.js';
 import { downloadFile } from './download.js';
 import { inParallel, LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './objects.js';
 import { RemoteLeases, type RemoteLeaseTiming } from './remote-lease.js';
+import { TimingObjects } from './timing-objects.js';
 import { uploadFile } from './upload.js';
 
 /** An engine that the bucket has: where its plan is, and the passport it must agree with. */
@@ -48,6 +49,7 @@ const MOST_OF_A_MODEL = 200;
  *     resnet50/resnet50_…_sm_89_10.6.0.26.engine.signature.json  where it is signed
  *     .by-identity/3f/3f2a….json                                 passport, signature and key of the plan: written last, read first
  *     .by-model/7c/7c1d…/3f2a…                                   which identities a model has; empty objects
+ *     .timing/tensorrt-10.6.0.26_sm_90_…/                        kernel times that builds leave to later ones
  *     .leases/3f2a…                                              builds in progress
  *
  * Only what the index names is used, and only when header, size and digest of what comes agree with its passport.
@@ -55,6 +57,7 @@ const MOST_OF_A_MODEL = 200;
 export class RemoteStore implements EngineSource<RemoteEngine> {
   readonly place: string;
   readonly leases: RemoteLeases;
+  readonly timing: TimingObjects;
   readonly #objects: Objects;
   /** The beginning of every key, as `place` ends: empty, or with a slash behind. */
   readonly prefix: string;
@@ -65,6 +68,7 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     this.#objects = objects;
     this.prefix = prefix === '' ? '' : `${prefix}/`;
     this.#trust = options.trust ?? noTrust;
+    this.timing = new TimingObjects(objects, this.prefix);
     this.leases = new RemoteLeases(objects, `${this.prefix}.leases/`, options.leaseTiming);
   }
 
@@ -234,10 +238,11 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
     return true;
   }
 
-  /** Removes every engine of the index. Returns how many. */
+  /** Removes every engine of the index, and every timing cache. Returns the engines removed. */
   async clear(signal?: AbortSignal): Promise<number> {
     const identities = await this.identities(signal);
     for (const identity of identities) await this.remove(identity, signal);
+    for (const { name } of await this.timing.list(undefined, signal)) await this.timing.remove(name, signal);
     return identities.length;
   }
 
