@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <cstring>
 
 #include "block_pool.hpp"
 #include "build.hpp"
 #include "dims.hpp"
-#include "files.hpp"
 
 namespace trtforge {
 
@@ -86,15 +84,6 @@ class TensorReader {
   bool wide_;
 };
 
-// TensorRT ends the whole process when the first bytes are not its own, so they are looked at first.
-void checkHeader(const std::vector<char>& plan, const OpenRequest& request, const InferenceLibrary& library) {
-  const char* tag = library.rtx() ? "vtrt" : "ftrt";
-  constexpr std::size_t kHeader = 28;
-  if (plan.size() >= kHeader && std::memcmp(plan.data(), tag, std::strlen(tag)) == 0) return;
-  throw Failure("TF_PLAN_INVALID", request.planPath + " does not start like a plan of " +
-                                       (library.rtx() ? "TensorRT-RTX" : "TensorRT") + " does.");
-}
-
 }  // namespace
 
 bool ranOutOfMemory(Listener& listener, bool errorsAlone) {
@@ -149,8 +138,7 @@ std::shared_ptr<Engine> Engine::open(const OpenRequest& request, Listener& liste
 }
 
 void Engine::load(const OpenRequest& request, Listener& listener) {
-  const std::vector<char> plan = readFile(request.planPath);
-  checkHeader(plan, request, library_);
+  PlanFile plan(request.planPath, library_);
   initialiseStandardPlugins(library_, request.pluginLibrary, listener);
   device_.makeCurrent();
   const auto create = library_.shared().symbol<void* (*)(void*, std::int32_t)>("createInferRuntime_INTERNAL");
@@ -160,10 +148,7 @@ void Engine::load(const OpenRequest& request, Listener& listener) {
   plugins_ =
       std::make_unique<Plugins>(library_, runtime_, Slot::IRuntime_getPluginRegistry_0, request.pluginPaths, listener);
   if (request.allowHostCode) runtime_.call(Slot::IRuntime_setEngineHostCodeAllowed_1, true);
-  void* loaded = generation8() ? runtime_.call(Slot::IRuntime_deserializeCudaEngine_3, plan.data(), plan.size(),
-                                               static_cast<void*>(nullptr))
-                               : runtime_.call(Slot::IRuntime_deserializeCudaEngine_2, plan.data(), plan.size());
-  object_ = Owned(library_, loaded);
+  object_ = plan.deserialize(runtime_, facts_.loadCost);
   if (!object_ && ranOutOfMemory(listener))
     throw outOfMemory(device_, listener, "engine " + request.planPath, plan.size());
   if (!object_)

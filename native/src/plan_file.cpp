@@ -1,0 +1,111 @@
+#include "plan_file.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+
+#include "versioned.hpp"
+
+namespace trtforge {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double msSince(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
+
+// IStreamReader, which every 10.x takes; later generations take another one, which also has to fill memory of the GPU.
+class StreamReader : public Versioned {
+ public:
+  explicit StreamReader(const InputFile& file) : file_(file) {}
+  InterfaceInfo getInterfaceInfo() const noexcept override { return {"IStreamReader", 1, 0}; }
+  // The number of bytes, fewer only at the end of the file; negative where they cannot be read.
+  virtual std::int64_t read(void* to, std::int64_t bytes) noexcept {
+    const auto start = Clock::now();
+    try {
+      const std::size_t count = std::min(static_cast<std::size_t>(bytes), file_.size() - position_);
+      file_.read(to, count, position_);
+      position_ += count;
+      ms_ += msSince(start);
+      return static_cast<std::int64_t>(count);
+    } catch (const Failure& failure) {
+      failure_ = failure;
+      return -1;
+    }
+  }
+
+  double ms() const { return ms_; }
+  void check() const {
+    if (failure_.has_value()) throw *failure_;
+  }
+
+ private:
+  const InputFile& file_;
+  std::size_t position_ = 0;
+  double ms_ = 0;
+  std::optional<Failure> failure_;
+};
+
+// A process's resident memory in bytes, as the kernel reports it; its peak is 0 where the kernel reports none.
+struct Resident {
+  std::int64_t peak = 0, now = 0, anonymous = 0, mapped = 0;
+};
+
+Resident resident() {
+  Resident memory;
+  std::ifstream status("/proc/self/status");
+  for (std::string key, rest; status >> key && std::getline(status, rest);) {
+    const std::int64_t bytes = std::strtoll(rest.c_str(), nullptr, 10) * 1024;
+    if (key == "VmHWM:") memory.peak = bytes;
+    if (key == "VmRSS:") memory.now = bytes;
+    if (key == "RssAnon:") memory.anonymous = bytes;
+    if (key == "RssFile:") memory.mapped = bytes;
+  }
+  return memory;
+}
+
+}  // namespace
+
+PlanFile::PlanFile(const std::string& path, const InferenceLibrary& library) : file_(path), library_(library) {
+  // TensorRT ends the whole process when the first bytes are not its own, so they are looked at first.
+  const char* tag = library.rtx() ? "vtrt" : "ftrt";
+  char header[28];
+  if (size() >= sizeof header) {
+    file_.read(header, sizeof header, 0);
+    if (std::memcmp(header, tag, std::strlen(tag)) == 0) return;
+  }
+  throw Failure("TF_PLAN_INVALID",
+                path + " does not start like a plan of " + (library.rtx() ? "TensorRT-RTX" : "TensorRT") + " does.");
+}
+
+Owned PlanFile::deserialize(const Facade& runtime, LoadCost& cost) {
+  const Resident before = resident();
+  const auto start = Clock::now();
+  Owned engine;
+  if (library_.has(Slot::IRuntime_deserializeCudaEngine_1)) {
+    StreamReader reader(file_);
+    engine = Owned(library_, runtime.call(Slot::IRuntime_deserializeCudaEngine_1, static_cast<void*>(&reader)));
+    reader.check();
+    cost.readMs = reader.ms();
+  } else {
+    // What was checked before is what is mapped: plans are replaced by renaming, which leaves this file as it is. One
+    // that is cut in place while the library reads it still ends the process (SIGBUS).
+    const void* plan = file_.map();
+    engine = Owned(library_,
+                   library_.generation() == Generation::k8
+                       ? runtime.call(Slot::IRuntime_deserializeCudaEngine_3, plan, size(), static_cast<void*>(nullptr))
+                       : runtime.call(Slot::IRuntime_deserializeCudaEngine_2, plan, size()));
+  }
+  cost.deserializeMs = msSince(start) - cost.readMs.value_or(0);
+  file_.checkUnchanged();
+  // The peak may be of before this load: then it is an upper bound.
+  if (const Resident after = resident(); after.peak > 0)
+    cost.hostMemory = {after.peak - before.now, after.anonymous - before.anonymous, after.mapped - before.mapped};
+  return engine;
+}
+
+}  // namespace trtforge
