@@ -33,7 +33,11 @@ Descriptor::~Descriptor() {
 }
 
 InputFile::InputFile(const std::string& path)
-    : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)), opened_(facts()) {}
+    : path_(path), descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)), opened_(facts()) {
+  // Of the file, for both ways to read it: madvise of a mapping made large copies, which take pages in turns, ten times
+  // slower.
+  posix_fadvise(descriptor_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
+}
 
 InputFile::~InputFile() {
   if (mapped_ != nullptr) munmap(mapped_, size());
@@ -61,7 +65,6 @@ const void* InputFile::map() {
   void* mapped = mmap(nullptr, size(), PROT_READ, MAP_PRIVATE, descriptor_.get(), 0);
   if (mapped == MAP_FAILED) throw systemFailure("TF_FILE_UNREADABLE", path_, "mapped");
   mapped_ = mapped;
-  madvise(mapped_, size(), MADV_SEQUENTIAL);
   return mapped_;
 }
 

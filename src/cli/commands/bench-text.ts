@@ -3,6 +3,8 @@ import type {
   BenchComparison,
   BenchResult,
   BenchRun,
+  ColdPhase,
+  ColdStarts,
   ComparedSide,
   GpuState,
   LayerTimes,
@@ -26,13 +28,14 @@ const rate = (value: number): string => (value >= 1000 ? value.toFixed(0) : valu
 
 export function renderBench(result: BenchResult, output: TextOutput): void {
   const { bold, dim } = output.colors;
-  const { subject, backend, gpu, runs, valleys, layers, warnings } = result;
+  const { subject, backend, gpu, runs, valleys, layers, cold, warnings } = result;
   output.line(`${bold(subject.path)}  ${dim(`${backend}${gpu === null ? '' : ` on ${gpu.name}`}`)}`);
   output.line(dim(`${formatBytes(subject.bytes)}${memoryOf(result)}`));
   for (const run of runs) renderRun(run, output);
   if (valleys.length > 0) output.line();
   for (const { message } of valleys) output.line(`${output.colors.yellow('valley')} ${message}`);
   if (layers !== null) renderLayers(layers, output);
+  if (cold !== undefined) renderCold(cold, subject.bytes, output);
   renderWarnings(warnings, output);
 }
 
@@ -121,6 +124,41 @@ function renderLayers({ layers, totalMs, runs }: LayerTimes, output: TextOutput)
   }
   if (layers.length > top.length) output.line(dim(`  and ${layers.length - top.length} more`));
 }
+
+/** Titles of phases that are not their names. */
+const phaseTitles: Partial<Record<ColdPhase, string>> = { firstCall: 'first call', capture: 'CUDA graph' };
+
+function renderCold({ starts, warm, dropped }: ColdStarts, planBytes: number, output: TextOutput): void {
+  const { bold, dim } = output.colors;
+  output.line();
+  output.line(`${bold('cold start')}  ${starts} new processes each, median and range`);
+  output.line(
+    dim(`  ${'ms'.padEnd(12)}${['page cache as it is', 'dropped'].map(coldColumn).join('').trimEnd()}`),
+  );
+  for (const phase of Object.keys(warm.ms) as ColdPhase[]) {
+    const spreads = [warm.ms[phase], dropped.ms[phase]];
+    if (spreads.every((spread) => spread === null)) continue;
+    const columns = spreads.map((spread) =>
+      coldColumn(
+        spread === null
+          ? '–'
+          : `${exact(spread.median).padStart(8)}  ${exact(spread.min)} – ${exact(spread.max)}`,
+      ),
+    );
+    const line = `  ${(phaseTitles[phase] ?? phase).padEnd(12)}${columns.join('')}`.trimEnd();
+    output.line(phase === 'total' ? bold(line) : line);
+  }
+  if (dropped.hostMemory === null) return;
+  const { peakBytes, anonymousBytes, mappedBytes } = dropped.hostMemory;
+  const parts = `in the end ${formatBytes(anonymousBytes)} of its own and ${formatBytes(mappedBytes)} of files`;
+  output.line(
+    dim(
+      `  deserializing ${formatBytes(planBytes)} takes up to ${formatBytes(peakBytes)} of host memory, ${parts}`,
+    ),
+  );
+}
+
+const coldColumn = (text: string): string => text.padEnd(32);
 
 const nodesText = (nodes: readonly string[]): string =>
   nodes.length <= 4 ? nodes.join(', ') : `${nodes.slice(0, 4).join(', ')} and ${nodes.length - 4} more`;
