@@ -27,11 +27,14 @@ test('a decoder leaves the cores to the encoder, whose steps are timed beside it
 test('predictor and joint network open at the same time, and one is closed where the other cannot be opened', async () => {
   const meta = await writeBundle(folder);
   const asked: string[] = [];
-  const both = Promise.withResolvers<void>();
+  let meet = () => {};
+  const both = new Promise<void>((resolve) => {
+    meet = resolve;
+  });
   const close = vi.fn(async () => {});
   const opening = openDecoder(meta, {}, async ({ name }) => {
-    if (asked.push(name) === 2) both.resolve();
-    await both.promise;
+    if (asked.push(name) === 2) meet();
+    await both;
     if (name === 'joint') throw new Error('no joint network');
     return { inputs: [], close } as unknown as Session;
   });
