@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 #include "versioned.hpp"
 
@@ -57,14 +57,22 @@ struct Resident {
 
 Resident resident() {
   Resident memory;
-  std::ifstream status("/proc/self/status");
-  for (std::string key, rest; status >> key && std::getline(status, rest);) {
-    const std::int64_t bytes = std::strtoll(rest.c_str(), nullptr, 10) * 1024;
-    if (key == "VmHWM:") memory.peak = bytes;
-    if (key == "VmRSS:") memory.now = bytes;
-    if (key == "RssAnon:") memory.anonymous = bytes;
-    if (key == "RssFile:") memory.mapped = bytes;
+  // Not a stream: libstdc++'s needs symbols of glibc that old systems lack.
+  std::FILE* status = std::fopen("/proc/self/status", "re");
+  if (status == nullptr) return memory;
+  char line[256];
+  while (std::fgets(line, sizeof line, status) != nullptr) {
+    const std::string text = line;
+    const std::size_t colon = text.find(':');
+    if (colon == std::string::npos) continue;
+    const std::string key = text.substr(0, colon);
+    const auto bytes = static_cast<std::int64_t>(std::strtoull(line + colon + 1, nullptr, 10)) * 1024;
+    if (key == "VmHWM") memory.peak = bytes;
+    if (key == "VmRSS") memory.now = bytes;
+    if (key == "RssAnon") memory.anonymous = bytes;
+    if (key == "RssFile") memory.mapped = bytes;
   }
+  std::fclose(status);
   return memory;
 }
 
