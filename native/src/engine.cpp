@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 
 #include "block_pool.hpp"
 #include "build.hpp"
@@ -84,6 +85,18 @@ class TensorReader {
   bool wide_;
 };
 
+// TensorRT ends the whole process when the first bytes are not its own, so they are looked at first.
+void checkHeader(const InputFile& plan, const OpenRequest& request, const InferenceLibrary& library) {
+  const char* tag = library.rtx() ? "vtrt" : "ftrt";
+  char header[28];
+  if (plan.size() >= sizeof header) {
+    plan.read(header, sizeof header, 0);
+    if (std::memcmp(header, tag, std::strlen(tag)) == 0) return;
+  }
+  throw Failure("TF_PLAN_INVALID", request.planPath + " does not start like a plan of " +
+                                       (library.rtx() ? "TensorRT-RTX" : "TensorRT") + " does.");
+}
+
 }  // namespace
 
 bool ranOutOfMemory(Listener& listener, bool errorsAlone) {
@@ -138,7 +151,8 @@ std::shared_ptr<Engine> Engine::open(const OpenRequest& request, Listener& liste
 }
 
 void Engine::load(const OpenRequest& request, Listener& listener) {
-  PlanFile plan(request.planPath, library_);
+  InputFile plan(request.planPath);
+  checkHeader(plan, request, library_);
   initialiseStandardPlugins(library_, request.pluginLibrary, listener);
   device_.makeCurrent();
   const auto create = library_.shared().symbol<void* (*)(void*, std::int32_t)>("createInferRuntime_INTERNAL");
@@ -148,7 +162,7 @@ void Engine::load(const OpenRequest& request, Listener& listener) {
   plugins_ =
       std::make_unique<Plugins>(library_, runtime_, Slot::IRuntime_getPluginRegistry_0, request.pluginPaths, listener);
   if (request.allowHostCode) runtime_.call(Slot::IRuntime_setEngineHostCodeAllowed_1, true);
-  object_ = plan.deserialize(runtime_, facts_.loadCost);
+  object_ = deserialize(plan, library_, runtime_, facts_.loadCost);
   if (!object_ && ranOutOfMemory(listener))
     throw outOfMemory(device_, listener, "engine " + request.planPath, plan.size());
   if (!object_)

@@ -29,7 +29,6 @@ class InputFile {
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
-  const std::string& path() const { return path_; }
   int descriptor() const { return descriptor_.get(); }
   uid_t owner() const { return opened_.st_uid; }
   std::size_t size() const { return static_cast<std::size_t>(opened_.st_size); }

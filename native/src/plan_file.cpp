@@ -50,7 +50,7 @@ class StreamReader : public Versioned {
   std::optional<Failure> failure_;
 };
 
-// A process's resident memory in bytes, as the kernel reports it; its peak is 0 where the kernel reports none.
+// A process's resident memory in bytes, as the kernel reports it.
 struct Resident {
   std::int64_t peak = 0, now = 0, anonymous = 0, mapped = 0;
 };
@@ -78,41 +78,31 @@ Resident resident() {
 
 }  // namespace
 
-PlanFile::PlanFile(const std::string& path, const InferenceLibrary& library) : file_(path), library_(library) {
-  // TensorRT ends the whole process when the first bytes are not its own, so they are looked at first.
-  const char* tag = library.rtx() ? "vtrt" : "ftrt";
-  char header[28];
-  if (size() >= sizeof header) {
-    file_.read(header, sizeof header, 0);
-    if (std::memcmp(header, tag, std::strlen(tag)) == 0) return;
-  }
-  throw Failure("TF_PLAN_INVALID",
-                path + " does not start like a plan of " + (library.rtx() ? "TensorRT-RTX" : "TensorRT") + " does.");
-}
-
-Owned PlanFile::deserialize(const Facade& runtime, LoadCost& cost) {
+Owned deserialize(InputFile& plan, const InferenceLibrary& library, const Facade& runtime, LoadCost& cost) {
   const Resident before = resident();
   const auto start = Clock::now();
   Owned engine;
-  if (library_.has(Slot::IRuntime_deserializeCudaEngine_1)) {
-    StreamReader reader(file_);
-    engine = Owned(library_, runtime.call(Slot::IRuntime_deserializeCudaEngine_1, static_cast<void*>(&reader)));
+  if (library.has(Slot::IRuntime_deserializeCudaEngine_1)) {
+    StreamReader reader(plan);
+    engine = Owned(library, runtime.call(Slot::IRuntime_deserializeCudaEngine_1, static_cast<void*>(&reader)));
     reader.check();
     cost.readMs = reader.ms();
   } else {
-    // What was checked before is what is mapped: plans are replaced by renaming, which leaves this file as it is. One
-    // that is cut in place while the library reads it still ends the process (SIGBUS).
-    const void* plan = file_.map();
-    engine = Owned(library_,
-                   library_.generation() == Generation::k8
-                       ? runtime.call(Slot::IRuntime_deserializeCudaEngine_3, plan, size(), static_cast<void*>(nullptr))
-                       : runtime.call(Slot::IRuntime_deserializeCudaEngine_2, plan, size()));
+    // A plan that is cut in place while the library reads it ends the process (SIGBUS); stores replace plans by
+    // renaming, which leaves this file as it is.
+    const void* bytes = plan.map();
+    engine = Owned(library, library.generation() == Generation::k8
+                                ? runtime.call(Slot::IRuntime_deserializeCudaEngine_3, bytes, plan.size(),
+                                               static_cast<void*>(nullptr))
+                                : runtime.call(Slot::IRuntime_deserializeCudaEngine_2, bytes, plan.size()));
   }
   cost.deserializeMs = msSince(start) - cost.readMs.value_or(0);
-  file_.checkUnchanged();
+  plan.checkUnchanged();
+  const Resident after = resident();
   // The peak may be of before this load: then it is an upper bound.
-  if (const Resident after = resident(); after.peak > 0)
-    cost.hostMemory = {after.peak - before.now, after.anonymous - before.anonymous, after.mapped - before.mapped};
+  cost.peakBytes = after.peak - before.now;
+  cost.anonymousBytes = after.anonymous - before.anonymous;
+  cost.mappedBytes = after.mapped - before.mapped;
   return engine;
 }
 

@@ -70,8 +70,8 @@ export interface NativeEngineFacts {
   readonly readMs: number | null;
   /** Of these, inside the library while it made the engine of the plan. */
   readonly deserializeMs: number;
-  /** How much this process grew meanwhile; null where the kernel does not report it. */
-  readonly hostMemory: HostGrowth | null;
+  /** How much this process grew meanwhile. */
+  readonly hostMemory: HostGrowth;
   /** GPU memory in use before and after loading, whole GPU, as the driver reports. */
   readonly gpuMemory: { readonly freeBefore: number; readonly freeAfter: number; readonly total: number };
 }

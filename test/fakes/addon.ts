@@ -48,7 +48,7 @@ export const fakeFacts: NativeEngine['facts'] = {
   loadMs: 1,
   readMs: null,
   deserializeMs: 1,
-  hostMemory: null,
+  hostMemory: { peakBytes: 1, anonymousBytes: 1, mappedBytes: 0 },
   gpuMemory: { freeBefore: 2, freeAfter: 1, total: 3 },
 };
 

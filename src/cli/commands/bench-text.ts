@@ -125,40 +125,27 @@ function renderLayers({ layers, totalMs, runs }: LayerTimes, output: TextOutput)
   if (layers.length > top.length) output.line(dim(`  and ${layers.length - top.length} more`));
 }
 
-/** Titles of phases that are not their names. */
-const phaseTitles: Partial<Record<ColdPhase, string>> = { firstCall: 'first call', capture: 'CUDA graph' };
-
 function renderCold({ starts, warm, dropped }: ColdStarts, planBytes: number, output: TextOutput): void {
   const { bold, dim } = output.colors;
+  const row = (title: string, columns: readonly string[]) =>
+    `  ${title.padEnd(12)}${columns.map((text) => text.padEnd(32)).join('')}`.trimEnd();
   output.line();
   output.line(`${bold('cold start')}  ${starts} new processes each, median and range`);
-  output.line(
-    dim(`  ${'ms'.padEnd(12)}${['page cache as it is', 'dropped'].map(coldColumn).join('').trimEnd()}`),
-  );
+  output.line(dim(row('ms', ['page cache as it is', 'dropped'])));
   for (const phase of Object.keys(warm.ms) as ColdPhase[]) {
-    const spreads = [warm.ms[phase], dropped.ms[phase]];
-    if (spreads.every((spread) => spread === null)) continue;
-    const columns = spreads.map((spread) =>
-      coldColumn(
-        spread === null
-          ? '–'
-          : `${exact(spread.median).padStart(8)}  ${exact(spread.min)} – ${exact(spread.max)}`,
-      ),
+    const columns = [warm.ms[phase], dropped.ms[phase]].flatMap((spread) =>
+      spread === null
+        ? []
+        : `${exact(spread.median).padStart(8)}  ${exact(spread.min)} – ${exact(spread.max)}`,
     );
-    const line = `  ${(phaseTitles[phase] ?? phase).padEnd(12)}${columns.join('')}`.trimEnd();
-    output.line(phase === 'total' ? bold(line) : line);
+    const title = phase === 'firstCall' ? 'first call' : phase === 'capture' ? 'CUDA graph' : phase;
+    if (columns.length === 2) output.line(row(title, columns));
   }
-  if (dropped.hostMemory === null) return;
   const { peakBytes, anonymousBytes, mappedBytes } = dropped.hostMemory;
   const parts = `in the end ${formatBytes(anonymousBytes)} of its own and ${formatBytes(mappedBytes)} of files`;
-  output.line(
-    dim(
-      `  deserializing ${formatBytes(planBytes)} takes up to ${formatBytes(peakBytes)} of host memory, ${parts}`,
-    ),
-  );
+  const most = `deserializing ${formatBytes(planBytes)} takes up to ${formatBytes(peakBytes)} of host memory`;
+  output.line(dim(`  ${most}, ${parts}`));
 }
-
-const coldColumn = (text: string): string => text.padEnd(32);
 
 const nodesText = (nodes: readonly string[]): string =>
   nodes.length <= 4 ? nodes.join(', ') : `${nodes.slice(0, 4).join(', ')} and ${nodes.length - 4} more`;

@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs';
 import { type Addon, loadAddon } from '../../addon/addon.js';
-import type { HostGrowth } from '../../addon/native-engine.js';
 import { valuesOf } from '../../base/options/option.js';
 import { medianOf } from '../../base/statistics.js';
 import { formatBytes } from '../../base/text/quantity.js';
@@ -65,16 +64,14 @@ export async function coldStarts(
   };
 }
 
-function stayWarning({ path, bytes, stayedBytes }: ColdStarts['files'][number]): string[] {
-  if (stayedBytes === 0) return [];
-  if (stayedBytes === null)
-    return [
-      `Whether ${path} left the page cache is unknown: the kernel shows it to who may write to the file.`,
-    ];
-  return [
-    `${formatBytes(stayedBytes)} of ${formatBytes(bytes)} of ${path} stayed in the page cache, as another process uses the file or it is in a file system in memory: a start after a reboot takes longer.`,
-  ];
-}
+const stayWarning = ({ path, bytes, stayedBytes }: ColdStarts['files'][number]): string[] =>
+  stayedBytes === 0
+    ? []
+    : [
+        stayedBytes === null
+          ? `Whether ${path} left the page cache is unknown: the kernel shows it to who may write to the file.`
+          : `${formatBytes(stayedBytes)} of ${formatBytes(bytes)} of ${path} stayed in the page cache, as another process uses the file or it is in a file system in memory: a start after a reboot takes longer.`,
+      ];
 
 function sideOf(starts: readonly ColdStart[]): ColdStarts['warm'] {
   const spread = (phase: ColdPhase) => {
@@ -83,17 +80,8 @@ function sideOf(starts: readonly ColdStart[]): ColdStarts['warm'] {
       ? null
       : { median: medianOf(ms), min: Math.min(...ms), max: Math.max(...ms) };
   };
-  const grown = starts.flatMap(({ hostMemory }) => hostMemory ?? []);
-  const median = (key: keyof HostGrowth) => medianOf(grown.map((growth) => growth[key]));
   return {
     ms: Object.fromEntries(coldPhases.map((phase) => [phase, spread(phase)])) as ColdStarts['warm']['ms'],
-    hostMemory:
-      grown.length === 0
-        ? null
-        : {
-            peakBytes: median('peakBytes'),
-            anonymousBytes: median('anonymousBytes'),
-            mappedBytes: median('mappedBytes'),
-          },
+    hostMemory: starts.at(-1)!.hostMemory,
   };
 }

@@ -64,7 +64,7 @@ export interface ColdRequest extends OpenRequest, Pick<BenchRequest, 'shapes' | 
 
 export interface ColdStart {
   readonly ms: Readonly<Record<ColdPhase, number | null>>;
-  readonly hostMemory: HostGrowth | null;
+  readonly hostMemory: HostGrowth;
   /** The files of TensorRT that were loaded. */
   readonly libraries: readonly string[];
 }

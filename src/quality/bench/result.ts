@@ -176,10 +176,8 @@ export const coldPhases: readonly ColdPhase[] = coldTimes.keyof().options;
 
 const coldSide = z.object({
   ms: coldTimes,
-  /** Growth of the process while the plan was deserialized, bytes: at most, and in the end by memory of its own and by pages of files; medians. Null where the kernel does not report it. */
-  hostMemory: z
-    .object({ peakBytes: z.number(), anonymousBytes: z.number(), mappedBytes: z.number() })
-    .nullable(),
+  /** Growth of the last process while the plan was deserialized, bytes: at most, and in the end by memory of its own and by pages of files. */
+  hostMemory: z.object({ peakBytes: z.number(), anonymousBytes: z.number(), mappedBytes: z.number() }),
 });
 
 /** Starts of an engine in new processes. */

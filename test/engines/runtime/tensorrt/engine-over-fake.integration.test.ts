@@ -84,7 +84,7 @@ describe.each(['8', '10', '11', 'rtx1'] as const)(
       for (const { loadMs, readMs, deserializeMs, hostMemory } of facts) {
         expect(readMs).toEqual(isStream ? expect.any(Number) : null);
         expect(loadMs).toBeGreaterThan((readMs ?? 0) + deserializeMs);
-        expect(hostMemory?.peakBytes).toBeGreaterThan(0);
+        expect(hostMemory.peakBytes).toBeGreaterThan(0);
       }
       const why = isStream ? 'became shorter while it was read.' : 'was written to while it was read.';
       expect(found.get('cut')).toEqual({ error: `${join(folder, 'cut.engine')} ${why}` });
