@@ -50,6 +50,7 @@ export async function openMachine({ work, rounds, ...given }) {
     root,
     work,
     rounds,
+    addon,
     toolchain,
     gpu,
     major,

@@ -4,7 +4,7 @@
 //   npm run build && npm run build:native && npm run build:examples
 //   TENSORRT_HOME=/tmp/tensorrt TRTEXEC=/tmp/tensorrt/bin/trtexec PYTHON=python3 node bench/gpu/main.mjs --out results
 //
-//   --only CASE      gpu-time, throughput, calls, closed-loop, fp16, build, quantisation, feed; may be repeated
+//   --only CASE      gpu-time, throughput, calls, closed-loop, fp16, build, load, quantisation, feed; may be repeated
 //   --rounds N       rounds of each comparison (default 3)
 //   --work FOLDER    where models and plans are kept for the next run (default OUT/work)
 //   --resnet50 FILE, --encoder FILE   FP32 models in place of generated ones (also RESNET50, ENCODER)
@@ -22,6 +22,7 @@ import { closedLoop } from './cases/closed-loop.mjs';
 import { feed } from './cases/feed.mjs';
 import { fp16 } from './cases/fp16.mjs';
 import { gpuTime } from './cases/gpu-time.mjs';
+import { load } from './cases/load.mjs';
 import { quantisation } from './cases/quantisation.mjs';
 import { throughput } from './cases/throughput.mjs';
 import { openMachine } from './machine.mjs';
@@ -40,6 +41,7 @@ const cases = {
   'closed-loop': closedLoop,
   fp16,
   build,
+  load,
   quantisation,
   feed,
 };

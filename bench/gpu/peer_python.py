@@ -4,6 +4,8 @@ Reads requests, a line of JSON each: {"plan", "shapes": {input: dims}, "host": "
 A call is one launch of a CUDA graph (inputs copied to the GPU, the network, outputs copied back) and the wait for it. `pinned`: inputs are
 written into and outputs read from page-locked buffers, so nothing is copied on the host. `ordinary`: numpy arrays are copied into
 those buffers before the launch, and out of them after it, as a caller with arrays of its own has to.
+
+{"plan", "loads"} loads the plan as often as that. Answers {"readMs", "deserializeMs"}: medians of reading the file and of deserialize_cuda_engine.
 """
 import ctypes
 import json
@@ -117,6 +119,24 @@ class Prepared:
         check(cuda.cuStreamDestroy_v2(self.stream), "cuStreamDestroy")
 
 
+def load(plan, count):
+    runtime = trt.Runtime(trt.Logger(trt.Logger.ERROR))
+    times = []
+    for _ in range(count):
+        started = time.perf_counter_ns()
+        with open(plan, "rb") as file:
+            content = file.read()
+        read = time.perf_counter_ns()
+        engine = runtime.deserialize_cuda_engine(content)
+        loaded = time.perf_counter_ns()
+        if engine is None:
+            raise RuntimeError("the plan was not loaded")
+        times.append((read - started, loaded - read))
+        del engine, content
+    read, deserialize = np.median(times, axis=0) / 1e6
+    return {"readMs": float(read), "deserializeMs": float(deserialize)}
+
+
 def main():
     begin()
     print(json.dumps({"version": f"{trt.__version__} on Python {sys.version.split()[0]}"}), flush=True)
@@ -124,6 +144,9 @@ def main():
     for line in sys.stdin:
         try:
             request = json.loads(line)
+            if "loads" in request:
+                print(json.dumps(load(request["plan"], request["loads"])), flush=True)
+                continue
             wanted = (request["plan"], json.dumps(request["shapes"]))
             if wanted != key:
                 if prepared is not None:

@@ -26,6 +26,7 @@ export const CLASSES = {
   IProgressMonitor: {},
   IProfiler: {},
   IOutputAllocator: {},
+  IStreamReader: {},
 };
 
 /** The enumerations whose numbers trtforge sends or receives. */

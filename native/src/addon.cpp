@@ -5,6 +5,7 @@
 #include "build.hpp"
 #include "compare.hpp"
 #include "engine_bindings.hpp"
+#include "files.hpp"
 #include "gpus.hpp"
 #include "job.hpp"
 #include "rounding.hpp"
@@ -107,6 +108,14 @@ Napi::Value gpusExport(const Napi::CallbackInfo& info) {
       .value();
 }
 
+Napi::Value dropFromCacheExport(const Napi::CallbackInfo& info) {
+  return startTask(info.Env(), "trtforge:dropFromCache", [path = Reader(info[0]).text()](Listener&) -> Answer {
+    return [stayed = dropFromCache(path)](Napi::Env env) {
+      return stayed.has_value() ? Napi::Number::New(env, static_cast<double>(*stayed)) : env.Null();
+    };
+  });
+}
+
 // Threads of this library may outlive the environment that loaded it, so its code stays mapped.
 void stayLoaded() {
   Dl_info info;
@@ -118,6 +127,7 @@ Napi::Object initialise(Napi::Env, Napi::Object exports) {
   js::add<buildExport>(exports, "build");
   js::add<probeExport>(exports, "probe");
   js::add<gpusExport>(exports, "gpus");
+  js::add<dropFromCacheExport>(exports, "dropFromCache");
   addEngineExports(exports);
   addCallExports(exports);
   addMeasureExport(exports);

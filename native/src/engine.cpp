@@ -8,7 +8,6 @@
 #include "block_pool.hpp"
 #include "build.hpp"
 #include "dims.hpp"
-#include "files.hpp"
 #include "nvtx.hpp"
 
 namespace trtforge {
@@ -88,10 +87,13 @@ class TensorReader {
 };
 
 // TensorRT ends the whole process when the first bytes are not its own, so they are looked at first.
-void checkHeader(const std::vector<char>& plan, const OpenRequest& request, const InferenceLibrary& library) {
+void checkHeader(const InputFile& plan, const OpenRequest& request, const InferenceLibrary& library) {
   const char* tag = library.rtx() ? "vtrt" : "ftrt";
-  constexpr std::size_t kHeader = 28;
-  if (plan.size() >= kHeader && std::memcmp(plan.data(), tag, std::strlen(tag)) == 0) return;
+  char header[28];
+  if (plan.size() >= sizeof header) {
+    plan.read(header, sizeof header, 0);
+    if (std::memcmp(header, tag, std::strlen(tag)) == 0) return;
+  }
   throw Failure("TF_PLAN_INVALID", request.planPath + " does not start like a plan of " +
                                        (library.rtx() ? "TensorRT-RTX" : "TensorRT") + " does.");
 }
@@ -152,7 +154,7 @@ std::shared_ptr<Engine> Engine::open(const OpenRequest& request, Listener& liste
 }
 
 void Engine::load(const OpenRequest& request, Listener& listener) {
-  const std::vector<char> plan = readFile(request.planPath);
+  InputFile plan(request.planPath);
   checkHeader(plan, request, library_);
   initialiseStandardPlugins(library_, request.pluginLibrary, listener);
   device_.makeCurrent();
@@ -163,10 +165,7 @@ void Engine::load(const OpenRequest& request, Listener& listener) {
   plugins_ =
       std::make_unique<Plugins>(library_, runtime_, Slot::IRuntime_getPluginRegistry_0, request.pluginPaths, listener);
   if (request.allowHostCode) runtime_.call(Slot::IRuntime_setEngineHostCodeAllowed_1, true);
-  void* loaded = generation8() ? runtime_.call(Slot::IRuntime_deserializeCudaEngine_3, plan.data(), plan.size(),
-                                               static_cast<void*>(nullptr))
-                               : runtime_.call(Slot::IRuntime_deserializeCudaEngine_2, plan.data(), plan.size());
-  object_ = Owned(library_, loaded);
+  object_ = deserialize(plan, library_, runtime_, facts_.loadCost);
   if (!object_ && ranOutOfMemory(listener))
     throw outOfMemory(device_, listener, "engine " + request.planPath, plan.size());
   if (!object_)

@@ -8,6 +8,7 @@
 #include "cuda.hpp"
 #include "library.hpp"
 #include "listeners.hpp"
+#include "plan_file.hpp"
 #include "plugins.hpp"
 #include "tensors.hpp"
 
@@ -34,6 +35,7 @@ struct EngineFacts {
   std::vector<EngineTensor> tensors;
   std::string libraryVersion;
   double loadMs = 0;
+  LoadCost loadCost;
   cuda::Device::Memory before, after;
 };
 

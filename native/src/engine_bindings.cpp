@@ -61,6 +61,12 @@ Napi::Value factsValue(Napi::Env env, const EngineFacts& facts) {
                           .set("freeAfter", static_cast<std::int64_t>(facts.after.free))
                           .set("total", static_cast<std::int64_t>(facts.after.total))
                           .value();
+  const LoadCost& cost = facts.loadCost;
+  const auto host = Writer(env)
+                        .set("peakBytes", cost.peakBytes)
+                        .set("anonymousBytes", cost.anonymousBytes)
+                        .set("mappedBytes", cost.mappedBytes)
+                        .value();
   return Writer(env)
       .set("name", facts.name)
       .set("layers", facts.layers)
@@ -75,6 +81,9 @@ Napi::Value factsValue(Napi::Env env, const EngineFacts& facts) {
            js::array(env, facts.tensors, [env](const EngineTensor& tensor) { return tensorValue(env, tensor); }))
       .set("libraryVersion", facts.libraryVersion)
       .set("loadMs", facts.loadMs)
+      .set("readMs", cost.readMs.has_value() ? Napi::Number::New(env, *cost.readMs) : env.Null())
+      .set("deserializeMs", cost.deserializeMs)
+      .set("hostMemory", host)
       .set("gpuMemory", memory)
       .value();
 }

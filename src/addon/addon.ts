@@ -15,6 +15,8 @@ export interface Addon {
   gpus(): GpuList;
   /** A GPU's clocks, heat, power and other processes now; null where NVML is absent or does not know the GPU. `uuid` as in `Gpu.uuid`. */
   gpuState(uuid: string): NativeGpuState | null;
+  /** Asks the kernel to forget a file's pages; gives the bytes that stay in memory, null where the kernel does not show it. Rejects with TF_FILE_UNREADABLE. */
+  dropFromCache(path: string): NativeJob<number | null>;
   /** Parses, configures and builds off the event loop, and writes the plan's bytes to `planPath`. `onEvent` is called on the event loop. */
   build(request: NativeBuildRequest, onEvent: (event: NativeEvent) => void): NativeJob<NativeBuildResult>;
 }
@@ -137,6 +139,7 @@ function wrap(compiled: CompiledAddon): Addon & NativeRuntime {
     probe: (libraryPath) => rethrown(() => compiled.probe(libraryPath)),
     gpus: () => compiled.gpus(),
     gpuState: (uuid) => rethrown(() => compiled.gpuState(uuid)),
+    dropFromCache: (path) => jobOf(rethrown(() => compiled.dropFromCache(path))),
     build: (request, onEvent) => endWithProcess(jobOf(rethrown(() => compiled.build(request, onEvent)))),
     ...runtimeOf(compiled),
   };

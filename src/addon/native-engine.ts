@@ -42,6 +42,15 @@ export interface NativeEngineTensor {
   }[];
 }
 
+/** Growth of a process's resident memory, bytes. */
+export interface HostGrowth {
+  /** At most; an upper bound where the process once was larger. */
+  readonly peakBytes: number;
+  /** In the end: memory of its own, and pages of files, which are also the page cache's. */
+  readonly anonymousBytes: number;
+  readonly mappedBytes: number;
+}
+
 export interface NativeEngineFacts {
   readonly name: string;
   readonly layers: number;
@@ -59,6 +68,12 @@ export interface NativeEngineFacts {
   readonly tensors: readonly NativeEngineTensor[];
   readonly libraryVersion: string;
   readonly loadMs: number;
+  /** Of these, inside our reader of the plan; null where the library reads the mapped file itself (8.6, 11, tensorrt-rtx), which is in `deserializeMs`. */
+  readonly readMs: number | null;
+  /** Of these, inside the library while it made the engine of the plan. */
+  readonly deserializeMs: number;
+  /** How much this process grew meanwhile. */
+  readonly hostMemory: HostGrowth;
   /** GPU memory in use before and after loading, whole GPU, as the driver reports. */
   readonly gpuMemory: { readonly freeBefore: number; readonly freeAfter: number; readonly total: number };
 }

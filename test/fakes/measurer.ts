@@ -64,6 +64,7 @@ export function measuring(
       };
     },
     layers: () => Promise.reject(new Error('nobody asks for layers')),
+    cold: () => Promise.reject(new Error('nobody asks for cold starts')),
     close: async () => {},
   });
 }

@@ -315,6 +315,19 @@ describe('a measurement', () => {
     await expect(rejected).rejects.toMatchObject({ code: 'TF_SESSION_INPUT' });
   });
 
+  test('starts new processes where requested', async () => {
+    const { cold } = await noted.benchWith(
+      'trtforge',
+      measuring({ ...loading(), cold: true }),
+      context().work,
+    );
+    expect(cold?.starts).toBe(5);
+    expect(cold?.dropped.ms.total?.median).toBeGreaterThan(0);
+    await expect(
+      noted.benchWith('trtexec', measuring({ ...loading(), cold: true }), context().work),
+    ).rejects.toMatchObject({ code: 'TF_USAGE' });
+  });
+
   test('takes turns with another where requested', async () => {
     const { gpu } = await noted.benchWith('trtforge', measuring(loading()), context().work);
     const leases = new LeaseFolder(join(at('cache'), 'trtforge', 'gpu-leases'));

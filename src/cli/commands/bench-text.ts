@@ -3,6 +3,8 @@ import type {
   BenchComparison,
   BenchResult,
   BenchRun,
+  ColdPhase,
+  ColdStarts,
   ComparedSide,
   GpuState,
   LayerTimes,
@@ -26,13 +28,14 @@ const rate = (value: number): string => (value >= 1000 ? value.toFixed(0) : valu
 
 export function renderBench(result: BenchResult, output: TextOutput): void {
   const { bold, dim } = output.colors;
-  const { subject, backend, gpu, runs, valleys, layers, warnings } = result;
+  const { subject, backend, gpu, runs, valleys, layers, cold, warnings } = result;
   output.line(`${bold(subject.path)}  ${dim(`${backend}${gpu === null ? '' : ` on ${gpu.name}`}`)}`);
   output.line(dim(`${formatBytes(subject.bytes)}${memoryOf(result)}`));
   for (const run of runs) renderRun(run, output);
   if (valleys.length > 0) output.line();
   for (const { message } of valleys) output.line(`${output.colors.yellow('valley')} ${message}`);
   if (layers !== null) renderLayers(layers, output);
+  if (cold !== undefined) renderCold(cold, subject.bytes, output);
   renderWarnings(warnings, output);
 }
 
@@ -120,6 +123,28 @@ function renderLayers({ layers, totalMs, runs }: LayerTimes, output: TextOutput)
     if (onnxNodes.length > 0) output.line(dim(`${' '.repeat(24)}${nodesText(onnxNodes)}`));
   }
   if (layers.length > top.length) output.line(dim(`  and ${layers.length - top.length} more`));
+}
+
+function renderCold({ starts, warm, dropped }: ColdStarts, planBytes: number, output: TextOutput): void {
+  const { bold, dim } = output.colors;
+  const row = (title: string, columns: readonly string[]) =>
+    `  ${title.padEnd(12)}${columns.map((text) => text.padEnd(32)).join('')}`.trimEnd();
+  output.line();
+  output.line(`${bold('cold start')}  ${starts} new processes each, median and range`);
+  output.line(dim(row('ms', ['page cache as it is', 'dropped'])));
+  for (const phase of Object.keys(warm.ms) as ColdPhase[]) {
+    const columns = [warm.ms[phase], dropped.ms[phase]].flatMap((spread) =>
+      spread === null
+        ? []
+        : `${exact(spread.median).padStart(8)}  ${exact(spread.min)} – ${exact(spread.max)}`,
+    );
+    const title = phase === 'firstCall' ? 'first call' : phase === 'capture' ? 'CUDA graph' : phase;
+    if (columns.length === 2) output.line(row(title, columns));
+  }
+  const { peakBytes, anonymousBytes, mappedBytes } = dropped.hostMemory;
+  const parts = `in the end ${formatBytes(anonymousBytes)} of its own and ${formatBytes(mappedBytes)} of files`;
+  const most = `deserializing ${formatBytes(planBytes)} takes up to ${formatBytes(peakBytes)} of host memory`;
+  output.line(dim(`  ${most}, ${parts}`));
 }
 
 const nodesText = (nodes: readonly string[]): string =>

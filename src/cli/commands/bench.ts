@@ -11,6 +11,7 @@ export const command = defineCommand({
   examples: [
     'trtforge bench resnet50.engine --batch 1,8,64 --no-data-transfers --graph --spin-wait',
     'trtforge bench model.engine --layers --samples times.npz --json',
+    'trtforge bench model.engine --cold',
     'trtforge bench model.engine --with trtexec',
   ],
   options: {

@@ -118,6 +118,7 @@ export const benchRequest = (
   mode: valuesOf(modeOptions, options),
   ...valuesOf(benchPlaceOptions, options),
   layers: options.layers ?? false,
+  cold: options.cold,
 });
 
 const measuringOf = (

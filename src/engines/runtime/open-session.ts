@@ -28,6 +28,18 @@ export async function openSession(
   return chooseBackEnd(path, options, among).open(path, options, context);
 }
 
+/** Waits for sessions that open at the same time. Where one cannot be opened the others are closed, and the first error is thrown. */
+export async function openTogether<T extends readonly { close(): Promise<void> }[]>(
+  opening: { readonly [K in keyof T]: Promise<T[K]> },
+): Promise<T> {
+  const outcomes = await Promise.allSettled(opening);
+  const failed = outcomes.find((outcome) => outcome.status === 'rejected');
+  const opened = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []));
+  if (failed === undefined) return opened as unknown as T;
+  await Promise.all(opened.map((session) => session.close()));
+  throw failed.reason;
+}
+
 /**
  * The back end that `openSession` would take, without loading anything. Throws TF_USAGE for an option that it does not honour (`details.option`), a
  * provider that there is not, and a device that is no ordinal; TF_FILE_… for a file that cannot be read.

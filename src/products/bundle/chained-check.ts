@@ -1,3 +1,4 @@
+import { openTogether } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import type { WorkContext } from '../../events.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
@@ -97,16 +98,11 @@ async function encodeAll(request: Chained, open: OpenComponent) {
 }
 
 async function withDecoder<T>(open: OpenComponent, work: (models: DecodingModels) => Promise<T>): Promise<T> {
-  const predictor = await open('predictor');
+  const [predictor, joint] = await openTogether<[Session, Session]>([open('predictor'), open('joint')]);
   try {
-    const joint = await open('joint');
-    try {
-      return await work({ predictor, joint });
-    } finally {
-      await joint.close();
-    }
+    return await work({ predictor, joint });
   } finally {
-    await predictor.close();
+    await Promise.all([joint.close(), predictor.close()]);
   }
 }
 

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { digestModelFile } from '../../engines/identity/read-model.js';
-import { openSession } from '../../engines/runtime/open-session.js';
+import { openSession, openTogether } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
@@ -51,28 +51,22 @@ export async function openDecoder(
       durations,
     }),
   );
-  const predictorSession = await open(predictor);
-  try {
-    const jointSession = await open(joint);
-    return {
-      path: metaPath,
-      digest,
-      facts: {
-        ...facts,
-        smallest: { predictor: smallestShapes(predictorSession), joint: smallestShapes(jointSession) },
-      },
-      models: { predictor: predictorSession, joint: jointSession },
-      encoderInput,
-      logits: joint.outputs[0]?.name ?? '',
-      close: async () => {
-        await jointSession.close();
-        await predictorSession.close();
-      },
-    };
-  } catch (error) {
-    await predictorSession.close();
-    throw error;
-  }
+  const models = await openTogether<[Session, Session]>([open(predictor), open(joint)]);
+  const [predictorSession, jointSession] = models;
+  return {
+    path: metaPath,
+    digest,
+    facts: {
+      ...facts,
+      smallest: { predictor: smallestShapes(predictorSession), joint: smallestShapes(jointSession) },
+    },
+    models: { predictor: predictorSession, joint: jointSession },
+    encoderInput,
+    logits: joint.outputs[0]?.name ?? '',
+    close: async () => {
+      await Promise.all(models.map((session) => session.close()));
+    },
+  };
 }
 
 /** Engines take what their first profile allows, models one of whatever is open. */

@@ -2,7 +2,8 @@ import { basename, dirname, join } from 'node:path';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { changedModel } from '../../engines/plan/model-beside.js';
 import { passportHere } from '../../engines/run/passport-inputs.js';
-import { openSession } from '../../engines/runtime/open-session.js';
+import type { OpenedSession } from '../../engines/runtime/back-end.js';
+import { openSession, openTogether } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
@@ -59,33 +60,30 @@ async function openBundle(
     for (const component of components) await assertBuiltFrom(component.onnx, fileOf(component), context);
   // One step is too little work to share among threads.
   const single = engines === undefined ? { threads: 1, ...options } : options;
-  const decoder = await openDecoder(path, context, (each) => openSession(fileOf(each), single, context));
+  const [decoder, session] = await openTogether<[TokenDecoder, OpenedSession]>([
+    openDecoder(path, context, (each) => openSession(fileOf(each), single, context)),
+    openSession(fileOf(encoder), options, context),
+  ]);
   try {
-    const session = await openSession(fileOf(encoder), options, context);
-    try {
-      assertScheduled(session, meta);
-      assertLabelled(decoder, meta);
-      const { blankId, durations } = decoder.facts;
-      const facts: RecogniserFacts = {
-        features: {
-          count: meta.mels ?? rowsOf(encoder),
-          sampleRate: meta.sampleRate,
-          settings: meta.features,
-        },
-        vocabulary: meta.labels,
-        blankId,
-        durations,
-        streaming: encoderStates(session).length === 0 ? null : meta.streaming,
-        files: components.map(fileOf),
-        backend: session.backend,
-      };
-      return new OpenBundle(facts, session, decoder, context);
-    } catch (error) {
-      await session.close();
-      throw error;
-    }
+    assertScheduled(session, meta);
+    assertLabelled(decoder, meta);
+    const { blankId, durations } = decoder.facts;
+    const facts: RecogniserFacts = {
+      features: {
+        count: meta.mels ?? rowsOf(encoder),
+        sampleRate: meta.sampleRate,
+        settings: meta.features,
+      },
+      vocabulary: meta.labels,
+      blankId,
+      durations,
+      streaming: encoderStates(session).length === 0 ? null : meta.streaming,
+      files: components.map(fileOf),
+      backend: session.backend,
+    };
+    return new OpenBundle(facts, session, decoder, context);
   } catch (error) {
-    await decoder.close();
+    await Promise.all([session.close(), decoder.close()]);
     throw error;
   }
 }

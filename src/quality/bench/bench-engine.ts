@@ -5,6 +5,7 @@ import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine
 import { inPhase } from '../../events.js';
 import { benchRun, figuresOf } from './bench-run.js';
 import { checkRequest } from './check-request.js';
+import { coldStarts } from './cold.js';
 import { distrust, followsAnother } from './doubts.js';
 import { type GpuLease, leaseGpu } from './gpu-lease.js';
 import { namedState } from './gpu-state.js';
@@ -30,18 +31,22 @@ const LAYER_RUNS = 20;
  * Errors: those of `loadEngine`; TF_SESSION_INPUT and TF_PROFILE_MISFIT for shapes and inputs that do not fit; TF_GPU_MEMORY, TF_CONTEXT_FAILED, TF_RUN_FAILED,
  * TF_CHILD_DIED, TF_CANCELLED, TF_WRITE_FAILED.
  */
-export function benchEngine(
+export async function benchEngine(
   request: BenchRequest,
   context: BenchContext,
   start: StartMeasurer = measureInChild,
 ): Promise<BenchResult> {
-  return withEngine(request, context, start, async (subject) => {
+  const result = await withEngine(request, context, start, async (subject) => {
     const cases = shapeCases(subject.opened.inputs, withFileShapes(subject.opened.inputs, request));
     const runs: BenchRun[] = [];
     for (const shapeCase of cases) runs.push(await measureCase(subject, request, context, shapeCase, cases));
     const layers = request.layers ? await measureLayers(subject, request, context, cases[0]) : null;
     return resultOf(request, subject, runs, layers);
   });
+  if (request.cold !== true || result.gpu === null) return result;
+  // After the measurer has ended: pages that it maps would stay in the page cache.
+  const { cold, warnings } = await coldStarts(request, context, start, result.gpu.uuid);
+  return { ...result, cold, warnings: [...new Set([...result.warnings, ...warnings])] };
 }
 
 /** An engine that is open to be measured, and the GPU as it was found. */

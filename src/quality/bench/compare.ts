@@ -244,14 +244,14 @@ export function checkComparison({ candidate, reference, rounds, failAbove }: Ben
 }
 
 /** Rejects views of one engine's measurement that a comparison has no place for. */
-function rejectViews({ samples, shapes }: BenchRequest): void {
+function rejectViews({ samples, cold, shapes }: BenchRequest): void {
   const isList = shapes.kind === 'batches' && shapes.batches.length > 1;
-  if (samples === undefined && !isList) return;
+  if (samples === undefined && cold !== true && !isList) return;
   throw new TrtforgeError(
     'TF_USAGE',
     isList
       ? 'A comparison of two engines measures one batch, not a list of them.'
-      : 'A comparison of two engines cannot honour --samples.',
+      : `A comparison of two engines cannot honour ${cold === true ? '--cold' : '--samples'}.`,
     { remedy: 'Leave it out here and measure each engine with it.' },
   );
 }

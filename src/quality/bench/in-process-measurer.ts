@@ -3,6 +3,7 @@ import { chosenGpu } from '../../addon/gpus.js';
 import type {
   NativeContext,
   NativeEngine,
+  NativeEngineTensor,
   NativeGpuState,
   NativeHostData,
   NativeMeasureRequest,
@@ -16,8 +17,17 @@ import {
 } from '../../engines/runtime/tensorrt/load-engine.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import type { BenchedEngine, Measured, MeasureRequest, Measurer, RawLayers } from './measurer.js';
+import type {
+  BenchedEngine,
+  ColdRequest,
+  ColdStart,
+  Measured,
+  MeasureRequest,
+  Measurer,
+  RawLayers,
+} from './measurer.js';
 import { sourcesOf } from './request.js';
+import { shapeCases, withFileShapes } from './shape-cases.js';
 
 /** When the GPU is looked at while it is measured, as shares of the time it takes: seldom, since asking NVML holds the driver up. */
 const LOOKS = [0.15, 0.5, 0.85];
@@ -30,12 +40,13 @@ export function inProcessMeasurer(
 ): Measurer {
   let gpu: Gpu | undefined;
   let engine: LoadedEngine | undefined;
-  const opened = (): NativeEngine => {
+  const loaded = (): LoadedEngine => {
     if (engine === undefined) throw new TrtforgeError('TF_INTERNAL', 'No engine is open to be measured.');
-    return engine.native;
+    return engine;
   };
+  const opened = (): NativeEngine => loaded().native;
   const state = () => (gpu === undefined ? null : addon.gpuState(gpu.uuid));
-  return {
+  const measurer: Measurer = {
     gpu: async (device) => {
       const list = addon.gpus();
       gpu = chosenGpu(list, device, 'Measuring an engine needs an NVIDIA GPU');
@@ -53,10 +64,54 @@ export function inProcessMeasurer(
     },
     measure: (request) => measured(addon, opened(), state, request),
     layers: (request) => layerTimes(opened(), request),
+    cold: (request) => coldStart(measurer, loaded, request),
     close: async () => {
       await engine?.close();
       engine = undefined;
     },
+  };
+  return measurer;
+}
+
+async function coldStart(
+  measurer: Measurer,
+  loaded: () => LoadedEngine,
+  { shapes, inputs: fill, graph, ...opening }: ColdRequest,
+): Promise<ColdStart> {
+  // The first lap began with the process.
+  let last = 0;
+  const lap = (): number => {
+    const since = last;
+    last = performance.now();
+    return last - since;
+  };
+  const start = lap();
+  await measurer.gpu(opening.device);
+  const gpuMs = lap();
+  const { facts, inputs } = await measurer.open(opening);
+  const openMs = lap();
+  const { native, toolchain } = loaded();
+  const { readMs: read, deserializeMs: deserialize, loadMs, hostMemory, tensors } = facts;
+  const [shapeCase] = shapeCases(inputs, withFileShapes(inputs, { shapes, inputs: fill }));
+  if (shapeCase === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
+  const data = inputData({ engine: opening.engine, inputs, fill, ...shapeCase });
+  // Making inputs is no part of a start.
+  lap();
+  const context = await native.createContext({ profile: shapeCase.profile, profiling: false }).done;
+  const contexts = lap();
+  const request = { shapes: shapeCase.shapes, bindings: hostBindings(tensors) };
+  const call = await context.prepare({ ...request, graph: false }).done;
+  await call.run(data, []).done;
+  const firstCall = lap();
+  const isCaptured = graph && (await context.prepare({ ...request, graph }).done).graph;
+  const capture = isCaptured ? lap() : null;
+  const library = gpuMs + loadMs - (read ?? 0) - deserialize;
+  const total = start + gpuMs + openMs + contexts + firstCall;
+  const { inference, plugins } = toolchain.libraries;
+  return {
+    ms: { start, check: openMs - loadMs, library, read, deserialize, contexts, firstCall, total, capture },
+    hostMemory,
+    libraries: [inference, ...(plugins === null ? [] : [plugins])],
   };
 }
 
@@ -133,12 +188,15 @@ async function layerTimes(engine: NativeEngine, request: LayerRequest): Promise<
   }
 }
 
+const hostBindings = (tensors: readonly NativeEngineTensor[]) =>
+  tensors
+    .filter(({ location }) => location === 'device')
+    .map(({ name }) => ({ name, kind: 'host' as const }));
+
 /** The library reports layer times of enqueued runs only, never of a graph's. */
 async function runOften(engine: NativeEngine, context: NativeContext, request: LayerRequest): Promise<void> {
   const { shapes, runs } = request;
-  const bindings = engine.facts.tensors
-    .filter(({ location }) => location === 'device')
-    .map(({ name }) => ({ name, kind: 'host' as const }));
+  const bindings = hostBindings(engine.facts.tensors);
   await closing(await context.prepare({ shapes, bindings, graph: false }).done, async (call) => {
     const inputs: readonly NativeHostData[] = inputData(request);
     for (let run = 0; run < runs; run++) await call.run(inputs, []).done;

@@ -18,5 +18,7 @@ serveSession(async (message, emit: EventListener) => {
       return measurer.measure(request);
     case 'layers':
       return measurer.layers(request);
+    case 'cold':
+      return measurer.cold(request);
   }
 });

@@ -1,5 +1,6 @@
 import type { Gpu } from '../../addon/addon.js';
 import type {
+  HostGrowth,
   NativeEngineFacts,
   NativeGpuState,
   NativeMeasurement,
@@ -11,7 +12,8 @@ import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interf
 import type { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import type { Work } from '../../events.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
-import type { InputRequest } from './request.js';
+import type { BenchRequest, InputRequest } from './request.js';
+import type { ColdPhase } from './result.js';
 
 /** A GPU before anything of ours is on it. */
 export interface GpuFound {
@@ -55,6 +57,18 @@ export interface Measured {
 
 type LayerRequest = Omit<MeasureRequest, 'mode'> & { readonly runs: number };
 
+export interface ColdRequest extends OpenRequest, Pick<BenchRequest, 'shapes' | 'inputs'> {
+  /** Whether a CUDA graph is captured after the first answer. */
+  readonly graph: boolean;
+}
+
+export interface ColdStart {
+  readonly ms: Readonly<Record<ColdPhase, number | null>>;
+  readonly hostMemory: HostGrowth;
+  /** The files of TensorRT that were loaded. */
+  readonly libraries: readonly string[];
+}
+
 export interface RawLayers {
   /** The inspector's JSON. */
   readonly inspector: string;
@@ -68,6 +82,8 @@ export interface Measurer {
   open(request: OpenRequest): Promise<BenchedEngine>;
   measure(request: MeasureRequest): Promise<Measured>;
   layers(request: LayerRequest): Promise<RawLayers>;
+  /** In place of the others, once: all that a process does up to its first answer. */
+  cold(request: ColdRequest): Promise<ColdStart>;
   close(): Promise<void>;
 }
 
@@ -76,7 +92,8 @@ export type MeasurerCall =
   | { readonly call: 'gpu'; readonly request: number }
   | { readonly call: 'open'; readonly request: OpenRequest }
   | { readonly call: 'measure'; readonly request: MeasureRequest }
-  | { readonly call: 'layers'; readonly request: LayerRequest };
+  | { readonly call: 'layers'; readonly request: LayerRequest }
+  | { readonly call: 'cold'; readonly request: ColdRequest };
 
 interface MeasurerOptions extends Work {
   /** For the error of a child that dies: "measuring model.engine". */
@@ -95,6 +112,7 @@ export const measureInChild: StartMeasurer = ({ emit, signal, environment, doing
     open: (request) => ask({ call: 'open', request }) as Promise<BenchedEngine>,
     measure: (request) => ask({ call: 'measure', request }) as Promise<Measured>,
     layers: (request) => ask({ call: 'layers', request }) as Promise<RawLayers>,
+    cold: (request) => ask({ call: 'cold', request }) as Promise<ColdStart>,
     close: () => child.close(),
   };
 };

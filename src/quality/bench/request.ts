@@ -86,6 +86,12 @@ export const viewOptions = {
     describe: 'time each layer too, in runs of their own, with the ONNX nodes behind it',
   }),
   samples: measuredOptions.samples,
+  /** Whether to measure cold starts too: 5 with the page cache as it is and 5 without the plan and TensorRT in it, a process each. */
+  cold: optional(is.flag, {
+    flags: '--cold',
+    describe:
+      'measure new processes too, from their begin to the first answer, with the page cache and without',
+  }),
 };
 
 /** On which GPU, and how the engine is loaded. */

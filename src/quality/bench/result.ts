@@ -151,6 +151,47 @@ const valleySchema = z.object({
   message: z.string(),
 });
 
+const coldSpread = z.object({ median: z.number(), min: z.number(), max: z.number() }).nullable();
+/** Milliseconds of what a process does, in order. */
+const coldTimes = z.object({
+  /** Node.js, modules, the addon. */
+  start: coldSpread,
+  /** The plan compared with its passport, and a TensorRT found for it. */
+  check: coldSpread,
+  /** TensorRT and the driver loaded, the GPU's context made. */
+  library: coldSpread,
+  /** Null where the library reads the mapped plan itself while it deserializes. */
+  read: coldSpread,
+  deserialize: coldSpread,
+  contexts: coldSpread,
+  /** Buffers, inputs to the GPU, the inference, outputs to the host. */
+  firstCall: coldSpread,
+  /** All before this, from the begin of the process to the first answer. */
+  total: coldSpread,
+  /** Null where no CUDA graph was asked for, or none could be made. */
+  capture: coldSpread,
+});
+export type ColdPhase = keyof z.infer<typeof coldTimes>;
+export const coldPhases: readonly ColdPhase[] = coldTimes.keyof().options;
+
+const coldSide = z.object({
+  ms: coldTimes,
+  /** Growth of the last process while the plan was deserialized, bytes: at most, and in the end by memory of its own and by pages of files. */
+  hostMemory: z.object({ peakBytes: z.number(), anonymousBytes: z.number(), mappedBytes: z.number() }),
+});
+
+/** Starts of an engine in new processes. */
+const coldSchema = z.object({
+  /** Of each side. */
+  starts: z.int().positive(),
+  warm: coldSide,
+  dropped: coldSide,
+  /** What was dropped from the page cache before each start of `dropped`, and the most that stayed there; null where the kernel does not show it. */
+  files: z.array(
+    z.object({ path: z.string(), bytes: z.int().nonnegative(), stayedBytes: z.number().nullable() }),
+  ),
+});
+
 /** The result of `trtforge bench`. The figures at the top are those of the first of `runs`. */
 export const benchResultSchema = z.object({
   schema: z.literal('trtforge.bench/1'),
@@ -167,6 +208,8 @@ export const benchResultSchema = z.object({
   valleys: z.array(valleySchema).default([]),
   /** Per-layer times at the shapes of the first run, where they were asked for. */
   layers: layerTimesSchema.nullable(),
+  /** At the shapes of the first run; absent where it was not asked for. */
+  cold: coldSchema.optional(),
   /** Every sentence a reader should know before using the numbers, those of `doubts` among them. */
   warnings: z.array(z.string()),
 });
@@ -178,6 +221,7 @@ export type BenchSubject = z.infer<typeof subjectSchema>;
 export type Valley = z.infer<typeof valleySchema>;
 export type Doubt = z.infer<typeof doubtSchema>;
 export type GpuState = z.infer<typeof gpuStateSchema>;
+export type ColdStarts = z.infer<typeof coldSchema>;
 export type LayerTimes = z.infer<typeof layerTimesSchema>;
 
 const sideSchema = z.object({

@@ -13,6 +13,8 @@
  *   FAKE_PINNED=none          no memory can be pinned
  *   FAKE_ALLOCATION_FAILS=N   allocations of device memory fail from the Nth on, counted from when the wish was made
  *   FAKE_CONTEXT=missing|memory, FAKE_LOAD=fails|memory   no context; no engine
+ *   FAKE_LOAD=cuts, FAKE_LOADED=FILE   the plan loses its end while it is loaded
+ *   FAKE_LOADS=N              a load goes on when N are under way
  *   FAKE_REFIT=missing|fails|half   a weight is missing; the weights are not taken; the engine takes half of each
  *   FAKE_RUN=aborts           the process aborts in enqueueV3
  *   FAKE_COMPUTE_US=N, FAKE_COPY_US=N   how long an inference and a copy take on the fake GPU's clock

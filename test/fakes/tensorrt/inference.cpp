@@ -1,4 +1,7 @@
 // A fake for libnvinfer (or libtensorrt_rtx): it builds nothing, records what it is asked, and fails, aborts or listens as the test settings.
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
 #include <deque>
 #include <fstream>
@@ -332,18 +335,70 @@ Table builderTable = Table()
                          .put(Slot::IBuilder_getPluginRegistry_0, getRegistry);
 
 // --- runtime
+// FAKE_LOADS=N: a load goes on when N are under way, or after a while.
+void meetOthers() {
+  static std::atomic<int> under{0};
+  const int wanted = std::atoi(setting("FAKE_LOADS"));
+  if (wanted == 0) return;
+  ++under;
+  for (int tries = 0; under < wanted && tries < 2000; ++tries) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  record(std::to_string(under) + " loads at once");
+}
+// FAKE_LOAD=cuts: the file FAKE_LOADED loses its end.
+void cutFile() {
+  if (std::strcmp(setting("FAKE_LOAD"), "cuts") == 0 && truncate(setting("FAKE_LOADED"), kHeaderBytes) != 0) std::abort();
+}
+bool isMappedFile(const void* address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long from = 0, to = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &from, &to) != 2) continue;
+    const auto place = reinterpret_cast<unsigned long>(address);
+    if (from <= place && place < to) return line.find('/') != std::string::npos;
+  }
+  return false;
+}
 Public* load(Worker* runtime, const void* bytes, std::size_t size) {
   note("deserializeCudaEngine", static_cast<std::int64_t>(size));
   record("loads on " + workingGpu());
+  meetOthers();
   Public* network = nullptr;
   if (loadNetwork(bytes, size, runtime->number == 1, network)) return network;
   say(theLogger, 1, "Serialization assertion magicTagRead == kMAGIC_TAG failed. Magic tag does not match");
   return nullptr;
 }
-Public* load2(Worker* self, const void* bytes, std::size_t size) { return load(self, bytes, size); }
-Public* load3(Worker* self, const void* bytes, std::size_t size, void*) { return load(self, bytes, size); }
+Public* loadMemory(Worker* self, const void* bytes, std::size_t size) {
+  record(isMappedFile(bytes) ? "reads a mapped file" : "reads memory");
+  Public* network = load(self, bytes, size);
+  cutFile();
+  return network;
+}
+// 8.6 has no reader.
+#if FAKE_GENERATION != 0
+Public* load1(Worker* self, void* reader) {
+  record("reads a stream");
+  std::string plan, piece;
+  std::int64_t count = 0;
+  do {
+    piece.resize(plan.empty() ? kHeaderBytes : 1 << 16);
+    count = call(reader, Slot::IStreamReader_read_2, piece.data(), static_cast<std::int64_t>(piece.size()));
+    if (count < 0) {
+      say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 4: the stream cannot be read");
+      return nullptr;
+    }
+    plan.append(piece, 0, static_cast<std::size_t>(count));
+    cutFile();
+  } while (count == static_cast<std::int64_t>(piece.size()));
+  return load(self, plan.data(), plan.size());
+}
+#endif
+Public* load2(Worker* self, const void* bytes, std::size_t size) { return loadMemory(self, bytes, size); }
+Public* load3(Worker* self, const void* bytes, std::size_t size, void*) { return loadMemory(self, bytes, size); }
 void allowHostCode(Worker* self, bool allowed) { self->number = allowed ? 1 : 0; }
 Table runtimeTable = Table()
+#if FAKE_GENERATION != 0
+                         .put(Slot::IRuntime_deserializeCudaEngine_1, load1)
+#endif
                          .put(Slot::IRuntime_deserializeCudaEngine_2, load2)
                          .put(Slot::IRuntime_deserializeCudaEngine_3, load3)
                          .put(Slot::IRuntime_setEngineHostCodeAllowed_1, allowHostCode)

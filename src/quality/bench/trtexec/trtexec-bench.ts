@@ -81,6 +81,11 @@ export async function benchTrtexec(request: BenchRequest, context: BenchContext)
       },
     );
   }
+  if (request.cold === true) {
+    throw new TrtforgeError('TF_USAGE', 'trtexec does not measure cold starts.', {
+      remedy: 'Remove --cold, or measure with --with trtforge.',
+    });
+  }
   checkRequest(request);
   rejectAbsentIfSeen(request.device);
   using plan = await readPlanOnDisk(request.engine, {

@@ -4,8 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
+import type { NativeEngineFacts } from '../../../../src/addon/native-engine.js';
 import { fakeEngine } from '../../../fakes/tensorrt/engine.js';
 import type { Fake } from '../../../fakes/tensorrt/library.js';
+
+interface Loads {
+  readonly how: readonly string[];
+  readonly sizes: number;
+  readonly facts: readonly NativeEngineFacts[];
+}
 
 const script = new URL('./fake-session.mjs', import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-fake-'));
@@ -64,6 +71,23 @@ describe.each(['8', '10', '11', 'rtx1'] as const)(
       });
       expect(found.get('state')).toMatchObject({ wrong: [], steps: 300, kept: 897, after: 0 });
       expect((found.get('rounds') as { grownMiB: number }).grownMiB).toBeLessThan(16);
+    });
+
+    it('takes plans from a stream or from a mapped file, several at once, and not one that is cut meanwhile', async () => {
+      const FAKE_CALLS = join(folder, `loads-${fake}`);
+      const found = await run(fake, ['loads', 'cut'], { FAKE_CALLS });
+      const isStream = fake === '10';
+      const { how, facts, sizes } = found.get('loads') as Loads;
+      const read = isStream ? 'reads a stream' : 'reads a mapped file';
+      expect(how).toEqual([...Array(3).fill('3 loads at once'), ...Array(3).fill(read)]);
+      expect(sizes).toBe(3);
+      for (const { loadMs, readMs, deserializeMs, hostMemory } of facts) {
+        expect(readMs).toEqual(isStream ? expect.any(Number) : null);
+        expect(loadMs).toBeGreaterThan((readMs ?? 0) + deserializeMs);
+        expect(hostMemory.peakBytes).toBeGreaterThan(0);
+      }
+      const why = isStream ? 'became shorter while it was read.' : 'was written to while it was read.';
+      expect(found.get('cut')).toEqual({ error: `${join(folder, 'cut.engine')} ${why}` });
     });
   },
 );

@@ -1,5 +1,6 @@
 // Runs engines of the fake libraries through dist/ and the compiled addon, in a process whose loader knows the fake GPU; one JSON line per check.
 // argv: toolchain (JSON), folder of plans. `engine-over-fake.integration.test.ts` starts it and holds the lines against what is right.
+import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ActivationPool } from '../../../../dist/engines/runtime/tensorrt/activation-pool.js';
 import { openEngineSession } from '../../../../dist/engines/runtime/tensorrt/engine-session.js';
@@ -59,6 +60,22 @@ const checks = {
     const sync = numbers(session.runSync(new Map([['x', x(2, 5)]])).get('y'));
     const misfit = await code(() => session.run(new Map([['x', x(65)]])));
     return { answers, sync, misfit, profiles: session.inputs[0].profiles, backend: session.backend };
+  },
+  async loads() {
+    process.env.FAKE_LOADS = '3';
+    const loaded = await Promise.all(['affine', 'state', 'large'].map((name) => opened(name)));
+    delete process.env.FAKE_LOADS;
+    const lines = readFileSync(process.env.FAKE_CALLS, 'utf8').split('\n');
+    return {
+      how: lines.filter((line) => /^reads |at once$/.test(line)).toSorted(),
+      sizes: lines.filter((line) => line.startsWith('deserializeCudaEngine ')).length,
+      facts: loaded.map(({ facts: { engine } }) => engine),
+    };
+  },
+  async cut() {
+    copyFileSync(plan('affine'), plan('cut'));
+    Object.assign(process.env, { FAKE_LOAD: 'cuts', FAKE_LOADED: plan('cut') });
+    return { error: await refusal(() => open('cut')) };
   },
   async prepared() {
     const session = await opened('affine');
