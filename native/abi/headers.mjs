@@ -26,7 +26,6 @@ export const CLASSES = {
   IProgressMonitor: {},
   IProfiler: {},
   IOutputAllocator: {},
-  IStreamReader: {},
 };
 
 /** The enumerations whose numbers trtforge sends or receives. */

@@ -81,7 +81,7 @@ Napi::Value factsValue(Napi::Env env, const EngineFacts& facts) {
            js::array(env, facts.tensors, [env](const EngineTensor& tensor) { return tensorValue(env, tensor); }))
       .set("libraryVersion", facts.libraryVersion)
       .set("loadMs", facts.loadMs)
-      .set("readMs", cost.readMs.has_value() ? Napi::Number::New(env, *cost.readMs) : env.Null())
+      .set("readMs", cost.readMs)
       .set("deserializeMs", cost.deserializeMs)
       .set("hostMemory", host)
       .set("gpuMemory", memory)

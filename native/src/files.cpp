@@ -61,8 +61,9 @@ void InputFile::read(void* to, std::size_t bytes, std::size_t from) const {
   }
 }
 
-const void* InputFile::map() {
-  void* mapped = mmap(nullptr, size(), PROT_READ, MAP_PRIVATE, descriptor_.get(), 0);
+const void* InputFile::map(Pages pages) {
+  const int flags = MAP_PRIVATE | (pages == Pages::kNow ? MAP_POPULATE : 0);
+  void* mapped = mmap(nullptr, size(), PROT_READ, flags, descriptor_.get(), 0);
   if (mapped == MAP_FAILED) throw systemFailure("TF_FILE_UNREADABLE", path_, "mapped");
   mapped_ = mapped;
   return mapped_;
@@ -93,7 +94,8 @@ std::optional<std::size_t> dropFromCache(const std::string& path) {
   if (file.size() == 0) return 0;
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   std::vector<unsigned char> pages((file.size() + page - 1) / page);
-  if (mincore(const_cast<void*>(file.map()), file.size(), pages.data()) != 0) return std::nullopt;
+  if (mincore(const_cast<void*>(file.map(InputFile::Pages::kLater)), file.size(), pages.data()) != 0)
+    return std::nullopt;
   const auto stayed = std::count_if(pages.begin(), pages.end(), [](unsigned char one) { return (one & 1) != 0; });
   return std::min(file.size(), static_cast<std::size_t>(stayed) * page);
 }

@@ -34,8 +34,9 @@ class InputFile {
   std::size_t size() const { return static_cast<std::size_t>(opened_.st_size); }
   // Exactly so many bytes.
   void read(void* to, std::size_t bytes, std::size_t from) const;
-  // The whole file, for as long as this lives. Not for an empty one.
-  const void* map();
+  enum class Pages { kNow, kLater };
+  // The whole file, for as long as this lives; its pages are read at once or as they are touched. Not for an empty one.
+  const void* map(Pages pages);
   // Fails where somebody wrote to the file since it was opened.
   void checkUnchanged() const;
 

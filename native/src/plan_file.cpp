@@ -1,12 +1,9 @@
 #include "plan_file.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-
-#include "versioned.hpp"
 
 namespace trtforge {
 
@@ -17,38 +14,6 @@ using Clock = std::chrono::steady_clock;
 double msSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
-
-// IStreamReader, which every 10.x takes; later generations take another one, which also has to fill memory of the GPU.
-class StreamReader : public Versioned {
- public:
-  explicit StreamReader(const InputFile& file) : file_(file) {}
-  InterfaceInfo getInterfaceInfo() const noexcept override { return {"IStreamReader", 1, 0}; }
-  // The number of bytes, fewer only at the end of the file; negative where they cannot be read.
-  virtual std::int64_t read(void* to, std::int64_t bytes) noexcept {
-    const auto start = Clock::now();
-    try {
-      const std::size_t count = std::min(static_cast<std::size_t>(bytes), file_.size() - position_);
-      file_.read(to, count, position_);
-      position_ += count;
-      ms_ += msSince(start);
-      return static_cast<std::int64_t>(count);
-    } catch (const Failure& failure) {
-      failure_ = failure;
-      return -1;
-    }
-  }
-
-  double ms() const { return ms_; }
-  void check() const {
-    if (failure_.has_value()) throw *failure_;
-  }
-
- private:
-  const InputFile& file_;
-  std::size_t position_ = 0;
-  double ms_ = 0;
-  std::optional<Failure> failure_;
-};
 
 // A process's resident memory in bytes, as the kernel reports it.
 struct Resident {
@@ -81,22 +46,15 @@ Resident resident() {
 Owned deserialize(InputFile& plan, const InferenceLibrary& library, const Facade& runtime, LoadCost& cost) {
   const Resident before = resident();
   const auto start = Clock::now();
-  Owned engine;
-  if (library.has(Slot::IRuntime_deserializeCudaEngine_1)) {
-    StreamReader reader(plan);
-    engine = Owned(library, runtime.call(Slot::IRuntime_deserializeCudaEngine_1, static_cast<void*>(&reader)));
-    reader.check();
-    cost.readMs = reader.ms();
-  } else {
-    // A plan that is cut in place while the library reads it ends the process (SIGBUS); stores replace plans by
-    // renaming, which leaves this file as it is.
-    const void* bytes = plan.map();
-    engine = Owned(library, library.generation() == Generation::k8
-                                ? runtime.call(Slot::IRuntime_deserializeCudaEngine_3, bytes, plan.size(),
-                                               static_cast<void*>(nullptr))
-                                : runtime.call(Slot::IRuntime_deserializeCudaEngine_2, bytes, plan.size()));
-  }
-  cost.deserializeMs = msSince(start) - cost.readMs.value_or(0);
+  // A plan that is cut in place while the library reads it ends the process (SIGBUS); stores replace plans by renaming,
+  // which leaves this file as it is.
+  const void* bytes = plan.map(InputFile::Pages::kNow);
+  cost.readMs = msSince(start);
+  Owned engine(library, library.generation() == Generation::k8
+                            ? runtime.call(Slot::IRuntime_deserializeCudaEngine_3, bytes, plan.size(),
+                                           static_cast<void*>(nullptr))
+                            : runtime.call(Slot::IRuntime_deserializeCudaEngine_2, bytes, plan.size()));
+  cost.deserializeMs = msSince(start) - cost.readMs;
   plan.checkUnchanged();
   const Resident after = resident();
   // The peak may be of before this load: then it is an upper bound.

@@ -1,7 +1,6 @@
 // A plan on its way from the disk to the library, without a copy of the whole file in memory.
 #pragma once
 #include <cstdint>
-#include <optional>
 
 #include "files.hpp"
 #include "library.hpp"
@@ -10,9 +9,8 @@ namespace trtforge {
 
 // What loading a plan took.
 struct LoadCost {
-  // Inside our reader; nothing where the library reads a mapped file itself.
-  std::optional<double> readMs;
-  double deserializeMs = 0;  // without `readMs`
+  // Until the pages of the plan were in memory, and until the library had made an engine of them.
+  double readMs = 0, deserializeMs = 0;
   // By how many bytes this process grew: at most, and then in memory of its own and in mapped files. At most 0 where
   // the kernel does not report it.
   std::int64_t peakBytes = 0, anonymousBytes = 0, mappedBytes = 0;

@@ -68,8 +68,8 @@ export interface NativeEngineFacts {
   readonly tensors: readonly NativeEngineTensor[];
   readonly libraryVersion: string;
   readonly loadMs: number;
-  /** Of these, inside our reader of the plan; null where the library reads the mapped file itself (8.6, 11, tensorrt-rtx), which is in `deserializeMs`. */
-  readonly readMs: number | null;
+  /** Of these, until the pages of the plan were in memory. */
+  readonly readMs: number;
   /** Of these, inside the library while it made the engine of the plan. */
   readonly deserializeMs: number;
   /** How much this process grew meanwhile. */

@@ -46,7 +46,7 @@ export const fakeFacts: NativeEngine['facts'] = {
   tensors: [],
   libraryVersion: '1.7.1.116',
   loadMs: 1,
-  readMs: null,
+  readMs: 0,
   deserializeMs: 1,
   hostMemory: { peakBytes: 1, anonymousBytes: 1, mappedBytes: 0 },
   gpuMemory: { freeBefore: 2, freeAfter: 1, total: 3 },

@@ -90,7 +90,8 @@ for (const verbosity of ['layer-names-only', 'detailed', 'none']) {
       layers = listed.filter((name) => name !== '');
       assert.ok(layers.length > 0, 'the inspector names no layers');
     }
-    const marked = layers.filter((layer) => inside.some((name) => name.includes(layer)));
+    // The inspector's names go on: `mm0_myl0_1` is the range `mm0`.
+    const marked = layers.filter((layer) => inside.some((name) => name !== '' && layer.startsWith(name)));
     const facts = { clients, others, layers: layers.length, marked: marked.length };
     const told = JSON.stringify({
       ...facts,

@@ -12,7 +12,7 @@ export async function load(machine, tell, problem) {
     const times = [];
     for (let at = 0; at < LOADS; at++) {
       const { readMs, deserializeMs } = await loadedFacts(addon, toolchain, plan);
-      times.push((readMs ?? 0) + deserializeMs);
+      times.push(readMs + deserializeMs);
     }
     return median(times);
   };

@@ -105,7 +105,7 @@ async function coldStart(
   const firstCall = lap();
   const isCaptured = graph && (await context.prepare({ ...request, graph }).done).graph;
   const capture = isCaptured ? lap() : null;
-  const library = gpuMs + loadMs - (read ?? 0) - deserialize;
+  const library = gpuMs + loadMs - read - deserialize;
   const total = start + gpuMs + openMs + contexts + firstCall;
   const { inference, plugins } = toolchain.libraries;
   return {

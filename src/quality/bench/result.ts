@@ -151,7 +151,7 @@ const valleySchema = z.object({
   message: z.string(),
 });
 
-const coldSpread = z.object({ median: z.number(), min: z.number(), max: z.number() }).nullable();
+const coldSpread = z.object({ median: z.number(), min: z.number(), max: z.number() });
 /** Milliseconds of what a process does, in order. */
 const coldTimes = z.object({
   /** Node.js, modules, the addon. */
@@ -160,7 +160,7 @@ const coldTimes = z.object({
   check: coldSpread,
   /** TensorRT and the driver loaded, the GPU's context made. */
   library: coldSpread,
-  /** Null where the library reads the mapped plan itself while it deserializes. */
+  /** The pages of the plan into memory. */
   read: coldSpread,
   deserialize: coldSpread,
   contexts: coldSpread,
@@ -169,7 +169,7 @@ const coldTimes = z.object({
   /** All before this, from the begin of the process to the first answer. */
   total: coldSpread,
   /** Null where no CUDA graph was asked for, or none could be made. */
-  capture: coldSpread,
+  capture: coldSpread.nullable(),
 });
 export type ColdPhase = keyof z.infer<typeof coldTimes>;
 export const coldPhases: readonly ColdPhase[] = coldTimes.keyof().options;

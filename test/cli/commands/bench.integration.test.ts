@@ -238,7 +238,7 @@ describe('trtforge bench ENGINE', () => {
     const { starts, warm, dropped, files } = answer.cold ?? expect.fail('there are no cold starts');
     // A process each, and that of the measurement.
     const calls = readFileSync(at('cold-calls'), 'utf8').split('\n');
-    expect(calls.filter((line) => line === 'reads a stream')).toHaveLength(2 * starts + 1);
+    expect(calls.filter((line) => line === 'reads a mapped file')).toHaveLength(2 * starts + 1);
     for (const { ms, hostMemory } of [warm, dropped]) {
       const { total, capture, ...parts } = ms;
       for (const spread of Object.values(ms)) {
@@ -264,13 +264,13 @@ describe('trtforge bench ENGINE', () => {
     expect(new Set(table.slice(2, 11).map((line) => line.indexOf(' – ', 30) > 0))).toEqual(new Set([true]));
   });
 
-  it('has no phase of reading where the library reads the mapped file, and none of a graph that it rejects', async () => {
+  it('has no phase of a graph that the library rejects', async () => {
     const engine = await fakeEngine('11');
     engine.writePlan(at('eleven.engine'), { kind: 'affine', inner: 4 });
     const more = { TENSORRT_HOME: engine.install(at('eleven')), FAKE_CAPTURE: 'refused' };
     const words = [at('eleven.engine'), '--cold', '--graph', ...QUICK];
     const { answer } = await json<BenchResult>(words, more);
-    expect(answer.cold?.warm.ms).toMatchObject({ read: null, capture: null });
+    expect(answer.cold?.warm.ms).toMatchObject({ read: { min: expect.any(Number) }, capture: null });
   });
 
   it('names a file that another process keeps in the page cache', async () => {

@@ -373,32 +373,10 @@ Public* loadMemory(Worker* self, const void* bytes, std::size_t size) {
   cutFile();
   return network;
 }
-// 8.6 has no reader.
-#if FAKE_GENERATION != 0
-Public* load1(Worker* self, void* reader) {
-  record("reads a stream");
-  std::string plan, piece;
-  std::int64_t count = 0;
-  do {
-    piece.resize(plan.empty() ? kHeaderBytes : 1 << 16);
-    count = call(reader, Slot::IStreamReader_read_2, piece.data(), static_cast<std::int64_t>(piece.size()));
-    if (count < 0) {
-      say(theLogger, 1, "IRuntime::deserializeCudaEngine: Error Code 4: the stream cannot be read");
-      return nullptr;
-    }
-    plan.append(piece, 0, static_cast<std::size_t>(count));
-    cutFile();
-  } while (count == static_cast<std::int64_t>(piece.size()));
-  return load(self, plan.data(), plan.size());
-}
-#endif
 Public* load2(Worker* self, const void* bytes, std::size_t size) { return loadMemory(self, bytes, size); }
 Public* load3(Worker* self, const void* bytes, std::size_t size, void*) { return loadMemory(self, bytes, size); }
 void allowHostCode(Worker* self, bool allowed) { self->number = allowed ? 1 : 0; }
 Table runtimeTable = Table()
-#if FAKE_GENERATION != 0
-                         .put(Slot::IRuntime_deserializeCudaEngine_1, load1)
-#endif
                          .put(Slot::IRuntime_deserializeCudaEngine_2, load2)
                          .put(Slot::IRuntime_deserializeCudaEngine_3, load3)
                          .put(Slot::IRuntime_setEngineHostCodeAllowed_1, allowHostCode)

@@ -73,21 +73,19 @@ describe.each(['8', '10', '11', 'rtx1'] as const)(
       expect((found.get('rounds') as { grownMiB: number }).grownMiB).toBeLessThan(16);
     });
 
-    it('takes plans from a stream or from a mapped file, several at once, and not one that is cut meanwhile', async () => {
+    it('takes plans from mapped files, several at once, and not one that is cut meanwhile', async () => {
       const FAKE_CALLS = join(folder, `loads-${fake}`);
       const found = await run(fake, ['loads', 'cut'], { FAKE_CALLS });
-      const isStream = fake === '10';
       const { how, facts, sizes } = found.get('loads') as Loads;
-      const read = isStream ? 'reads a stream' : 'reads a mapped file';
-      expect(how).toEqual([...Array(3).fill('3 loads at once'), ...Array(3).fill(read)]);
+      expect(how).toEqual([...Array(3).fill('3 loads at once'), ...Array(3).fill('reads a mapped file')]);
       expect(sizes).toBe(3);
       for (const { loadMs, readMs, deserializeMs, hostMemory } of facts) {
-        expect(readMs).toEqual(isStream ? expect.any(Number) : null);
-        expect(loadMs).toBeGreaterThan((readMs ?? 0) + deserializeMs);
+        expect(readMs).toBeGreaterThan(0);
+        expect(loadMs).toBeGreaterThan(readMs + deserializeMs);
         expect(hostMemory.peakBytes).toBeGreaterThan(0);
       }
-      const why = isStream ? 'became shorter while it was read.' : 'was written to while it was read.';
-      expect(found.get('cut')).toEqual({ error: `${join(folder, 'cut.engine')} ${why}` });
+      const error = `${join(folder, 'cut.engine')} was written to while it was read.`;
+      expect(found.get('cut')).toEqual({ error });
     });
   },
 );
