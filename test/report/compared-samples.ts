@@ -1,5 +1,5 @@
 import { figuresOf } from '../../src/quality/bench/bench-run.js';
-import type { BenchResult, BenchRun } from '../../src/quality/bench/result.js';
+import type { BenchResult, BenchRun, ColdStarts } from '../../src/quality/bench/result.js';
 import type { ForgeResult } from '../../src/report/result.js';
 import { benchResult } from '../fakes/deepstream.js';
 import { sampleResult } from './sample.js';
@@ -10,6 +10,19 @@ type Document = Build['passport']['identity']['document'];
 /** A run whose engine was measured at batch 8. */
 export const measuredSample = (itemsPerSecond: number): ForgeResult =>
   sampleResult({ bench: benchResult(8, itemsPerSecond).result });
+
+/** Starts of an engine; no CUDA graph could be made. */
+export function coldStartsSample(): ColdStarts {
+  const side = (factor: number): ColdStarts['warm'] => {
+    const spread = (ms: number) => ({ median: factor * ms, min: factor * ms - 1, max: factor * ms + 2 });
+    const first = { start: spread(142), check: spread(75), library: spread(207), read: spread(8) };
+    const then = { deserialize: spread(31), contexts: spread(8), firstCall: spread(11), total: spread(482) };
+    const hostMemory = { peakBytes: 2 ** 28, anonymousBytes: 2 ** 20, mappedBytes: 2 ** 27 };
+    return { ms: { ...first, ...then, capture: null }, hostMemory };
+  };
+  const file = { path: 'resnet50.engine', bytes: 2 ** 27, stayedBytes: null };
+  return { starts: 5, warm: side(1), dropped: side(2), files: [file] };
+}
 
 /** A measurement with percentiles of `--percentile`. */
 export function percentileBench(itemsPerSecond: number): BenchResult {

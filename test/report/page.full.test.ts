@@ -22,6 +22,7 @@ import { axeFaults } from '../support/axe.js';
 import { launchChromium } from '../support/browser.js';
 import { describeWith } from '../support/needs.js';
 import {
+  coldStartsSample,
   comparedSamples,
   percentileBench,
   retrainedSample,
@@ -85,7 +86,8 @@ const pages: Readonly<Record<string, string>> = {
   'five runs': sideBySide(severalSamples()),
   sweep: renderReport({ kind: benchReport, result: sweptBench() }, 'html').content,
   'two runs that differ': sideBySide([comparedSamples()[0], retrainedSample()]),
-  bench: renderReport({ kind: benchReport, result: benches[0] }, 'html').content,
+  bench: renderReport({ kind: benchReport, result: { ...benches[0], cold: coldStartsSample() } }, 'html')
+    .content,
   'two benches': sideBySide(benches, benchReport),
   'two bundles': sideBySide([sampleBundle(), failedBundle()], bundleReport),
   'two streams': sideBySide([sampleParity(), sampleParity()], parityReport),

@@ -1,13 +1,14 @@
 import { formatBytes, formatShare } from '../../base/text/quantity.js';
-import type {
-  BenchComparison,
-  BenchResult,
-  BenchRun,
-  ColdPhase,
-  ColdStarts,
-  ComparedSide,
-  GpuState,
-  LayerTimes,
+import {
+  type BenchComparison,
+  type BenchResult,
+  type BenchRun,
+  type ColdStarts,
+  type ComparedSide,
+  coldPhaseName,
+  coldPhases,
+  type GpuState,
+  type LayerTimes,
 } from '../../quality/bench/result.js';
 import { percentilesOf, type Spread } from '../../quality/bench/times.js';
 import { modeText } from '../../report/sentences.js';
@@ -132,14 +133,13 @@ function renderCold({ starts, warm, dropped }: ColdStarts, planBytes: number, ou
   output.line();
   output.line(`${bold('cold start')}  ${starts} new processes each, median and range`);
   output.line(dim(row('ms', ['page cache as it is', 'dropped'])));
-  for (const phase of Object.keys(warm.ms) as ColdPhase[]) {
+  for (const phase of coldPhases) {
     const columns = [warm.ms[phase], dropped.ms[phase]].flatMap((spread) =>
       spread === null
         ? []
         : `${exact(spread.median).padStart(8)}  ${exact(spread.min)} – ${exact(spread.max)}`,
     );
-    const title = phase === 'firstCall' ? 'first call' : phase === 'capture' ? 'CUDA graph' : phase;
-    if (columns.length === 2) output.line(row(title, columns));
+    if (columns.length === 2) output.line(row(coldPhaseName(phase), columns));
   }
   const { peakBytes, anonymousBytes, mappedBytes } = dropped.hostMemory;
   const parts = `in the end ${formatBytes(anonymousBytes)} of its own and ${formatBytes(mappedBytes)} of files`;

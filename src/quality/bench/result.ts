@@ -174,6 +174,9 @@ const coldTimes = z.object({
 export type ColdPhase = keyof z.infer<typeof coldTimes>;
 export const coldPhases: readonly ColdPhase[] = coldTimes.keyof().options;
 
+export const coldPhaseName = (phase: ColdPhase): string =>
+  phase === 'firstCall' ? 'first call' : phase === 'capture' ? 'CUDA graph' : phase;
+
 const coldSide = z.object({
   ms: coldTimes,
   /** Growth of the last process while the plan was deserialized, bytes: at most, and in the end by memory of its own and by pages of files. */

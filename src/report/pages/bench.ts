@@ -1,5 +1,11 @@
 import { formatBytes, formatCount, formatMs, formatShare } from '../../base/text/quantity.js';
-import { type BenchResult, type BenchSubject, benchResultSchema } from '../../quality/bench/result.js';
+import {
+  type BenchResult,
+  type BenchSubject,
+  benchResultSchema,
+  coldPhaseName,
+  coldPhases,
+} from '../../quality/bench/result.js';
 import { packageVersion } from '../../version.js';
 import { comparedPart, fileSide, row } from '../comparison/result.js';
 import { speedPart } from '../comparison/speed.js';
@@ -39,7 +45,7 @@ export const benchReport = defineReport<BenchResult>({
         { text: formatCount(Math.round(itemsPerSecond)), name: 'items a second' },
         { text: formatBytes(subject.bytes), name: 'file' },
       ],
-      sections: [speedSection({ bench: result }), layersSection(result)],
+      sections: [speedSection({ bench: result }), coldSection(result), layersSection(result)],
     };
   },
   compare: {
@@ -55,6 +61,28 @@ export const benchReport = defineReport<BenchResult>({
     }),
   },
 });
+
+function coldSection({ cold }: BenchResult): Section | null {
+  if (cold === undefined) return null;
+  const { warm, dropped, starts } = cold;
+  return {
+    id: 'cold',
+    title: 'Cold start',
+    lead: `A new process has its first answer after ${formatMs(warm.ms.total.median)}, ${formatMs(dropped.ms.total.median)} once the page cache was dropped. Loading takes up to ${formatBytes(dropped.hostMemory.peakBytes)} of host memory.`,
+    blocks: [
+      table(
+        `Medians of ${starts} processes each`,
+        ['phase', ...numbers('page cache as it is', 'dropped')],
+        coldPhases.flatMap((phase) => {
+          const sides = [warm.ms[phase], dropped.ms[phase]].flatMap((spread) => spread ?? []);
+          return sides.length < 2
+            ? []
+            : [[coldPhaseName(phase), ...sides.map(({ median }) => formatMs(median))]];
+        }),
+      ),
+    ],
+  };
+}
 
 function layersSection({ layers }: BenchResult): Section | null {
   if (layers === null) return null;

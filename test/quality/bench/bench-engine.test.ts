@@ -10,6 +10,7 @@ import { benchReport } from '../../../src/report/pages/bench.js';
 import { renderReport } from '../../../src/report/pages/read.js';
 import { audio, measuring } from '../../fakes/measurer.js';
 import { planBytes } from '../../fakes/tensorrt/engine.js';
+import { coldStartsSample, percentileBench } from '../../report/compared-samples.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-batches-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -55,6 +56,17 @@ describe('batches measured one after another in one process', () => {
   ])('are not doubted for it with %s and inferences of %d ms', async (backend, inferenceMs) => {
     expect(await doubted(backend, inferenceMs)).toEqual({ batches: [], warnings: [] });
   });
+});
+
+it('a page has the phases of cold starts', () => {
+  const result = { ...percentileBench(1000), cold: coldStartsSample() };
+  expect(benchResultSchema.safeParse(result).error).toBeUndefined();
+  for (const format of ['html', 'markdown'] as const) {
+    const { content } = renderReport({ kind: benchReport, result }, format);
+    for (const text of ['Cold start', 'first call', '142 ms', '284 ms', '256.0 MiB'])
+      expect(content, format).toContain(text);
+    expect(content).not.toMatch(/\| CUDA graph|>CUDA graph</);
+  }
 });
 
 it('a sweep names its valleys, in the result, as text and on every page', async () => {
