@@ -23,7 +23,7 @@ const FRAMES = 180;
 export const explore: BenchCase = {
   name: 'explore',
   run: async (context) => {
-    const title = `A page of ${LAYERS} layers`;
+    const title = `A page of ${LAYERS} layers, opened and scrolled`;
     const skipped = (why: string) => ({
       case: 'explore',
       title,
@@ -51,7 +51,7 @@ export const explore: BenchCase = {
         case: 'explore',
         title,
         commands: [
-          'trtforge explore layers.json -o page.html, opened and scrolled',
+          'trtforge explore layers.json -o page.html',
           'the same of the clone that BENCH_BASE names',
         ],
         measurements: [
