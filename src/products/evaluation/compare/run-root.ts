@@ -1,12 +1,5 @@
 import { join } from 'node:path';
-import {
-  LARGEST_DOCUMENT,
-  listFolder,
-  readJson,
-  readText,
-  removeIfThere,
-  statIfThere,
-} from '../../../base/files/files.js';
+import { listFolder, readJson, readText, removeIfThere, statIfThere } from '../../../base/files/files.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { comparedTasks, type NotRun, notRunSchema, type Variant, variantFolder } from '../run/variant.js';
 import { type Figures, figureReaders } from './figures.js';
@@ -72,11 +65,15 @@ interface Heard {
   readonly sha256: string;
 }
 
-/** What a variant heard, by the scores in its folder; empty where a run of a version before wrote them. */
+/** Of one set of scores: half a million utterances. Figures of more are compared all the same. */
+const LARGEST_SCORES = 256 << 20;
+
+/** What a variant heard, by the scores in its folder; empty where there are none, or a run of a version before wrote them. */
 export function heardBy(root: string, { folder }: Pick<RecordedVariant, 'folder'>): readonly Heard[] {
   const path = join(root, folder, 'scores.tsv');
-  if (statIfThere(path) === undefined) return [];
-  const [header = '', ...rows] = readText(path, LARGEST_DOCUMENT, 'TF_EVAL_DATA').split('\n');
+  const scores = statIfThere(path);
+  if (scores === undefined || !scores.isFile() || scores.size > LARGEST_SCORES) return [];
+  const [header = '', ...rows] = readText(path, LARGEST_SCORES, 'TF_EVAL_DATA').split('\n');
   const names = header.split('\t');
   if (!names.includes('audio_sha256')) return [];
   return rows.flatMap((row) => {

@@ -153,6 +153,10 @@ describe('a bundle', () => {
       const repaired = await writeComparison(at('apart'), { ran: new Set(), warnings: [], repeat: null });
       expect(repaired.texts).toMatchObject([{ differ: 0, samples: [] }]);
     }
+    rmSync(at('apart', 'int8-trt-wer', 'scores.tsv'));
+    mkdirSync(at('apart', 'int8-trt-wer', 'scores.tsv'));
+    const without = await writeComparison(at('apart'), { ran: new Set(), warnings: [], repeat: null });
+    expect(without).toMatchObject({ exitCode: 0, texts: [{ differ: 0 }] });
   });
 });
 
