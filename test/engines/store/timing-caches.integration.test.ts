@@ -15,11 +15,8 @@ import { buildAddon } from '../../../scripts/build-native.mjs';
 import { sha256 } from '../../../src/base/files/digest.js';
 import type { BuildOptions, PlanBuilder } from '../../../src/engines/builder/build.js';
 import { namedBuilder } from '../../../src/engines/builder/build-engine.js';
-import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
 import { makeKeys } from '../../../src/engines/store/sign-engines.js';
-import { TimingCaches } from '../../../src/engines/store/timing-caches.js';
-import { LARGEST_TIMING_CACHE, TimingFolder } from '../../../src/engines/store/timing-folder.js';
-import { noTrust } from '../../../src/engines/store/trust.js';
+import { LARGEST_TIMING_CACHE } from '../../../src/engines/store/timing-folder.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { type Bucket, startBucket } from '../../fakes/bucket.js';
@@ -27,7 +24,6 @@ import { affineModel, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { writeBundle } from '../../support/bundle.js';
-import { runs } from '../../support/runs.js';
 import { trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-timing-'));
@@ -556,33 +552,4 @@ describe('every door of a build has them', () => {
     }
     expect(used).toEqual(['new', 'hit']);
   });
-});
-
-test('a description of any bytes is a warning at most', async () => {
-  const { identity, timingScope } = await resolveBuild(
-    { model, target: 'tensorrt', batch: 1 },
-    { environment },
-  );
-  expect(identity.target.product).toBe('tensorrt');
-  await build('a', { level: 1, remote: false });
-  const [path = ''] = files('a', '.json');
-  const sound = readFileSync(path);
-  for (let run = 0; run < runs(2000); run++) {
-    const bytes = Buffer.from(
-      sound.subarray(0, run % 3 === 0 ? Math.trunc(sound.length * Math.random()) : undefined),
-    );
-    for (let change = 0; change < 1 + (run % 4) && bytes.length > 0; change++)
-      bytes[Math.trunc(Math.random() * bytes.length)] = Math.trunc(Math.random() * 256);
-    writeFileSync(path, bytes);
-    const caches = new TimingCaches({
-      scope: timingScope!,
-      folder,
-      local: new TimingFolder(at('a')),
-      remote: null,
-      trust: noTrust,
-      work: {},
-    });
-    const taken = await caches.take();
-    expect(taken.length + caches.warnings.length, bytes.toString('latin1')).toBe(1);
-  }
 });
