@@ -95,7 +95,7 @@ async function coldStart(
   const [shapeCase] = shapeCases(inputs, withFileShapes(inputs, { shapes, inputs: fill }));
   if (shapeCase === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
   const data = inputData({ engine: opening.engine, inputs, fill, ...shapeCase });
-  // Making inputs is no part of a start.
+  // A start does not include making inputs.
   lap();
   const context = await native.createContext({ profile: shapeCase.profile, profiling: false }).done;
   const contexts = lap();

@@ -123,7 +123,7 @@ function maskMarks(
   ];
 }
 
-/** The cells of each value of a grid over an area as a path; `see` is told of each run within a row where it begins, halfway down. */
+/** The cells of each value of a grid over an area as a path; `see` gets each run within a row with the place where it begins, halfway down. */
 function runPaths(
   area: Mask['area'],
   { columns, rows, runs }: Pick<Mask, 'columns' | 'rows' | 'runs'>,
