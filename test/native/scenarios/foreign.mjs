@@ -28,6 +28,8 @@ export const foreign = {
     const other = createRequire(import.meta.url)(copy);
     rmSync(copy);
     const foreign = await outcome(() => other.engineAllocate(engine, 64));
+    // A text is a path to what writes an engine.
+    process.chdir(folder);
     const nothing = [undefined, null, true, 17, -1, Number.NaN, 2 ** 60, 10n, 'x', Symbol('x')];
     const objects = [
       [],
