@@ -63,7 +63,6 @@ void load(const std::string& path) {
 }  // namespace
 
 void attach(Listener& listener) {
-  constexpr int kWarning = 2;
   // Clients of NVTX look at nothing but this variable.
   static const bool looked = [&listener] {
     const char* path = std::getenv("NVTX_INJECTION64_PATH");

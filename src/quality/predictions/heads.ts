@@ -122,11 +122,9 @@ export function findHead(
       "Check that --labels belongs to this model. Known: [1,N,6], [1,4+C,N], [1,64+C,N], [1,N,5+C], and DETR's logits with boxes.",
       { classes, outputs: [...outputs].map(([name, { shape }]) => ({ name, shape })) },
     );
-  const prototypes = prototypesOf(outputs);
-  const [[name, tensor] = ['', undefined], ...others] = [...outputs].filter(
-    ([each]) => each !== prototypes?.name,
-  );
-  if (tensor === undefined || others.length > 0) throw unknown(`there are ${outputs.size} outputs`);
+  const parts = partsOf(outputs);
+  if (parts === undefined) throw unknown(`there are ${outputs.size} outputs`);
+  const { name, tensor, prototypes } = parts;
   const dims = tensor.shape.length === 2 ? [1, ...tensor.shape] : tensor.shape;
   if (dims.length !== 3 || dims[0] !== 1) throw unknown('one output of one image has 2 or 3 dimensions');
   const [, first = 0, second = 0] = dims;
@@ -163,13 +161,20 @@ export function findHead(
   throw unknown(why);
 }
 
-/** Of two outputs the one with masks [1,K,h,w] that rows of the other add up by K weights each, as in YOLO's segmentation. */
-export function prototypesOf(
-  outputs: NamedTensors,
-): { readonly name: string; readonly weights: number } | undefined {
-  const maps = [...outputs].filter(([, { shape }]) => shape.length === 4 && shape[0] === 1);
-  const [name, { shape: [, weights = 0] = [] } = {}] = maps[0] ?? [];
-  return name === undefined || maps.length > 1 || outputs.size !== 2 ? undefined : { name, weights };
+interface HeadParts {
+  readonly name: string;
+  readonly tensor: Tensor;
+  readonly prototypes?: { readonly name: string; readonly weights: number };
+}
+
+/** The output with a row for each box: the only one, or beside prototypes of masks [1,K,h,w] that its rows add up by K weights each, as in YOLO's segmentation. */
+export function partsOf(outputs: NamedTensors): HeadParts | undefined {
+  const all = [...outputs];
+  const maps = all.length === 2 ? all.filter(([, { shape }]) => shape.length === 4 && shape[0] === 1) : [];
+  const [[mapsName, { shape: [, weights = 0] = [] }] = ['', {}]] = maps;
+  const [[name, tensor] = ['', undefined], ...others] = all.filter(([each]) => each !== mapsName);
+  if (tensor === undefined || others.length > 0 || maps.length > 1) return undefined;
+  return maps.length === 0 ? { name, tensor } : { name, tensor, prototypes: { name: mapsName, weights } };
 }
 
 /** Classes are whole numbers, and scores probabilities. */

@@ -2,8 +2,14 @@ import { z } from 'zod';
 import { formatCount, formatShare } from '../../base/text/quantity.js';
 import { iou } from './non-maximum-suppression.js';
 
-/** Row by row: index of a label, and of how many cells it is. */
-const runsSchema = z.array(z.tuple([z.int().nonnegative(), z.int().positive()]));
+/** Cells over an area, row by row: index of a label, and of how many cells it is. */
+const grid = {
+  columns: z.int().positive().max(200),
+  rows: z.int().positive().max(200),
+  runs: z.array(z.tuple([z.int().nonnegative(), z.int().positive()])),
+};
+const isFilled = ({ columns, rows, runs }: z.infer<z.ZodObject<typeof grid>>): boolean =>
+  runs.reduce((sum, [, cells]) => sum + cells, 0) === columns * rows;
 
 const boxSchema = z.object({
   label: z.string(),
@@ -11,7 +17,7 @@ const boxSchema = z.object({
   /** Left, top, width, height in pixels of the picture. */
   box: z.tuple([z.number(), z.number(), z.number(), z.number()]),
   /** Of a segmented object: the cells of a grid over its box that are of it (1) and that are not (0). */
-  mask: z.object({ columns: z.int().positive(), rows: z.int().positive(), runs: runsSchema }).optional(),
+  mask: z.object(grid).refine(isFilled).optional(),
   /** Of two predictions of one picture: whether only this one has it. */
   alone: z.boolean().optional(),
 });
@@ -22,12 +28,10 @@ const maskSchema = z
   .object({
     kind: z.literal('mask'),
     area: z.object({ left: z.number(), top: z.number(), width: z.number(), height: z.number() }),
-    columns: z.int().positive().max(200),
-    rows: z.int().positive().max(200),
+    ...grid,
     labels: z.array(z.string()),
-    runs: runsSchema,
   })
-  .refine(({ columns, rows, runs }) => runs.reduce((sum, [, cells]) => sum + cells, 0) === columns * rows);
+  .refine(isFilled);
 
 /** What the outputs of a network state of a picture. */
 export const predictionSchema = z.discriminatedUnion('kind', [
@@ -63,8 +67,11 @@ export function pairOf(reference: Prediction | null, candidate: Prediction | nul
     const turned = theirs.filter((label, at) => label !== ours[at]).length;
     return { ...both, lost: turned, new: turned };
   }
+  const decision = (one: Prediction | null) =>
+    one?.kind === 'class' ? one.label : one?.kind === 'text' ? one.text : undefined;
+  const stated = decision(reference);
   const isSame =
-    reference?.kind !== 'class' || (candidate?.kind === 'class' && candidate.label === reference.label);
+    stated === undefined || (candidate?.kind === reference?.kind && decision(candidate) === stated);
   return { ...both, lost: isSame ? 0 : 1, new: isSame || candidate === null ? 0 : 1 };
 }
 

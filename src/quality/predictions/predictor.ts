@@ -6,7 +6,7 @@ import { dtypes } from '../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, isIntegerDtype, numbersOf } from '../../formats/tensor/values.js';
 import { boxOnImage, type Candidates, Decoder } from './decode.js';
-import { type Head, mismatch, prototypesOf, SUM_ERROR } from './heads.js';
+import { type Head, mismatch, partsOf, SUM_ERROR } from './heads.js';
 import { keptOf } from './non-maximum-suppression.js';
 import type { Box, Mask, Prediction } from './prediction.js';
 import { Rows } from './rows.js';
@@ -176,10 +176,9 @@ const nameOf = (label: number, { names }: PredictorHints): string => names?.[lab
 /** The numbers of classes that a detector may have: of its names, else as its channels suggest. */
 function numbersOfClasses(outputs: NamedTensors, { names }: PredictorHints): readonly number[] {
   if (names !== undefined) return [names.length];
-  const prototypes = prototypesOf(outputs);
-  const [[, tensor] = [], ...others] = [...outputs].filter(([name]) => name !== prototypes?.name);
+  const { tensor, prototypes } = partsOf(outputs) ?? {};
   const [, first = 0, second = 0] = tensor?.shape.length === 3 ? tensor.shape : [];
-  if (others.length > 0 || first === 0) return [];
+  if (first === 0) return [];
   const { weights = 0 } = prototypes ?? {};
   const channels =
     first < second ? [first - weights - 4, first - 64] : [second - weights - 5, second - weights - 4];

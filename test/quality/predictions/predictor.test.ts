@@ -95,6 +95,9 @@ describe('boxes', () => {
         new Set(Array.from({ length: 12 }, (_, at) => at)),
       );
       expect(inside[1]).toEqual([]);
+      const [box] = boxes;
+      const endless = { kind: 'boxes', boxes: [{ ...box, mask: { ...box!.mask, runs: [[0, 2 ** 50]] } }] };
+      expect(predictionSchema.safeParse(endless).success).toBe(false);
     },
   );
 
@@ -203,6 +206,10 @@ describe('two sides', () => {
     const kind = (label: string): Prediction => ({ kind: 'class', label, probability: 1 });
     expect(pairOf(kind('a'), kind('b'))).toMatchObject({ lost: 1, new: 1 });
     expect(pairOf(kind('a'), kind('a'))).toMatchObject({ lost: 0, new: 0 });
+    const text = (words: string): Prediction => ({ kind: 'text', text: words });
+    expect(pairOf(text('a'), text('b'))).toMatchObject({ lost: 1, new: 1 });
+    expect(pairOf(text('a'), text('a'))).toMatchObject({ lost: 0, new: 0 });
+    expect(pairOf(text('a'), kind('a'))).toMatchObject({ lost: 1, new: 1 });
     const mask = (runs: [number, number][]): Prediction => ({
       ...{ kind: 'mask', area: { left: 0, top: 0, width: 2, height: 2 }, columns: 2, rows: 2 },
       ...{ labels: ['a', 'b'], runs },

@@ -130,11 +130,10 @@ function textsApart(
   pairs: Comparison['accuracy'],
   variants: readonly ComparedVariant[],
 ): NonNullable<Comparison['texts']> {
-  const heard = (name: string) =>
-    variants.filter((each) => each.name === name).flatMap((each) => heardBy(root, each));
+  const heard = new Map(variants.map((each) => [each.name, heardBy(root, each)]));
   return pairs.map(({ variant, reference }) => {
-    const ours = new Map(heard(variant).map(({ id, text }) => [id, text]));
-    const apart = heard(reference).flatMap(({ id, text, file, sha256 }, sample) => {
+    const ours = new Map(heard.get(variant)?.map(({ id, text }) => [id, text]));
+    const apart = (heard.get(reference) ?? []).flatMap(({ id, text, file, sha256 }, sample) => {
       const other = ours.get(id);
       if (other === undefined || other === text) return [];
       const edits = countEdits(text.split(' '), other.split(' '));

@@ -98,7 +98,7 @@ export async function evaluateRecogniser(
     );
     const scored = scoreUtterances(
       manifest,
-      utterances,
+      output === undefined ? utterances : await withAudio(utterances, recordings),
       request.normalizer ?? 'none',
       output && join(output, 'scores.tsv'),
     );
@@ -188,6 +188,16 @@ function normalizationOf(
   throw notComputed(`with normalize ${JSON.stringify(normalize)}`);
 }
 
+/** The utterances of these recordings with their files, for scores that name them. */
+async function withAudio(utterances: readonly Utterance[], recordings: readonly Recording[]) {
+  const heard: Utterance[] = [];
+  for (const [at, utterance] of utterances.entries()) {
+    const { path } = recordings[at]!;
+    heard.push({ ...utterance, audio: { path, sha256: await sha256OfFileInPieces(path) } });
+  }
+  return heard;
+}
+
 async function transcribe(
   recogniser: OpenRecogniser,
   frontEnd: LogMelOptions,
@@ -217,8 +227,7 @@ async function transcribe(
     times.push(timings.encodeMs + timings.decodeMs);
     encodeMs += timings.encodeMs;
     decodeMs += timings.decodeMs;
-    const audio = { path, sha256: await sha256OfFileInPieces(path) };
-    utterances.push({ id, reference, hypothesis: text, sound, audio });
+    utterances.push({ id, reference, hypothesis: text, sound });
     emit?.({ type: 'progress', phase: 'transcribe', done: utterances.length, total: recordings.length });
   }
   const seconds = (performance.now() - begun) / 1000;
