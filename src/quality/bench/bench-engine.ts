@@ -118,10 +118,8 @@ export function measureLayers(
   { measurer, opened }: OpenSubject,
   { engine, inputs: fill }: BenchRequest,
   { emit }: BenchContext,
-  shapeCase: ShapeCase | undefined,
+  { profile, shapes }: ShapeCase,
 ): Promise<LayerTimes | null> {
-  if (shapeCase === undefined) return Promise.resolve(null);
-  const { profile, shapes } = shapeCase;
   return inPhase('time layers', emit, async () => {
     const request = { engine, inputs: opened.inputs, profile, shapes, fill, runs: LAYER_RUNS };
     const { times, inspector } = await measurer.layers(request);

@@ -60,7 +60,6 @@ export async function benchCompare(
 function sideOf(request: BenchRequest, subject: OpenSubject): Side {
   const { inputs } = subject.opened;
   const [shapeCase] = shapeCases(inputs, withFileShapes(inputs, request));
-  if (shapeCase === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
   return { request, subject, shapeCase, rounds: [] };
 }
 

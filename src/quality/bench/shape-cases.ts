@@ -16,10 +16,17 @@ export interface ShapeCase {
 /**
  * The cases to measure of an engine with these inputs. Without a request: the optimum of the first profile. A batch goes into the first axis of every
  * input where the profile leaves it open, and into other axes with the same range (`[layers, batch, …]`); the rest is at its optimum.
- * Throws TF_SESSION_INPUT for an input that is not there, TF_PROFILE_MISFIT where no profile takes the shapes.
+ * Throws TF_USAGE for no batch, TF_SESSION_INPUT for an input that is not there, TF_PROFILE_MISFIT where no profile takes the shapes.
  */
-export function shapeCases(inputs: readonly EngineBinding[], request: ShapeRequest): readonly ShapeCase[] {
-  if (request.kind === 'batches') return request.batches.map((batch) => batchCase(inputs, batch));
+export function shapeCases(
+  inputs: readonly EngineBinding[],
+  request: ShapeRequest,
+): readonly [ShapeCase, ...ShapeCase[]] {
+  if (request.kind === 'batches') {
+    const [first, ...others] = request.batches.map((batch) => batchCase(inputs, batch));
+    if (first === undefined) throw new TrtforgeError('TF_USAGE', 'There is no batch to measure.');
+    return [first, ...others];
+  }
   const asked = request.kind === 'shapes' ? request.shapes : new Map<string, readonly number[]>();
   for (const name of asked.keys()) {
     if (inputs.some((input) => input.name === name)) continue;

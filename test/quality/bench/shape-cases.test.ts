@@ -140,6 +140,7 @@ describe('shapes to measure', () => {
       { kind: 'shapes', shapes: new Map([['z', [1]]]) },
       /no input "z"; the inputs are x/,
     ],
+    ['no batch', [image], { kind: 'batches', batches: [] }, /no batch to measure/],
     ['another rank', [fixed], { kind: 'shapes', shapes: new Map([['x', [2]]]) }, /x is \[2\]/],
   ] as const)('reject %s', (_, inputs, wish, message) => {
     expect(refusal(() => shapeCases(inputs, wish)).message).toMatch(message);
