@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { readTables, slotsHeader } from '../../../native/abi/slots-header.mjs';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import type { NativeBuildRequest, NativeSetting } from '../../../src/addon/addon.js';
+import type { Addon, NativeSetting } from '../../../src/addon/addon.js';
 import type { NativeRuntime } from '../../../src/addon/native-engine.js';
 import type { NativeEvent } from '../../../src/addon/native-job.js';
 import { LeaseFolder } from '../../../src/engines/store/claims/lease.js';
@@ -32,6 +32,8 @@ export const fakes = {
 export type Fake = keyof typeof fakes;
 
 const driverNames = ['libcuda.so.1', 'libnvidia-ml.so.1'];
+
+type BuildRequest = Parameters<Addon['build']>[0];
 
 /** Opens a plan with nothing that needs to be said otherwise. */
 export const openRequest = (
@@ -267,7 +269,7 @@ export class FakeBench {
     };
   }
 
-  buildRequest(fake: Fake, more: Partial<NativeBuildRequest> = {}): NativeBuildRequest {
+  buildRequest(fake: Fake, more: Partial<BuildRequest> = {}): BuildRequest {
     return {
       inferenceLibrary: this.library(fake),
       parserLibrary: join(this.folder, fake, 'parser.so'),
