@@ -6,7 +6,7 @@ import type { Placement } from './ort-facts.js';
 import type { OrtProvider } from './provider-options.js';
 
 /** Requests of `ort-session.ts` to its child process, and the answers. Plain data: it crosses between processes. */
-export type OrtRequest =
+export type OrtChildCall =
   | OrtOpen
   | { readonly kind: 'placement' }
   | {

@@ -11,10 +11,10 @@ import { EngineCall } from './engine-call.js';
 import type {
   CallShapes,
   EngineContext,
-  EngineRunOptions,
+  EngineRunner,
   EngineSessionOptions,
+  EngineState,
   PreparedCall,
-  PrepareOptions,
 } from './engine-interface.js';
 import type { CudaGraph } from './engine-options.js';
 import type { LoadedEngine } from './load-engine.js';
@@ -30,6 +30,8 @@ export interface ContextSettings {
   readonly onFallback: (why: string) => void;
   readonly checkOpen: () => void;
 }
+
+type Running = NonNullable<Parameters<EngineRunner['run']>[1]>;
 
 interface CallRequest {
   readonly shape: CallShape;
@@ -57,7 +59,7 @@ export class ProfileContexts implements EngineContext {
     this.#cache = new CallCache(settings.keep);
   }
 
-  async run(passed: ByName<Tensor>, options: EngineRunOptions = {}): Promise<NamedTensors> {
+  async run(passed: ByName<Tensor>, options: Running = {}): Promise<NamedTensors> {
     this.#checkOpen();
     const tensors = mapOf('inputs', passed);
     throwIfCancelled(options.signal, 'running an engine');
@@ -70,7 +72,7 @@ export class ProfileContexts implements EngineContext {
     );
   }
 
-  runSync(passed: ByName<Tensor>, options: Omit<EngineRunOptions, 'signal'> = {}): NamedTensors {
+  runSync(passed: ByName<Tensor>, options: Omit<Running, 'signal'> = {}): NamedTensors {
     this.#checkOpen();
     const tensors = mapOf('inputs', passed);
     const cached = this.#cached(tensors, options.profile);
@@ -95,7 +97,7 @@ export class ProfileContexts implements EngineContext {
     return this.#cached(tensors, profile)?.call !== undefined;
   }
 
-  async prepare(shapes: CallShapes, options: PrepareOptions = {}): Promise<PreparedCall> {
+  async prepare(...[shapes, options = {}]: Parameters<EngineRunner['prepare']>): Promise<PreparedCall> {
     this.#checkOpen();
     throwIfCancelled(options.signal, 'preparing a call');
     const { state, signal } = options;
@@ -266,7 +268,7 @@ export class ProfileContexts implements EngineContext {
     return made;
   }
 
-  #ownState(state: NonNullable<PrepareOptions['state']>): DeviceState {
+  #ownState(state: EngineState): DeviceState {
     if (state instanceof DeviceState && state.engine === this.#settings.engine.native) {
       state.checkOpen();
       return state;
@@ -275,7 +277,7 @@ export class ProfileContexts implements EngineContext {
   }
 }
 
-const targetsOf = ({ outputs }: EngineRunOptions) =>
+const targetsOf = ({ outputs }: Running) =>
   outputs === undefined || outputs === 'pinned' ? outputs : mapOf('outputs', outputs);
 
 /** Shapes of the state's own inputs are known. */

@@ -3,7 +3,7 @@ import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine
 import type { SentTensor } from './tensor-exchange.js';
 
 /** The requests of `supervised-engine.ts` to its child process, and the answers. Plain data: it crosses between processes. */
-export type EngineRequest =
+export type EngineChildCall =
   | {
       readonly kind: 'open';
       readonly planPath: string;

@@ -6,14 +6,13 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
-import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { RunOptions } from '../session.js';
 import { mapOf } from '../session-inputs.js';
 import { DeviceState } from './device-state.js';
 import { type ContextSettings, ProfileContexts } from './engine-context.js';
 import type {
   EngineContext,
-  EngineRunOptions,
   EngineSession,
   EngineSessionOptions,
   EngineState,
@@ -103,11 +102,11 @@ class LoadedSession implements EngineSession {
     return this.#engine.bindings.outputs;
   }
 
-  run(tensors: ByName<Tensor>, options?: EngineRunOptions): Promise<NamedTensors> {
-    return this.#leastBusy().run(tensors, options);
+  run(...call: Parameters<EngineSession['run']>): Promise<NamedTensors> {
+    return this.#leastBusy().run(...call);
   }
 
-  runSync(passed: ByName<Tensor>, options?: Omit<EngineRunOptions, 'signal'>): NamedTensors {
+  runSync(...[passed, options]: Parameters<EngineSession['runSync']>): NamedTensors {
     const tensors = mapOf('inputs', passed);
     const [first] = this.#pool;
     const prepared =
