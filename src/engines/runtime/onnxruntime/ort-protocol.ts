@@ -5,7 +5,7 @@ import type { Pace } from '../../../tensorrt/trtexec/request.js';
 import type { Placement } from './ort-facts.js';
 import type { OrtProvider } from './provider-options.js';
 
-/** Requests of `ort-session.ts` to its child process, and the answers. Plain data: it crosses between processes. */
+/** The calls of `ort-session.ts` on its child process, and the answers. Plain data: it crosses between processes. */
 export type OrtChildCall =
   | OrtOpen
   | { readonly kind: 'placement' }

@@ -29,6 +29,17 @@ export interface EngineBinding extends Binding {
 /** The inputs of a call: shapes, and for inputs with `hostValues` a tensor of their values. */
 export type CallShapes = ByName<readonly number[] | Tensor>;
 
+/** Where a run happens, and where its outputs go. */
+export interface RunTarget {
+  /** Profile to run in; default the smallest that takes the shapes. */
+  readonly profile?: number;
+  /**
+   * Where outputs go. Default: into fresh memory. `pinned`: they stay in the call's own buffers, valid until the next run of the same shapes, and
+   * nothing is copied. Tensors: their bytes are written over (dtype and shape must be the output's); outputs that are not named get fresh memory.
+   */
+  readonly outputs?: 'pinned' | ByName<Tensor>;
+}
+
 /**
  * Shapes and buffers fixed for many runs: write `inputs`, run, read `outputs`; nothing is allocated or copied on the host. The arrays are pinned memory
  * of the call, the same from run to run, and end with `close`. One run at a time: the buffers are the call's own.
@@ -79,23 +90,9 @@ export interface EngineRunner {
    * Takes one tensor for each input. The first run of new shapes prepares buffers, a repeated one a CUDA graph. Inputs must not change before
    * the run begins, arrays for outputs until the promise settles. Throws TF_SESSION_INPUT, TF_PROFILE_MISFIT (names the tensor, the shape and the valid ranges), TF_RUN_FAILED, TF_GPU_MEMORY.
    */
-  run(
-    inputs: ByName<Tensor>,
-    options?: RunOptions & {
-      /** Profile to run in; default the smallest that takes the shapes. */
-      readonly profile?: number;
-      /**
-       * Where outputs go. Default: into fresh memory. `pinned`: they stay in the call's own buffers, valid until the next run of the same shapes, and
-       * nothing is copied. Tensors: their bytes are written over (dtype and shape must be the output's); outputs that are not named get fresh memory.
-       */
-      readonly outputs?: 'pinned' | ByName<Tensor>;
-    },
-  ): Promise<NamedTensors>;
+  run(inputs: ByName<Tensor>, options?: RunTarget & RunOptions): Promise<NamedTensors>;
   /** The same, blocking this thread. Throws TF_SESSION_NOT_PREPARED for shapes that `run` has not yet seen. */
-  runSync(
-    inputs: ByName<Tensor>,
-    options?: Omit<NonNullable<Parameters<EngineRunner['run']>[1]>, 'signal'>,
-  ): NamedTensors;
+  runSync(inputs: ByName<Tensor>, target?: RunTarget): NamedTensors;
   /** The fastest way: a call whose shapes and buffers are fixed. It belongs to the caller, who closes it. */
   prepare(
     shapes: CallShapes,
@@ -117,7 +114,7 @@ export interface EngineSession extends Session, EngineRunner {
   readonly inputs: readonly EngineBinding[];
   readonly outputs: readonly EngineBinding[];
   readonly facts: SessionFacts;
-  run: EngineRunner['run'];
+  run(inputs: ByName<Tensor>, options?: RunTarget & RunOptions): Promise<NamedTensors>;
   /** One more context: activations and a stream of its own, for runs at the same time as others. */
   context(): EngineContext;
   /**

@@ -6,7 +6,7 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
-import type { NamedTensors } from '../../../formats/tensor/tensor.js';
+import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { RunOptions } from '../session.js';
 import { mapOf } from '../session-inputs.js';
 import { DeviceState } from './device-state.js';
@@ -16,6 +16,7 @@ import type {
   EngineSession,
   EngineSessionOptions,
   EngineState,
+  RunTarget,
   SessionFacts,
 } from './engine-interface.js';
 import { type EngineAddon, type LoadedEngine, loadEngine, logTeller } from './load-engine.js';
@@ -102,18 +103,18 @@ class LoadedSession implements EngineSession {
     return this.#engine.bindings.outputs;
   }
 
-  run(...call: Parameters<EngineSession['run']>): Promise<NamedTensors> {
-    return this.#leastBusy().run(...call);
+  run(tensors: ByName<Tensor>, options?: RunTarget & RunOptions): Promise<NamedTensors> {
+    return this.#leastBusy().run(tensors, options);
   }
 
-  runSync(...[passed, options]: Parameters<EngineSession['runSync']>): NamedTensors {
+  runSync(passed: ByName<Tensor>, target?: RunTarget): NamedTensors {
     const tensors = mapOf('inputs', passed);
     const [first] = this.#pool;
     const prepared =
       this.#pool.length === 1
         ? first
-        : this.#pool.find((context) => context.isPrepared(tensors, options?.profile));
-    return (prepared ?? first!).runSync(tensors, options);
+        : this.#pool.find((context) => context.isPrepared(tensors, target?.profile));
+    return (prepared ?? first!).runSync(tensors, target);
   }
 
   prepare: EngineSession['prepare'] = (shapes, options) => this.#pool[0]!.prepare(shapes, options);
