@@ -14,17 +14,20 @@
 
 import type { PlainArgument } from './base/options/check.js';
 import type { Group } from './base/options/kinds.js';
+import type { OptionsOf } from './base/options/option.js';
 import type { BuildContext, BuildOptions } from './engines/builder/build.js';
 import type { ObtainedEngine } from './engines/builder/obtain-engine.js';
 import type { EngineSession } from './engines/runtime/tensorrt/engine-interface.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 import type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
 import type { ForgeContext, ForgeOptions } from './forge/options.js';
-import type { CheckedSessionOptions as EngineSessionOptions } from './quality/known-answer/at-load.js';
+import type { checkedSessionOptions } from './quality/known-answer/at-load.js';
 import type { VerifyContext, VerifyRequest } from './quality/verify/request.js';
 import type { InstalledToolchain, InstallRequest } from './tensorrt/toolchain/install.js';
 
 export { type ErrorCode, ExitCode, TrtforgeError };
+
+interface EngineSessionOptions extends OptionsOf<typeof checkedSessionOptions> {}
 
 /** Options with an object wherever a Map goes, and a list wherever a Set goes. */
 type Plain<T> = {

@@ -18,7 +18,35 @@ export interface Addon {
   /** Asks the kernel to forget a file's pages; gives the bytes that stay in memory, null where the kernel does not show it. Rejects with TF_FILE_UNREADABLE. */
   dropFromCache(path: string): NativeJob<number | null>;
   /** Parses, configures and builds off the event loop, and writes the plan's bytes to `planPath`. `onEvent` is called on the event loop. */
-  build(request: NativeBuildRequest, onEvent: (event: NativeEvent) => void): NativeJob<NativeBuildResult>;
+  build(
+    request: {
+      readonly inferenceLibrary: string;
+      readonly parserLibrary: string;
+      /** libnvinfer_plugin, initialised when it loads; a library that does not load is a warning. */
+      readonly pluginLibrary: string | null;
+      readonly modelPath: string;
+      readonly planPath: string;
+      /** Bits of `NetworkDefinitionCreationFlags`. */
+      readonly networkFlags: number;
+      /** Bits of `OnnxParserFlags`; 0 leaves the parser its own. */
+      readonly parserFlags: number;
+      readonly settings: readonly NativeSetting[];
+      readonly profiles: readonly (readonly NativeProfileInput[])[];
+      /** tensorrt-rtx only; empty means the library's default. */
+      readonly computeCapabilities: readonly number[];
+      /** User plug-in libraries, loaded into the builder's registry before the model is parsed. */
+      readonly pluginPaths: readonly string[];
+      /** Files that are read and merged before the build, as far as they exist. */
+      readonly timingCachePaths: readonly string[];
+      /** Where the cache is written after the build; the caller renames it into place. */
+      readonly timingCacheOutputPath: string | null;
+      /** Whether the library's verbose lines become events too (tens of thousands on a large model). */
+      readonly verbose: boolean;
+      /** Whether a builder that is done is left as it is: the process ends after this build. */
+      readonly keepBuilder: boolean;
+    },
+    onEvent: (event: NativeEvent) => void,
+  ): NativeJob<NativeBuildResult>;
 }
 
 export type Generation = '8' | '10' | '11' | 'rtx1';
@@ -68,33 +96,6 @@ interface NativeProfileInput {
   readonly min: readonly number[];
   readonly opt: readonly number[];
   readonly max: readonly number[];
-}
-
-export interface NativeBuildRequest {
-  readonly inferenceLibrary: string;
-  readonly parserLibrary: string;
-  /** libnvinfer_plugin, initialised when it loads; a library that does not load is a warning. */
-  readonly pluginLibrary: string | null;
-  readonly modelPath: string;
-  readonly planPath: string;
-  /** Bits of `NetworkDefinitionCreationFlags`. */
-  readonly networkFlags: number;
-  /** Bits of `OnnxParserFlags`; 0 leaves the parser its own. */
-  readonly parserFlags: number;
-  readonly settings: readonly NativeSetting[];
-  readonly profiles: readonly (readonly NativeProfileInput[])[];
-  /** tensorrt-rtx only; empty means the library's default. */
-  readonly computeCapabilities: readonly number[];
-  /** User plug-in libraries, loaded into the builder's registry before the model is parsed. */
-  readonly pluginPaths: readonly string[];
-  /** Files that are read and merged before the build, as far as they exist. */
-  readonly timingCachePaths: readonly string[];
-  /** Where the cache is written after the build; the caller renames it into place. */
-  readonly timingCacheOutputPath: string | null;
-  /** Whether the library's verbose lines become events too (tens of thousands on a large model). */
-  readonly verbose: boolean;
-  /** Whether a builder that is done is left as it is: the process ends after this build. */
-  readonly keepBuilder: boolean;
 }
 
 export interface NativeTensor {

@@ -1,14 +1,13 @@
 import type {
+  NativeEngine,
   NativeEngineFacts,
   NativeMeasurement,
-  NativeMeasureRequest,
-  NativeOpenRequest,
   NativeOutput,
-  NativeRefitRequest,
+  NativeRuntime,
   NativeShape,
   SmallTensors,
 } from './native-engine.js';
-import type { NativeEvent, NativeJob } from './native-job.js';
+import type { NativeJob } from './native-job.js';
 
 /** An object of the compiled module; it lives until JavaScript collects this. */
 export type Handle = object;
@@ -40,15 +39,10 @@ interface CompiledCallRequest {
 /** The exports of the compiled module for engines: functions over handles. Failures are plain Errors that carry `code` and `details`. */
 export interface CompiledRuntime {
   openEngine(
-    request: NativeOpenRequest,
-    onEvent: (event: NativeEvent) => void,
+    ...request: Parameters<NativeRuntime['openEngine']>
   ): NativeJob<{ readonly handle: Handle; readonly facts: NativeEngineFacts }>;
   engineLayers(engine: Handle): NativeJob<string>;
-  engineRefit(
-    engine: Handle,
-    request: NativeRefitRequest,
-    onEvent: (event: NativeEvent) => void,
-  ): NativeJob<void>;
+  engineRefit(engine: Handle, ...request: Parameters<NativeEngine['refit']>): NativeJob<void>;
   engineSerialize(engine: Handle, planPath: string, flags: number): NativeJob<number>;
   engineClose(engine: Handle): NativeJob<void>;
   engineAllocate(engine: Handle, bytes: number): Handle;
@@ -84,5 +78,5 @@ export interface CompiledRuntime {
   memoryWrite(memory: Handle, data: ArrayBufferView, offset: number): NativeJob<void>;
   memoryRead(memory: Handle, offset: number, bytes: number): NativeJob<ArrayBuffer>;
   memoryClose(memory: Handle): void;
-  measure(engine: Handle, request: NativeMeasureRequest): NativeJob<NativeMeasurement>;
+  measure(engine: Handle, request: Parameters<NativeRuntime['measure']>[1]): NativeJob<NativeMeasurement>;
 }

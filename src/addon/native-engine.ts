@@ -6,22 +6,6 @@ import type { NativeEvent, NativeJob } from './native-job.js';
  * Data types, modes and formats are the library's numbers, as everywhere on this side of the addon; `abi.ts` names them.
  */
 
-export interface NativeOpenRequest {
-  readonly inferenceLibrary: string;
-  readonly pluginLibrary: string | null;
-  readonly pluginPaths: readonly string[];
-  readonly planPath: string;
-  /** Names the engine on the time lines of profilers. */
-  readonly label: string;
-  /** Ordinal of the CUDA device among the visible ones. */
-  readonly device: number;
-  /** Version-compatible plans carry their own runtime, which is code: it runs only where this is true. */
-  readonly allowHostCode: boolean;
-  /** Bytes of weights that stay on the GPU, `automatic` for the library's choice, null for all. Only for engines built with weight streaming. */
-  readonly weightBudget: number | 'automatic' | null;
-  readonly verbose: boolean;
-}
-
 export interface NativeEngineTensor {
   readonly name: string;
   /** `nvinfer1::DataType`. */
@@ -81,35 +65,34 @@ export interface NativeEngineFacts {
 export interface NativeEngine {
   readonly facts: NativeEngineFacts;
   /** Activation memory is allocated here. Errors: TF_GPU_MEMORY, TF_CONTEXT_FAILED. */
-  createContext(request: NativeContextRequest): NativeJob<NativeContext>;
+  createContext(request: {
+    readonly profile: number;
+    /** Emits per-layer times (`layerTimes`); slower, never for latency. */
+    readonly profiling: boolean;
+    /** Memory for activations that other contexts use too, one at a time; absent for memory of its own. */
+    readonly activations?: NativeDeviceMemory | undefined;
+  }): NativeJob<NativeContext>;
   /** The report of `IEngineInspector` on the whole engine, as JSON text. Detail depends on the verbosity the plan was built with. */
   layers(): NativeJob<string>;
   /**
    * Replaces the engine's weights by those of an ONNX file; no run may be under way. Contexts and calls stay, CUDA graphs are captured again.
    * Errors: TF_ENGINE_NOT_REFITTABLE, TF_REFIT_MODEL_MISMATCH, TF_REFIT_FAILED (the engine may then have some of the weights).
    */
-  refit(request: NativeRefitRequest, onEvent: (event: NativeEvent) => void): NativeJob<void>;
+  refit(
+    request: {
+      readonly parserLibrary: string;
+      readonly modelPath: string;
+      /** Names of the weights whose values are not those that the engine was built with. */
+      readonly changed: readonly string[];
+    },
+    onEvent: (event: NativeEvent) => void,
+  ): NativeJob<void>;
   /** Writes the engine as it is now; `flags` are bits of `SerializationFlag`. Gives the plan's bytes. Errors: TF_REFIT_FAILED, TF_WRITE_FAILED. */
   serialize(planPath: string, flags: number): NativeJob<number>;
   /** Device memory that outlives calls, zero-filled. Throws TF_GPU_MEMORY. */
   allocate(bytes: number): NativeDeviceMemory;
   /** Closes every context and call made from it first. */
   close(): NativeJob<void>;
-}
-
-export interface NativeRefitRequest {
-  readonly parserLibrary: string;
-  readonly modelPath: string;
-  /** Names of the weights whose values are not those that the engine was built with. */
-  readonly changed: readonly string[];
-}
-
-export interface NativeContextRequest {
-  readonly profile: number;
-  /** Emits per-layer times (`layerTimes`); slower, never for latency. */
-  readonly profiling: boolean;
-  /** Memory for activations that other contexts use too, one at a time; absent for memory of its own. */
-  readonly activations?: NativeDeviceMemory | undefined;
 }
 
 export interface NativeShape {
@@ -134,7 +117,15 @@ export interface NativeContext {
    * Fixes shapes and buffers for many runs: allocates what `host` bindings need (pinned and device), runs once without a graph, then
    * captures one when asked. Several calls may be kept; running one after another re-binds what differs.
    */
-  prepare(request: NativeCallRequest): NativeJob<NativeCall>;
+  prepare(request: {
+    readonly shapes: readonly NativeShape[];
+    /** One for each device input and output; the same memory may be an input here and an output of another call. */
+    readonly bindings: readonly NativeBinding[];
+    /** Copies, launch and copies back as one CUDA graph. */
+    readonly graph: boolean;
+    /** Transfer of tensors of `host` bindings up to 4 KiB to the GPU; default `measured`: the faster of both ways in a few runs, with a graph only. */
+    readonly smallTensors?: SmallTensors | 'measured';
+  }): NativeJob<NativeCall>;
   /** Milliseconds per layer in order, summed over the runs since the context was made; needs `profiling`. */
   layerTimes(): readonly { readonly name: string; readonly ms: number; readonly runs: number }[];
   close(): NativeJob<void>;
@@ -149,16 +140,6 @@ export type NativeBinding =
       readonly memory: NativeDeviceMemory;
       readonly offset: number;
     };
-
-export interface NativeCallRequest {
-  readonly shapes: readonly NativeShape[];
-  /** One for each device input and output; the same memory may be an input here and an output of another call. */
-  readonly bindings: readonly NativeBinding[];
-  /** Copies, launch and copies back as one CUDA graph. */
-  readonly graph: boolean;
-  /** Transfer of tensors of `host` bindings up to 4 KiB to the GPU; default `measured`: the faster of both ways in a few runs, with a graph only. */
-  readonly smallTensors?: SmallTensors | 'measured';
-}
 
 /** `mapped`: the GPU uses them in pinned memory, in place of copies. */
 export type SmallTensors = 'copied' | 'mapped';
@@ -200,30 +181,6 @@ export interface NativeDeviceMemory {
   write(data: ArrayBufferView, offset: number): NativeJob<void>;
   read(offset: number, bytes: number): NativeJob<ArrayBuffer>;
   close(): void;
-}
-
-/** One measurement, entirely in C++: no JavaScript between two inferences. */
-export interface NativeMeasureRequest {
-  readonly profile: number;
-  readonly shapes: readonly NativeShape[];
-  /** Raw bytes of each input; seeded by the caller. */
-  readonly inputs: readonly NativeHostData[];
-  /** Contexts that run at once, each with its own streams. */
-  readonly streams: number;
-  readonly warmUpMs: number;
-  /** From the first timed inference on. */
-  readonly durationMs: number;
-  /** At least this many timed inferences per stream, however long they take. */
-  readonly iterations: number;
-  /** Host to device and back in every inference, overlapped with the compute of the inference before as trtexec does. */
-  readonly transfers: boolean;
-  readonly graph: boolean;
-  /** The waiting thread spins; otherwise it sleeps until the GPU wakes it (events with CU_EVENT_BLOCKING_SYNC, trtexec's default). */
-  readonly spinWait: boolean;
-  /** Pause between inferences of a stream, milliseconds. */
-  readonly idleMs: number;
-  /** A host thread for each stream, in place of one that serves all in turn as trtexec does by default. */
-  readonly threads?: boolean;
 }
 
 /**
@@ -274,9 +231,50 @@ export interface NativeGpuState {
 
 export interface NativeRuntime {
   /** Loads a plan. Errors: TF_GPU_UNAVAILABLE, TF_PLAN_LOAD_FAILED, TF_GPU_MEMORY, TF_LIBRARY_LOAD_FAILED, TF_LIBRARY_UNSUPPORTED. */
-  openEngine(request: NativeOpenRequest, onEvent: (event: NativeEvent) => void): NativeJob<NativeEngine>;
-  /** Measures on an engine that is open; makes its own contexts and closes them. */
-  measure(engine: NativeEngine, request: NativeMeasureRequest): NativeJob<NativeMeasurement>;
+  openEngine(
+    request: {
+      readonly inferenceLibrary: string;
+      readonly pluginLibrary: string | null;
+      readonly pluginPaths: readonly string[];
+      readonly planPath: string;
+      /** Names the engine on the time lines of profilers. */
+      readonly label: string;
+      /** Ordinal of the CUDA device among the visible ones. */
+      readonly device: number;
+      /** Version-compatible plans carry their own runtime, which is code: it runs only where this is true. */
+      readonly allowHostCode: boolean;
+      /** Bytes of weights that stay on the GPU, `automatic` for the library's choice, null for all. Only for engines built with weight streaming. */
+      readonly weightBudget: number | 'automatic' | null;
+      readonly verbose: boolean;
+    },
+    onEvent: (event: NativeEvent) => void,
+  ): NativeJob<NativeEngine>;
+  /** One measurement on an engine that is open, entirely in C++: no JavaScript between two inferences. Makes its own contexts and closes them. */
+  measure(
+    engine: NativeEngine,
+    request: {
+      readonly profile: number;
+      readonly shapes: readonly NativeShape[];
+      /** Raw bytes of each input; seeded by the caller. */
+      readonly inputs: readonly NativeHostData[];
+      /** Contexts that run at once, each with its own streams. */
+      readonly streams: number;
+      readonly warmUpMs: number;
+      /** From the first timed inference on. */
+      readonly durationMs: number;
+      /** At least this many timed inferences per stream, however long they take. */
+      readonly iterations: number;
+      /** Host to device and back in every inference, overlapped with the compute of the inference before as trtexec does. */
+      readonly transfers: boolean;
+      readonly graph: boolean;
+      /** The waiting thread spins; otherwise it sleeps until the GPU wakes it (events with CU_EVENT_BLOCKING_SYNC, trtexec's default). */
+      readonly spinWait: boolean;
+      /** Pause between inferences of a stream, milliseconds. */
+      readonly idleMs: number;
+      /** A host thread for each stream, in place of one that serves all in turn as trtexec does by default. */
+      readonly threads?: boolean;
+    },
+  ): NativeJob<NativeMeasurement>;
   /** Null where NVML is absent or does not know the GPU. `uuid` as in `Gpu.uuid`. */
   gpuState(uuid: string): NativeGpuState | null;
 }

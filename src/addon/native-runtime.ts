@@ -4,37 +4,24 @@ import { CompiledCall } from './native-call.js';
 import type {
   NativeBinding,
   NativeCall,
-  NativeCallRequest,
   NativeContext,
-  NativeContextRequest,
   NativeDeviceMemory,
   NativeEngine,
   NativeEngineFacts,
-  NativeMeasurement,
-  NativeMeasureRequest,
-  NativeOpenRequest,
   NativeOutput,
-  NativeRefitRequest,
   NativeRuntime,
   NativeShape,
 } from './native-engine.js';
-import {
-  convertedJob,
-  endWithProcess,
-  jobOf,
-  type NativeEvent,
-  type NativeJob,
-  rethrown,
-} from './native-job.js';
+import { convertedJob, endWithProcess, jobOf, type NativeJob, rethrown } from './native-job.js';
 
 /** Engines of the compiled module as the objects of `native-engine.ts`. */
 export function runtimeOf(compiled: CompiledRuntime): Pick<NativeRuntime, 'openEngine' | 'measure'> {
   return {
-    openEngine(request: NativeOpenRequest, onEvent: (event: NativeEvent) => void): NativeJob<NativeEngine> {
+    openEngine(request, onEvent) {
       const opening = rethrown(() => compiled.openEngine(request, onEvent));
       return convertedJob(opening, ({ handle, facts }) => new CompiledEngine(compiled, handle, facts));
     },
-    measure(engine: NativeEngine, request: NativeMeasureRequest): NativeJob<NativeMeasurement> {
+    measure(engine, request) {
       if (!(engine instanceof CompiledEngine)) throw foreign('engine');
       return endWithProcess(jobOf(rethrown(() => compiled.measure(engine.handle, request))));
     },
@@ -63,7 +50,7 @@ class CompiledEngine implements NativeEngine {
     this.close = once(() => compiled.engineClose(handle));
   }
 
-  createContext(request: NativeContextRequest): NativeJob<NativeContext> {
+  createContext(request: Parameters<NativeEngine['createContext']>[0]): NativeJob<NativeContext> {
     const { activations } = request;
     if (activations !== undefined && !(activations instanceof CompiledMemory)) throw foreign('device memory');
     const compiled = { ...request, activations: activations?.handle ?? null };
@@ -75,8 +62,8 @@ class CompiledEngine implements NativeEngine {
     return jobOf(rethrown(() => this.#compiled.engineLayers(this.handle)));
   }
 
-  refit(request: NativeRefitRequest, onEvent: (event: NativeEvent) => void): NativeJob<void> {
-    return endWithProcess(jobOf(rethrown(() => this.#compiled.engineRefit(this.handle, request, onEvent))));
+  refit(...request: Parameters<NativeEngine['refit']>): NativeJob<void> {
+    return endWithProcess(jobOf(rethrown(() => this.#compiled.engineRefit(this.handle, ...request))));
   }
 
   serialize(planPath: string, flags: number): NativeJob<number> {
@@ -111,7 +98,12 @@ class CompiledContext implements NativeContext {
     return rethrown(() => this.#compiled.contextOutputs(this.#handle, shapes));
   }
 
-  prepare({ shapes, bindings, graph, smallTensors = 'measured' }: NativeCallRequest): NativeJob<NativeCall> {
+  prepare({
+    shapes,
+    bindings,
+    graph,
+    smallTensors = 'measured',
+  }: Parameters<NativeContext['prepare']>[0]): NativeJob<NativeCall> {
     const request = { shapes, graph, smallTensors, bindings: bindings.map(compiledBinding) };
     const preparing = rethrown(() => this.#compiled.prepareCall(this.#handle, request));
     return convertedJob(preparing, (prepared) => new CompiledCall(this.#compiled, this, prepared));

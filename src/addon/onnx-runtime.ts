@@ -8,7 +8,21 @@ export interface NativeOnnxRuntime {
   /** Why the loader does not load a shared library, by path or name; null where it does. What loads stays loaded. */
   loadError(library: string): string | null;
   /** Rejects with TF_LIBRARY_…, TF_ONNXRUNTIME_MISSING for a provider's library, TF_USAGE for an option that a provider rejects, TF_ONNXRUNTIME_FAILED. */
-  open(request: NativeOrtRequest): NativeJob<NativeOrtSession>;
+  open(request: {
+    readonly library: string;
+    readonly modelPath: string;
+    /** Where external data is; default: beside the model. */
+    readonly weightsFolder?: string | undefined;
+    /** 0: ONNX Runtime's own number. */
+    readonly threads: number;
+    /** Before the CPU, which is always there. */
+    readonly providers: readonly AppendedProvider[];
+    /** Session configuration entries. */
+    readonly config: readonly Setting[];
+    /** Start of the name of the file for a record of the runs; null: no record. */
+    readonly profilePrefix: string | null;
+    readonly device: number;
+  }): NativeJob<NativeOrtSession>;
 }
 
 export interface OnnxRuntimeBuild {
@@ -20,20 +34,9 @@ export interface OnnxRuntimeBuild {
 
 export type Setting = readonly [key: string, value: string];
 
-export interface NativeOrtRequest {
-  readonly library: string;
-  readonly modelPath: string;
-  /** Where external data is; default: beside the model. */
-  readonly weightsFolder?: string | undefined;
-  /** 0: ONNX Runtime's own number. */
-  readonly threads: number;
-  /** Before the CPU, which is always there. */
-  readonly providers: readonly { readonly name: 'cuda' | 'tensorrt'; readonly options: readonly Setting[] }[];
-  /** Session configuration entries. */
-  readonly config: readonly Setting[];
-  /** Start of the name of the file for a record of the runs; null: no record. */
-  readonly profilePrefix: string | null;
-  readonly device: number;
+export interface AppendedProvider {
+  readonly name: 'cuda' | 'tensorrt';
+  readonly options: readonly Setting[];
 }
 
 /** Which provider took a node, as ONNX Runtime names both. */
@@ -91,7 +94,7 @@ interface CompiledOnnxRuntime {
   ortProbe(libraryPath: string): OnnxRuntimeBuild;
   loadError(library: string): string | null;
   ortOpen(
-    request: NativeOrtRequest,
+    ...request: Parameters<NativeOnnxRuntime['open']>
   ): NativeJob<OnnxRuntimeBuild & { readonly placement: readonly PlacedNode[]; readonly handle: Handle }>;
   ortBind(session: Handle, request: NativeOrtBinding): Handle;
   ortRun(call: Handle): Promise<void>;

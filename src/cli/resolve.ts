@@ -15,12 +15,6 @@ import { TrtforgeError } from '../errors.js';
 import type { Command } from './command.js';
 import type { Config } from './config.js';
 
-export interface ResolvedOptions<O extends OptionTable> {
-  readonly values: OptionValues<O>;
-  /** Option name to what was set or is the default, unparsed: what `--print-config` shows. */
-  readonly shown: Readonly<Record<string, unknown>>;
-}
-
 /**
  * Turns what the user set into the resolved options, once: flags over config file over environment over default.
  * A value that does not parse is TF_USAGE (or the parser's own code) with the option's name in front.
@@ -30,7 +24,11 @@ export function resolveOptions<O extends OptionTable>(
   flags: Readonly<Record<string, unknown>>,
   config: Config,
   environment: NodeJS.ProcessEnv,
-): ResolvedOptions<O> {
+): {
+  readonly values: OptionValues<O>;
+  /** Option name to what was set or is the default, unparsed: what `--print-config` shows. */
+  readonly shown: Readonly<Record<string, unknown>>;
+} {
   const values: Record<string, unknown> = {};
   const shown: Record<string, unknown> = {};
   for (const [key, spec] of Object.entries(table)) {

@@ -16,7 +16,7 @@ import type { Heal } from '../report/result.js';
 import { computedNodes, decidingVerification } from '../report/sentences.js';
 import { engineRequest } from './engine-phases.js';
 import { judgingData, typedModelRequest } from './model-phases.js';
-import type { ComparisonOptions, ForgeOptions, Healing, HealRequest } from './options.js';
+import type { ForgeOptions, Healer, Healing } from './options.js';
 import type { PhaseContext, PhaseRun } from './phase.js';
 import type { Forged, ForgePhase, Run } from './run-state.js';
 
@@ -131,7 +131,7 @@ const engineFails = (found: Partial<Forged>) =>
   decidingVerification(found) === found.engineVerification;
 
 /** By which samples candidates, or a result, are judged. */
-type Judging = Pick<ComparisonOptions, 'seed' | 'data'>;
+type Judging = Pick<NonNullable<ForgeOptions['verify']>, 'seed' | 'data'>;
 
 /** What each search sees, and what judges its result: what the one before was judged by. Of few samples beside those of the ranges all judge, and the search sees the latter. */
 function attempts({ verify, ...options }: ForgeOptions, { samplesFrom }: VerifyResult) {
@@ -157,7 +157,7 @@ function attempts({ verify, ...options }: ForgeOptions, { samplesFrom }: VerifyR
 async function searched(
   { run, found }: Failed,
   judging: Judging,
-  place: Pick<HealRequest, 'limitMs' | 'folder'>,
+  place: Pick<Parameters<Healer>[0], 'limitMs' | 'folder'>,
   context: PhaseContext,
 ): Promise<Healing> {
   const { conversion = {}, verify: _, ...build } = run.options;

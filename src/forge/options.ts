@@ -20,7 +20,7 @@ export type SkippablePhase = (typeof skippablePhases)[number];
 
 const HEAL_MS = 5 * 60_000;
 
-export type ComparisonOptions = OptionsOf<typeof judgingOptions>;
+type ComparisonOptions = OptionsOf<typeof judgingOptions>;
 
 /** The options of forge; all but the model has a default. */
 export const forgeOptions = {
@@ -46,7 +46,7 @@ export const forgeOptions = {
 export interface ForgeOptions extends OptionsOf<typeof forgeOptions> {}
 
 /** A comparison that failed, and what may be changed about it. */
-export interface HealRequest {
+interface HealRequest {
   /** On the samples that the search may see. */
   readonly failed: VerifyRequest;
   /** Of an engine: how it was built. */

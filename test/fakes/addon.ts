@@ -1,12 +1,11 @@
 import type {
   NativeCall,
-  NativeCallRequest,
   NativeContext,
   NativeDeviceMemory,
   NativeEngine,
   NativeEngineTensor,
   NativeHostData,
-  NativeOpenRequest,
+  NativeRuntime,
   NativeShape,
 } from '../../src/addon/native-engine.js';
 import type { NativeJob } from '../../src/addon/native-job.js';
@@ -54,7 +53,7 @@ export const fakeFacts: NativeEngine['facts'] = {
 
 /** An addon in memory: the contract of native-engine.ts over typed arrays, so that what the sessions do with it can be seen. */
 export class FakeAddon implements EngineAddon {
-  readonly opened: NativeOpenRequest[] = [];
+  readonly opened: Parameters<NativeRuntime['openEngine']>[0][] = [];
   /** In order: `context 0`, `prepare x[2,3] graph`, `run`, `close call`, … */
   readonly log: string[] = [];
   gpuList = [
@@ -93,7 +92,7 @@ export class FakeAddon implements EngineAddon {
     throw new Error('not measured here');
   };
 
-  openEngine(request: NativeOpenRequest): NativeJob<NativeEngine> {
+  openEngine(request: Parameters<NativeRuntime['openEngine']>[0]): NativeJob<NativeEngine> {
     this.opened.push(request);
     return this.job('open', () => this.#engine());
   }
@@ -168,7 +167,7 @@ export class FakeAddon implements EngineAddon {
       });
   }
 
-  #prepare({ shapes, bindings, graph }: NativeCallRequest): NativeCall {
+  #prepare({ shapes, bindings, graph }: Parameters<NativeContext['prepare']>[0]): NativeCall {
     const fixed = new Map(shapes.map(({ name, shape }) => [name, shape]));
     const outputs = this.#outputs(shapes);
     for (const { name, shape } of outputs) if (shape !== null) fixed.set(name, shape);

@@ -1,10 +1,5 @@
 import type { EngineBinding } from '../../src/engines/runtime/tensorrt/engine-interface.js';
-import type {
-  BenchedEngine,
-  MeasureRequest,
-  Measurer,
-  StartMeasurer,
-} from '../../src/quality/bench/measurer.js';
+import type { BenchedEngine, Measurer, StartMeasurer } from '../../src/quality/bench/measurer.js';
 import { fakeFacts } from './addon.js';
 
 /** An input whose batch and length are open. */
@@ -27,8 +22,8 @@ const opened = (inputs: readonly EngineBinding[], backend: string): BenchedEngin
 /** Measures nothing: every inference takes `inferenceMs`. What was asked for is told to `asked`. */
 export function measuring(
   engines: Readonly<Record<string, readonly EngineBinding[]>>,
-  asked: (request: MeasureRequest) => void,
-  inferenceMs: (engine: string, request: MeasureRequest) => number = () => 2,
+  asked: (request: Parameters<Measurer['measure']>[0]) => void,
+  inferenceMs: (engine: string, request: Parameters<Measurer['measure']>[0]) => number = () => 2,
   backend = 'TensorRT 10.3.0',
 ): StartMeasurer {
   const column = (value: (at: number) => number) => Float64Array.from({ length: 60 }, (_, at) => value(at));

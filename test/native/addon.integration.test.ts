@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
-import { loadAddon, type NativeBuildRequest } from '../../src/addon/addon.js';
+import { type Addon, loadAddon } from '../../src/addon/addon.js';
 import { addonPath } from '../../src/addon/load.js';
 import { openFile } from '../../src/base/files/byte-source.js';
 import { readElf } from '../../src/tensorrt/toolchain/elf.js';
@@ -100,7 +100,8 @@ describe('loading the addon', () => {
 
 describeWith('toolchain', 'the addon over tensorrt-rtx', (libraries) => {
   const { inference, parser } = rtxToolchain(libraries).libraries;
-  const request = (modelPath: string, more: Partial<NativeBuildRequest> = {}): NativeBuildRequest => ({
+  type BuildRequest = Parameters<Addon['build']>[0];
+  const request = (modelPath: string, more: Partial<BuildRequest> = {}): BuildRequest => ({
     inferenceLibrary: inference,
     parserLibrary: parser ?? '',
     pluginLibrary: null,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { NativeMeasureRequest } from '../../src/addon/native-engine.js';
+import type { NativeRuntime } from '../../src/addon/native-engine.js';
 import { type NetworkPlan, planBytes } from '../fakes/tensorrt/engine.js';
 import { type Fake, FakeBench, openRequest, sanitizerLibrary } from '../fakes/tensorrt/library.js';
 
@@ -41,7 +41,7 @@ interface Answer {
   readonly calls: readonly string[];
 }
 
-const mode: Omit<NativeMeasureRequest, 'inputs'> = {
+const mode: Omit<Parameters<NativeRuntime['measure']>[1], 'inputs'> = {
   profile: 0,
   shapes: [{ name: 'x', shape: [2, 64], values: null }],
   streams: 1,

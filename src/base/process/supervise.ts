@@ -21,7 +21,7 @@ export type ChildMessage =
     };
 
 /** Aborting asks the child to stop (SIGTERM), then kills it after `graceMs`. */
-export interface SuperviseOptions extends Omit<WorkContext, 'environment'> {
+export interface ChildWork extends Omit<WorkContext, 'environment'> {
   readonly graceMs?: number;
   readonly env?: NodeJS.ProcessEnv;
   /** The child's work, for the error's sentence: "building resnet50.onnx". */
@@ -35,7 +35,7 @@ export interface SuperviseOptions extends Omit<WorkContext, 'environment'> {
  *
  * `module` is a URL into `dist/` (write it as `new URL('../../../dist/<room>/<file>.js', import.meta.url)`, which is right from `src/` and from `dist/`).
  */
-export function runSupervised(module: URL, request: unknown, options: SuperviseOptions): Promise<unknown> {
+export function runSupervised(module: URL, request: unknown, options: ChildWork): Promise<unknown> {
   if (options.signal?.aborted) return Promise.reject(cancelled(options));
   return new Promise((resolve, reject) => {
     const child = forkModule(module, options);
@@ -65,7 +65,7 @@ export function runSupervised(module: URL, request: unknown, options: SuperviseO
 }
 
 /** Starts a module in a child whose output is collected and whose messages keep typed arrays. */
-export function forkModule(module: URL, options: Pick<SuperviseOptions, 'env'>): ChildProcess {
+export function forkModule(module: URL, options: Pick<ChildWork, 'env'>): ChildProcess {
   assertUnbundled('a child process');
   // Node reads every certificate of such a file at its start, 0.1 s for a system's; no child opens a connection.
   const { NODE_EXTRA_CA_CERTS: _, ...env } = options.env ?? process.env;
@@ -154,10 +154,7 @@ export function lastLines(
   };
 }
 
-export function onAbort(
-  child: ChildProcess,
-  options: Pick<SuperviseOptions, 'signal' | 'graceMs'>,
-): () => void {
+export function onAbort(child: ChildProcess, options: Pick<ChildWork, 'signal' | 'graceMs'>): () => void {
   let killer: NodeJS.Timeout | undefined;
   const stop = () => {
     child.kill('SIGTERM');

@@ -4,13 +4,13 @@ import { TrtforgeError } from '../../errors.js';
 import { cancelled } from './cancel.js';
 import {
   type ChildMessage,
+  type ChildWork,
   deathOf,
   errorFromChild,
   forkModule,
   lastLines,
   notStarted,
   onAbort,
-  type SuperviseOptions,
 } from './supervise.js';
 
 /**
@@ -26,7 +26,7 @@ export interface SupervisedSession {
   /** Largest resident memory of the child so far, bytes; null after its end, and where the system does not report it. */
   peakBytes(): number | null;
   /** From now on events go to another caller, whose work the child does, and its peak memory counts anew. False where the child has ended, or its peak cannot be reset. */
-  handTo(next: Omit<SuperviseOptions, 'signal'>): boolean;
+  handTo(next: Omit<ChildWork, 'signal'>): boolean;
   /** Lets the child end and waits for it; kills it when it does not within the grace time. */
   close(): Promise<void>;
 }
@@ -41,7 +41,7 @@ interface Asked {
 }
 
 /** Starts a module that calls `serveSession` from `supervised-child.ts`. `module` is a URL into `dist/`, as for `runSupervised`. */
-export function startSupervised(module: URL, first: Omit<SuperviseOptions, 'signal'>): SupervisedSession {
+export function startSupervised(module: URL, first: Omit<ChildWork, 'signal'>): SupervisedSession {
   const child = forkModule(module, first);
   let options = first;
   const lines = lastLines(child, options.emit);
@@ -163,7 +163,7 @@ function oneRequest(
   ending: Ending,
   asked: Asked[],
   value: unknown,
-  options: SuperviseOptions,
+  options: ChildWork,
 ): Promise<unknown> {
   const { signal } = options;
   if (signal?.aborted) return Promise.reject(cancelled(options));

@@ -12,7 +12,7 @@ import { missLines } from '../../report/sentences.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { builderOption, buildOptions, buildRequest } from '../options/build.js';
 import { buildPlan } from '../options/build-plan.js';
-import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
+import { withProfileFrom } from '../options/profile-from.js';
 import { storeOptions } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { precisionLines } from '../precision-lines.js';
@@ -73,8 +73,10 @@ export const command = defineCommand({
     const built = buildResult(result);
     return { ...built, profileFrom, issues, harmless: await harmlessIn(built.warnings) };
   }),
-  plan: async ([model = ''], options, context) =>
-    buildPlan(await requestOf(model, options, context), context),
+  plan: async ([model = ''], options, context) => {
+    const { request, profileFrom } = await requestOf(model, options, context);
+    return buildPlan(request, profileFrom, context);
+  },
   render,
 });
 
@@ -98,7 +100,7 @@ function requestOf(
   model: string,
   options: OptionValues<typeof commandOptions>,
   context: CommandContext,
-): Promise<ProfiledRequest<BuildOptions>> {
+): ReturnType<typeof withProfileFrom<BuildOptions>> {
   const { output } = options;
   if (output !== undefined) assertNoFolder(output, "the engine's file", 'model.engine');
   const request = {

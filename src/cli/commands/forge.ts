@@ -1,6 +1,7 @@
 import { type OptionValues, valuesOf } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
 import { originText } from '../../engines/builder/build-result.js';
+import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
 import { TrtforgeError } from '../../errors.js';
 import { forge } from '../../forge/forge.js';
 import {
@@ -34,7 +35,7 @@ import { advanced, inConfig, option } from '../option.js';
 import { builderOption, buildOptions, buildRequest, configOnly } from '../options/build.js';
 import { engineSteps, resolvedOf } from '../options/build-plan.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
-import { type ProfiledRequest, withProfileFrom } from '../options/profile-from.js';
+import { withProfileFrom } from '../options/profile-from.js';
 import { storeOptions } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { messageLines, renderWarnings, table } from '../text.js';
@@ -73,7 +74,7 @@ const forgeRequest = (
   model: string,
   options: OptionValues<typeof forgeOptions>,
   context: CommandContext,
-): Promise<ProfiledRequest<ForgeOptions>> =>
+): ReturnType<typeof withProfileFrom<ForgeOptions>> =>
   withProfileFrom(
     {
       ...buildRequest(model, options),
@@ -113,7 +114,7 @@ export const command = defineCommand({
 const stepsOf = (
   model: string,
   { runRoot, engine, phases }: ForgePlan,
-  profileFrom: ProfiledRequest<ForgeOptions>['profileFrom'],
+  profileFrom: readonly ProfileOrigin[],
 ): Plan => ({
   steps: phases.flatMap(({ name, skipped }) => {
     if (name === 'build' && engine !== null) return engineSteps(engine.decided, engine);

@@ -3,12 +3,12 @@ import { type OptionValues, valuesOf } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
 import { drawOptions } from '../../engines/run/run-result.js';
 import { TrtforgeError } from '../../errors.js';
+import type { benchModel } from '../../quality/bench/bench-model.js';
 import {
   type BenchCompareRequest,
   type BenchRequest,
   benchPlaceOptions,
   inputOptions,
-  type ModelBenchRequest,
   benchOptions as requestOptions,
   roundsOptions,
   type ShapeRequest,
@@ -149,7 +149,7 @@ function shapeRequest({
 export function modelBenchRequest(
   model: string,
   options: OptionValues<typeof modelBenchOptions>,
-): ModelBenchRequest {
+): Parameters<typeof benchModel>[0] {
   return {
     model,
     ...valuesOf(placeOptions, options),

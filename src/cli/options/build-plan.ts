@@ -1,4 +1,5 @@
 import type { BuildContext, BuildOptions } from '../../engines/builder/build.js';
+import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
 import type { DecidedBuild } from '../../engines/builder/cache-why.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { targetText } from '../../engines/identity/target.js';
@@ -6,7 +7,6 @@ import { profileText } from '../../engines/profiles/profile.js';
 import type { EnginePlan } from '../../forge/plan.js';
 import { missLines } from '../../report/sentences.js';
 import { type Plan, type PlanStep, step } from '../dry-run.js';
-import type { ProfiledRequest } from './profile-from.js';
 
 /** A build as it is decided, and whether a store has its engine. Throws what `resolveBuild` and `openStores` throw. */
 export async function decidedBuild(requested: BuildOptions, context: BuildContext): Promise<DecidedBuild> {
@@ -19,7 +19,8 @@ export async function decidedBuild(requested: BuildOptions, context: BuildContex
 
 /** The plan of a build: take its engine from a store, or make and keep it. */
 export async function buildPlan(
-  { request, profileFrom }: ProfiledRequest<BuildOptions>,
+  request: BuildOptions,
+  profileFrom: readonly ProfileOrigin[],
   context: BuildContext,
 ): Promise<Plan> {
   const decided = await decidedBuild(request, context);

@@ -10,7 +10,7 @@ import type { buildOptions } from './build.js';
 import { assertImages } from './comparison.js';
 
 /** A request whose profiles are complete. */
-export interface ProfiledRequest<R extends BuildOptions> {
+interface ProfiledRequest<R extends BuildOptions> {
   readonly request: R;
   readonly profileFrom: readonly ProfileOrigin[];
 }

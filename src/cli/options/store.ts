@@ -1,6 +1,6 @@
-import type { OptionValues } from '../../base/options/option.js';
+import type { OptionsOf, OptionValues } from '../../base/options/option.js';
 import { buildOptions } from '../../engines/builder/build.js';
-import { type StoreOptions, storeOptions as stores } from '../../engines/store/open-stores.js';
+import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
 import { flag, inConfig } from '../option.js';
 
@@ -26,7 +26,7 @@ export const storeOptions = {
 /** Values as the builder takes them: without a store for `--no-cache`. Throws TF_USAGE for options that contradict each other. */
 export function withStore<V extends Partial<OptionValues<typeof storeOptions>>>(
   options: V,
-): Omit<V, 'store'> & StoreOptions {
+): Omit<V, 'store'> & OptionsOf<typeof stores> {
   if (!options.noCache) return options;
   if (options.forceRebuild) {
     throw new TrtforgeError('TF_USAGE', '--no-cache and --force-rebuild contradict each other.', {

@@ -3,7 +3,6 @@ import { holds } from '../../behaviour/facts.js';
 import { CAPTURE_FILE } from '../../tensorrt/toolchain/places.js';
 import type { BuildFiles, ResolvedBuild } from './build.js';
 import { buildInProcess } from './build-in-process.js';
-import type { RefitRequest } from './build-plan.js';
 import { refitInProcess } from './refit-in-process.js';
 
 const endAtOnce = () => process.kill(process.pid, 'SIGKILL');
@@ -15,7 +14,7 @@ serve(async (request, work) => {
   const { build, files, refit } = request as {
     readonly build: ResolvedBuild;
     readonly files: BuildFiles;
-    readonly refit?: RefitRequest;
+    readonly refit?: Parameters<typeof refitInProcess>[2];
   };
   // A library that cannot be asked to stop: its process ends at once instead.
   if (refit !== undefined || !holds('progress-monitor', build.toolchain))

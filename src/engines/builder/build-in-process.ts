@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { type Addon, loadAddon, type NativeBuildRequest, type NativeTensor } from '../../addon/addon.js';
+import { type Addon, loadAddon, type NativeTensor } from '../../addon/addon.js';
 import type { NativeEvent } from '../../addon/native-job.js';
 import { beginFile, type PendingFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
@@ -57,7 +57,7 @@ function nativeRequest(
   cache: PendingFile | null,
   settings: BuilderSettings,
   keepBuilder: boolean,
-): NativeBuildRequest {
+): Parameters<Addon['build']>[0] {
   const { inference, parser, plugins } = toolchain.libraries;
   if (parser === null) {
     throw new TrtforgeError(

@@ -1,16 +1,8 @@
-import type { NativeRefitRequest } from '../../addon/native-engine.js';
 import { openFile } from '../../base/files/byte-source.js';
 import { runSupervised } from '../../base/process/supervise.js';
 import { recordedBuilder } from '../../tensorrt/toolchain/places.js';
 import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
-
-/** What a refit takes besides its build. */
-export interface RefitRequest extends Omit<NativeRefitRequest, 'modelPath'> {
-  /** The plan whose weights are replaced. */
-  readonly planPath: string;
-  /** Bits of `SerializationFlag`. */
-  readonly flags: number;
-}
+import type { refitInProcess } from './refit-in-process.js';
 
 /**
  * Builds a plan in a child process, so that an abort inside the library ends as an error and its memory comes back.
@@ -29,7 +21,7 @@ export async function inChild(
   files: BuildFiles,
   context: BuildContext,
   doing: string,
-  refit?: RefitRequest,
+  refit?: Parameters<typeof refitInProcess>[2],
 ): Promise<BuildOutcome> {
   openFile(files.modelPath).close();
   const { environment = process.env, ...work } = context;

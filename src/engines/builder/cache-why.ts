@@ -7,7 +7,7 @@ import type { CacheWhy } from '../store/cache-result.js';
 import { mayServe } from '../store/compatibility.js';
 import type { LocalStore } from '../store/local.js';
 import { lookUp, lookUpLocally, type Miss, plainMiss, withNearest } from '../store/lookup.js';
-import { type EngineStores, openStores, type StoreOptions } from '../store/open-stores.js';
+import { type EngineStores, openStores } from '../store/open-stores.js';
 import type { RemoteStore } from '../store/remote/remote-store.js';
 import type { BuildContext, ResolvedBuild } from './build.js';
 
@@ -63,7 +63,7 @@ export interface DecidedBuild {
 /** Searches the stores for the engine of a build; builds and fetches nothing. Throws what `openStores` throws. */
 export async function decideBuild(
   build: ResolvedBuild,
-  requested: StoreOptions,
+  requested: Parameters<typeof openStores>[0],
   { environment, signal }: Pick<BuildContext, 'environment' | 'signal'>,
 ): Promise<DecidedBuild> {
   const { close, ...stores } = await openStores(requested, environment);

@@ -1,17 +1,23 @@
 import { basename } from 'node:path';
 import { loadAddon } from '../../addon/addon.js';
+import type { NativeEngine } from '../../addon/native-engine.js';
 import type { WorkContext } from '../../events.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { workEvents } from './build-in-process.js';
-import type { RefitRequest } from './build-plan.js';
 
 /** Loads an engine, replaces its weights and writes it, in this very process. Its tensors are the caller's to state. Errors as `refittingBuilder`. */
 export async function refitInProcess(
   { toolchain, pluginPaths, verbose }: ResolvedBuild,
   { modelPath, planPath }: BuildFiles,
-  { planPath: skeleton, flags, ...weights }: RefitRequest,
+  refit: Omit<Parameters<NativeEngine['refit']>[0], 'modelPath'> & {
+    /** The plan whose weights are replaced. */
+    readonly planPath: string;
+    /** Bits of `SerializationFlag`. */
+    readonly flags: number;
+  },
   { emit = () => {} }: WorkContext,
 ): Promise<BuildOutcome> {
+  const { planPath: skeleton, flags, ...weights } = refit;
   const started = performance.now();
   const { inference, plugins } = toolchain.libraries;
   const warnings = new Set<string>();

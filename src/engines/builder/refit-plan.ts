@@ -12,7 +12,7 @@ import {
   weightsToRefit,
 } from '../plan/refit.js';
 import type { BuildContext, BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
-import { inChild, type RefitRequest } from './build-plan.js';
+import { inChild } from './build-plan.js';
 import { resolveBuild } from './resolve-build.js';
 
 /**
@@ -32,7 +32,7 @@ export const refittingBuilder =
 /** The same of a model whose graph was compared. */
 export async function refit(
   { planPath, passport: { identity, plan } }: Skeleton,
-  weights: Pick<RefitRequest, 'planPath' | 'changed'>,
+  weights: { readonly planPath: string; readonly changed: readonly string[] },
   ...[build, files, context]: Parameters<PlanBuilder>
 ): Promise<BuildOutcome> {
   const doing = `refitting ${planPath} from ${build.modelPath}`;

@@ -23,13 +23,11 @@ export interface NpyFile {
   readonly path: string;
 }
 
-/** Whether an array that fits its input is one sample, as a call takes it; otherwise an open first axis counts samples. */
-export interface CutOptions {
-  readonly uncut?: boolean;
-}
-
-/** One npz file, with an array for each input: one sample, or several along the first axis. */
-export const npzSamples = (path: string, options: CutOptions = {}): SampleSource => {
+/**
+ * One npz file, with an array for each input: one sample, or several along the first axis. `uncut`: an array that fits its input is one sample, as a call
+ * takes it; otherwise an open first axis counts samples.
+ */
+export const npzSamples = (path: string, uncut: boolean): SampleSource => {
   const open = (voidDtypes: Readonly<Record<string, Dtype>> = {}): Arrays => {
     const file = openNpz(path, { voidDtypes });
     const slot = loadedSlot();
@@ -48,13 +46,13 @@ export const npzSamples = (path: string, options: CutOptions = {}): SampleSource
       arrays.close();
       return areInputs([...arrays.readers.keys()] as string[], inputs);
     },
-    samples: (inputs) => rowsOf(open, inputs, options),
+    samples: (inputs) => rowsOf(open, inputs, uncut),
     total: undefined,
   };
 };
 
 /** npy files that belong together, one for each input: samples are along the first axis. */
-export const npySamples = (files: readonly NpyFile[], options: CutOptions = {}): SampleSource => {
+export const npySamples = (files: readonly NpyFile[], uncut: boolean): SampleSource => {
   const open = (voidDtypes: Readonly<Record<string, Dtype>> = {}): Arrays => {
     const sources = files.map(({ path }) => openFile(path));
     const close = () => {
@@ -63,7 +61,7 @@ export const npySamples = (files: readonly NpyFile[], options: CutOptions = {}):
     try {
       const readers = files.map(({ name }, at): [string | null, TensorReader] => {
         const voidDtype = name === null ? Object.values(voidDtypes)[0] : voidDtypes[name];
-        return [name, npyReader(sources[at]!, loadedSlot(), { voidDtype })];
+        return [name, npyReader(sources[at]!, loadedSlot(), voidDtype)];
       });
       return { path: files.map(({ path }) => path).join(', '), readers: new Map(readers), close };
     } catch (error) {
@@ -75,7 +73,7 @@ export const npySamples = (files: readonly NpyFile[], options: CutOptions = {}):
     digests: () => [digestOf(open())],
     isFor: (inputs) =>
       files.every(({ name }) => (name === null ? inputs.length === 1 : areInputs([name], inputs))),
-    samples: (inputs) => rowsOf(open, inputs, options),
+    samples: (inputs) => rowsOf(open, inputs, uncut),
     total: undefined,
   };
 };
@@ -107,11 +105,11 @@ function digestOf(arrays: Arrays): string {
 function* rowsOf(
   open: (voidDtypes: Readonly<Record<string, Dtype>>) => Arrays,
   inputs: readonly Binding[],
-  options: CutOptions,
+  uncut: boolean,
 ): Generator<CalibrationSample> {
   const arrays = open(typesOf(inputs));
   try {
-    const columns = columnsOf(arrays, inputs, options);
+    const columns = columnsOf(arrays, inputs, uncut);
     const rows = columns[0]?.rows ?? 1;
     const uneven = columns.find((column) => column.rows !== rows);
     if (uneven !== undefined)
@@ -136,11 +134,7 @@ interface Column {
   readonly read: (row: number) => Tensor;
 }
 
-function columnsOf(
-  { path, readers }: Arrays,
-  inputs: readonly Binding[],
-  { uncut = false }: CutOptions,
-): readonly Column[] {
+function columnsOf({ path, readers }: Arrays, inputs: readonly Binding[], uncut: boolean): readonly Column[] {
   const named = [...readers].map(([name, reader]): [string, TensorReader] => {
     const [only, ...others] = inputs;
     if (name !== null) return [name, reader];

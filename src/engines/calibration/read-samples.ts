@@ -6,7 +6,7 @@ import { LARGEST_DOCUMENT, listFolder, readText } from '../../base/files/files.j
 import { noteInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
-import { firstFrames, type LogMelOptions, logMel, nemoFrontEnd } from '../../formats/audio/log-mel.js';
+import { type FrontEnd, firstFrames, logMel, nemoFrontEnd } from '../../formats/audio/log-mel.js';
 import { readAudio } from '../../formats/audio/read-audio.js';
 import { resample } from '../../formats/audio/resample.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
@@ -18,7 +18,7 @@ import { preparedImages, preprocessingOf } from '../run/image-inputs.js';
 import { inDtype } from '../run/inputs.js';
 import type { Binding } from '../runtime/session.js';
 import { checkInputs, rejectUnknown } from '../runtime/session-inputs.js';
-import { type CutOptions, type NpyFile, npySamples, npzSamples } from './array-samples.js';
+import { type NpyFile, npySamples, npzSamples } from './array-samples.js';
 import { areInputs, type CalibrationSample, isFound, ofSample, type SampleSource } from './sample-source.js';
 
 /** The preparation of files other than tensors as inputs. */
@@ -51,7 +51,7 @@ interface DataFile {
  */
 export function readSamples(
   data: readonly string[],
-  { uncut, ...preparation }: Preparation & CutOptions = {},
+  { uncut = false, ...preparation }: Preparation & { readonly uncut?: boolean } = {},
 ): readonly SampleSource[] {
   const files = data.flatMap(filesOf);
   const columns = files.filter(({ input }) => input !== null);
@@ -61,7 +61,7 @@ export function readSamples(
       : [
           npySamples(
             columns.map(({ input, path }): NpyFile => ({ name: input, path })),
-            { uncut },
+            uncut,
           ),
         ];
   const images: string[] = [];
@@ -71,8 +71,8 @@ export function readSamples(
     if (kind === 'image') images.push(path);
     else if (kind === 'audio') audio.push(path);
     else if (kind === 'reference') sources.push(referenceSamples(path));
-    else if (kind === 'npz') sources.push(npzSamples(path, { uncut }));
-    else if (input === null) sources.push(npySamples([{ name: null, path }], { uncut }));
+    else if (kind === 'npz') sources.push(npzSamples(path, uncut));
+    else if (input === null) sources.push(npySamples([{ name: null, path }], uncut));
   }
   if (audio.length > 0) sources.push(audioSamples(audio));
   if (images.length > 0) sources.push(imageSamples(images, imagePreparation(preparation)));
@@ -233,7 +233,7 @@ function audioSamples(paths: readonly string[]): SampleSource {
 interface AudioInputs {
   readonly features: string;
   readonly length: Binding | undefined;
-  readonly frontEnd: LogMelOptions;
+  readonly frontEnd: FrontEnd;
 }
 
 /** Finds the inputs of an encoder. Throws TF_SESSION_BINDING where there is not one float input [1, mels, frames], and at most one of integers, [1], for its length. */

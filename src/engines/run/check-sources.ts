@@ -80,10 +80,9 @@ export function inputHeader(
   path: string,
   voidDtype: Dtype | undefined,
 ): NonNullable<Described['header']> {
-  const options = voidDtype === undefined ? {} : { voidDtype };
-  const file = path.endsWith('.npz') ? openNpz(path, options) : openFile(path);
+  const file = path.endsWith('.npz') ? openNpz(path, { voidDtype }) : openFile(path);
   try {
-    return 'describe' in file ? file.describe(name) : readNpyHeader(file, options);
+    return 'describe' in file ? file.describe(name) : readNpyHeader(file, voidDtype);
   } finally {
     file.close();
   }

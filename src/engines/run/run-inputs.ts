@@ -82,7 +82,7 @@ function readSources(inputs: readonly Binding[], { sources }: RunRequest): Map<s
 
 /** A tensor for an input, as its file has it: `x=@file.npz` takes the tensor of that name from the archive. Throws what reading the file throws. */
 export function readInput({ name, dtype }: Binding, path: string): Tensor {
-  if (!path.endsWith('.npz')) return readNpy(path, { voidDtype: dtype });
+  if (!path.endsWith('.npz')) return readNpy(path, dtype);
   return closing(openNpz(path, { voidDtypes: { [name]: dtype } }), (archive) => archive.read(name));
 }
 

@@ -51,8 +51,6 @@ export const storeOptions = {
   ...signatureOptions,
 };
 
-export interface StoreOptions extends OptionsOf<typeof storeOptions> {}
-
 /** Stores as a build asks them. */
 export interface EngineStores {
   /** null: no store is asked and none keeps the engine. */
@@ -71,7 +69,7 @@ export interface EngineStores {
 
 /** Opens what was requested; the caller closes it. Throws TF_REMOTE_ADDRESS_INVALID, TF_SIZE_INVALID, TF_USAGE, TF_KEY_INVALID, TF_FILE_NOT_FOUND. */
 export async function openStores(
-  requested: StoreOptions,
+  requested: OptionsOf<typeof storeOptions>,
   environment: NodeJS.ProcessEnv = process.env,
 ): Promise<EngineStores & { close(): void }> {
   const trust = openTrust(requested, environment);

@@ -1,5 +1,5 @@
 /** Front end of a recogniser: how sound becomes features. Defaults are those of NeMo's Parakeet models. */
-export interface LogMelOptions {
+export interface FrontEnd {
   /** Samples a second that the features are for. */
   readonly rate: number;
   readonly mels: number;
@@ -17,7 +17,7 @@ export interface LogMelOptions {
 }
 
 /** FastConformer and Parakeet (NeMo's `AudioToMelSpectrogramPreprocessor` with the models' own settings). */
-export const nemoFrontEnd: LogMelOptions = {
+export const nemoFrontEnd: FrontEnd = {
   rate: 16_000,
   mels: 80,
   fftSize: 512,
@@ -41,7 +41,7 @@ export interface Features {
  * Log-mel features as NeMo computes them (`FilterbankFeatures`): pre-emphasis, zero-padded frames around multiples of the hop, symmetric Hann window, power
  * spectrum, Slaney mel filters with their area normalised, natural logarithm. 1 + floor(samples / hop) frames, of which floor(samples / hop) are valid.
  */
-export function logMel(samples: Float32Array, options: LogMelOptions): Features {
+export function logMel(samples: Float32Array, options: FrontEnd): Features {
   const { mels, fftSize, window, hop, guard, normalize } = options;
   const emphasised = emphasise(samples, options.preemphasis);
   const filters = melFilters(options);
@@ -112,7 +112,7 @@ const toMel = (hertz: number): number =>
 const fromMel = (mel: number): number => (mel < 15 ? (200 * mel) / 3 : 1000 * 6.4 ** ((mel - 15) / 27));
 
 /** Triangles from 0 to half the rate, as `librosa.filters.mel(norm='slaney')`. */
-function melFilters({ rate, mels, fftSize }: LogMelOptions): readonly Filter[] {
+function melFilters({ rate, mels, fftSize }: FrontEnd): readonly Filter[] {
   const top = toMel(rate / 2);
   const edges = Array.from({ length: mels + 2 }, (_, at) => fromMel((top * at) / (mels + 1)));
   return Array.from({ length: mels }, (_, mel) => {

@@ -42,9 +42,10 @@ export {
   visitTensors,
 } from './graph.js';
 export { lintWeights } from './lint/weights.js';
-export type { ModelLike, OnnxModel, OpenOptions } from './model.js';
+export type { ModelLike, OnnxModel } from './model.js';
 export type { Finding, ModelFacts, ValueFacts } from './model-facts.js';
 export * from './onnx_pb.js';
+export type { OpenOptions } from './scan.js';
 export type { ModelShapes } from './shapes/infer.js';
 export type { Weight, WeightPlace, WeightStream } from './weight.js';
 export type { WriteOptions, WrittenModel } from './write.js';

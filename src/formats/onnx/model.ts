@@ -7,7 +7,7 @@ import { ExternalFiles, locationOf } from './external-data.js';
 import { visitTensors } from './graph.js';
 import type { ModelProto, TensorProto } from './onnx_pb.js';
 import { markerOf } from './payload.js';
-import { type ScanOptions, scanModel } from './scan.js';
+import { type OpenOptions, scanModel } from './scan.js';
 import { locateWeight, type Weight, type WeightStream } from './weight.js';
 
 const HEAD_BYTES = 4096;
@@ -86,11 +86,6 @@ export interface OnnxModel extends ModelLike {
   weight(tensor: TensorProto): Weight;
   readonly external: ExternalFiles;
   close(): void;
-}
-
-export interface OpenOptions extends ScanOptions {
-  /** Where external data is; default: beside the model. */
-  readonly weightsFolder?: string;
 }
 
 /**

@@ -25,8 +25,13 @@ export interface Scan {
   readonly payloads: PayloadTable<Deferred>;
 }
 
-export interface ScanOptions {
+/** How a model is opened. */
+export interface OpenOptions {
+  /** Where external data is; default: beside the model. */
+  readonly weightsFolder?: string;
+  /** Payloads up to this size are in `proto`; default 1 KiB. */
   readonly inlineBytes?: number;
+  /** Most bytes of all except weights; default 128 MiB. */
   readonly skeletonLimit?: number;
 }
 
@@ -35,7 +40,7 @@ export interface ScanOptions {
  * remembered by their place in the file, wherever a TensorProto occurs: initializers, attributes, sparse tensors, bodies, functions, training graphs.
  * Throws TF_ONNX_CORRUPT or TF_ONNX_TRUNCATED with the byte at fault, TF_ONNX_TOO_LARGE.
  */
-export function scanModel(source: ByteSource, options: ScanOptions = {}): Scan {
+export function scanModel(source: ByteSource, options: OpenOptions = {}): Scan {
   const inlineBytes = options.inlineBytes ?? INLINE_BYTES;
   const payloads = new PayloadTable<Deferred>();
   const limit = options.skeletonLimit ?? SKELETON_LIMIT;

@@ -7,7 +7,9 @@ import { TensorDecoder } from './decode.js';
 import { LineFault, LineReader, type ReferenceLine } from './lines.js';
 import { chunkMeta, provenanceIn } from './meta.js';
 import { NumberLists } from './number-lists.js';
-import type { DamagedLine, ReadOptions, Reference, ReferenceChunk, ReferenceHeader } from './reference.js';
+import type { DamagedLine, Reference, ReferenceChunk, ReferenceHeader } from './reference.js';
+
+type Reading = NonNullable<Parameters<Reference['chunks']>[0]>;
 
 /**
  * Opens a reference: a file of JSON lines; the first whole one states names, dtypes and shapes. Throws TF_FILE_…, TF_REFERENCE_INVALID when no line is whole. Memory is
@@ -68,7 +70,7 @@ export function* recordedInputs(path: string): Generator<NamedTensors> {
 async function* readChunks(
   source: ByteSource,
   decoder: TensorDecoder,
-  options: ReadOptions,
+  options: Reading,
 ): AsyncGenerator<ReferenceChunk> {
   for (const chunk of chunksIn(source, decoder, options)) {
     // Everything else is synchronous: without a turn of the event loop a signal never comes in.
@@ -81,7 +83,7 @@ async function* readChunks(
 function* chunksIn(
   source: ByteSource,
   decoder: TensorDecoder,
-  { onDamaged, select, limit = Number.POSITIVE_INFINITY }: ReadOptions,
+  { onDamaged, select, limit = Number.POSITIVE_INFINITY }: Reading,
 ): Generator<ReferenceChunk> {
   const damaged = ({ line, why, remedy }: Damage): void => {
     if (onDamaged === undefined) throw damagedError(source.path, { line, why, remedy });
@@ -123,7 +125,7 @@ interface Decoding {
   readonly position: number;
   /** Of the line. */
   readonly number: number;
-  readonly select: ReadOptions['select'];
+  readonly select: Reading['select'];
 }
 
 function decodeChunk(line: ReferenceLine, decoding: Decoding): ReferenceChunk {

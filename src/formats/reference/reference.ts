@@ -9,7 +9,15 @@ import { type ChunkMeta, OWN_KEY, type Provenance } from './meta.js';
 export interface Reference extends Disposable {
   readonly header: ReferenceHeader;
   /** From the first chunk on, at each call. Throws TF_REFERENCE_INVALID with the line number, TF_CANCELLED, and what reading an npy file throws. */
-  chunks(options?: ReadOptions): AsyncIterable<ReferenceChunk>;
+  chunks(options?: {
+    /** Which tensors to decode; default all. The others are missing from the chunk. */
+    readonly select?: (side: 'inputs' | 'outputs', name: string, position: number) => boolean;
+    /** Called for every line that is damaged, and reading goes on with the next; without it the first damaged line is an error. */
+    readonly onDamaged?: (damage: DamagedLine) => void;
+    /** Chunks to read; default all. */
+    readonly limit?: number;
+    readonly signal?: AbortSignal;
+  }): AsyncIterable<ReferenceChunk>;
   close(): void;
 }
 
@@ -28,16 +36,6 @@ export interface RecordedBinding {
   readonly name: string;
   readonly dtype: Dtype;
   readonly shape: readonly number[];
-}
-
-export interface ReadOptions {
-  /** Which tensors to decode; default all. The others are missing from the chunk. */
-  readonly select?: (side: 'inputs' | 'outputs', name: string, position: number) => boolean;
-  /** Called for every line that is damaged, and reading goes on with the next; without it the first damaged line is an error. */
-  readonly onDamaged?: (damage: DamagedLine) => void;
-  /** Chunks to read; default all. */
-  readonly limit?: number;
-  readonly signal?: AbortSignal;
 }
 
 export interface DamagedLine {

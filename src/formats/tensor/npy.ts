@@ -16,20 +16,18 @@ export interface NpyHeader {
   readonly dataBytes: number;
 }
 
-export interface NpyOptions {
-  /** numpy has no name for bfloat16, float8 and the like and writes them as void: this states what such a file holds. */
-  readonly voidDtype?: Dtype;
-}
-
 const MAGIC = '\x93NUMPY';
 /** numpy itself rejects headers over 10,000 bytes; ours hold no more than a type and a shape. */
 const MAX_HEADER_BYTES = 1 << 16;
 const MAX_RANK = 64;
 
-/** Reads an npy file. Throws TF_TENSOR_FILE_INVALID, TF_TENSOR_UNSUPPORTED (text, objects, records), TF_FILE_…. */
-export function readNpy(path: string, options: NpyOptions = {}): Tensor {
+/**
+ * Reads an npy file. numpy has no name for bfloat16, float8 and the like and writes them as void: `voidDtype` states what such a file has.
+ * Throws TF_TENSOR_FILE_INVALID, TF_TENSOR_UNSUPPORTED (text, objects, records), TF_FILE_….
+ */
+export function readNpy(path: string, voidDtype?: Dtype): Tensor {
   return closing(openFile(path), (source) => {
-    const header = readNpyHeader(source, options);
+    const header = readNpyHeader(source, voidDtype);
     const bytes = new Uint8Array(header.dataBytes);
     if (source.read(bytes, header.dataOffset, bytes.length) !== bytes.length)
       throw invalid(path, 'it is cut short');
@@ -38,8 +36,8 @@ export function readNpy(path: string, options: NpyOptions = {}): Tensor {
 }
 
 /** Reads an npy file that is in memory; the tensor may share its bytes. `path` names it in errors. */
-export function parseNpy(path: string, content: Uint8Array, options: NpyOptions = {}): Tensor {
-  const header = parseHeader(path, content, content.length, options);
+export function parseNpy(path: string, content: Uint8Array, voidDtype?: Dtype): Tensor {
+  const header = parseHeader(path, content, content.length, voidDtype);
   const { dataOffset, dataBytes } = header;
   return toTensor(header, new Uint8Array(content.buffer, content.byteOffset + dataOffset, dataBytes));
 }
@@ -48,8 +46,8 @@ export function parseNpy(path: string, content: Uint8Array, options: NpyOptions 
  * An npy file to be read piece by piece. One that is column-major or big-endian is read as a whole when first needed and kept in `slot` until the slot
  * is needed for another. Throws TF_TENSOR_FILE_INVALID, TF_TENSOR_UNSUPPORTED.
  */
-export function npyReader(source: ByteSource, slot: LoadedSlot, options: NpyOptions = {}): TensorReader {
-  return elementsReader(source, readNpyHeader(source, options), slot);
+export function npyReader(source: ByteSource, slot: LoadedSlot, voidDtype?: Dtype): TensorReader {
+  return elementsReader(source, readNpyHeader(source, voidDtype), slot);
 }
 
 /** The same where the header has been read. */
@@ -88,10 +86,10 @@ export function slotTensor(
 export const HEADER_ROOM = MAX_HEADER_BYTES + 12;
 
 /** Reads only the header of an npy file. Throws as `readNpy` does, also where the elements it declares are not all there. */
-export function readNpyHeader(source: ByteSource, options: NpyOptions = {}): NpyHeader {
+export function readNpyHeader(source: ByteSource, voidDtype?: Dtype): NpyHeader {
   const start = new Uint8Array(Math.min(source.size, HEADER_ROOM));
   const read = source.read(start, 0, start.length);
-  return parseHeader(source.path, start.subarray(0, read), source.size, options);
+  return parseHeader(source.path, start.subarray(0, read), source.size, voidDtype);
 }
 
 /** The bytes of an npy file that come before the elements: 64-byte aligned, version 1.0. */
@@ -113,7 +111,7 @@ export function writeNpy(path: string, tensor: Tensor): void {
 }
 
 /** `start` is the beginning of a file of `size` bytes. */
-function parseHeader(path: string, start: Uint8Array, size: number, options: NpyOptions): NpyHeader {
+function parseHeader(path: string, start: Uint8Array, size: number, voidDtype: Dtype | undefined): NpyHeader {
   const bytes = Buffer.from(start.buffer, start.byteOffset, start.byteLength);
   if (bytes.length < 10 || bytes.toString('latin1', 0, 6) !== MAGIC) {
     throw invalid(path, 'it does not begin as an npy file does');
@@ -126,7 +124,7 @@ function parseHeader(path: string, start: Uint8Array, size: number, options: Npy
   const dataOffset = 8 + lengthBytes + length;
   if (length > MAX_HEADER_BYTES || dataOffset > bytes.length) throw invalid(path, 'its header is cut short');
   const text = bytes.toString('utf8', 8 + lengthBytes, dataOffset);
-  const description = parseDescription(path, text, options);
+  const description = parseDescription(path, text, voidDtype);
   const { dtype, shape } = description;
   const dataBytes = packedBytes(dtype, elementCount(shape));
   if (dataOffset + dataBytes > size) {
@@ -138,7 +136,7 @@ function parseHeader(path: string, start: Uint8Array, size: number, options: Npy
 type Description = Omit<NpyHeader, 'dataOffset' | 'dataBytes'>;
 
 /** The header is a Python dictionary of exactly these three keys; anything else is rejected, never evaluated. */
-function parseDescription(path: string, text: string, options: NpyOptions): Description {
+function parseDescription(path: string, text: string, voidDtype: Dtype | undefined): Description {
   const order = /'fortran_order'\s*:\s*(True|False)/.exec(text)?.[1];
   const tuple = /'shape'\s*:\s*\(([\d\sL,]*)\)/.exec(text)?.[1];
   const type = /'descr'\s*:\s*'([^']*)'/.exec(text)?.[1];
@@ -157,7 +155,7 @@ function parseDescription(path: string, text: string, options: NpyOptions): Desc
     throw invalid(path, 'its shape is impossible');
   }
   return {
-    dtype: parseType(path, type, options),
+    dtype: parseType(path, type, voidDtype),
     shape,
     fortranOrder: order === 'True',
     bigEndian: type[0] === '>',
@@ -181,13 +179,12 @@ const numpyNames: Readonly<Record<string, Dtype>> = {
   c16: 'complex128',
 };
 
-function parseType(path: string, type: string, options: NpyOptions): Dtype {
+function parseType(path: string, type: string, voidDtype: Dtype | undefined): Dtype {
   const name = type.replace(/^[<>|=]/, '');
   const known = Object.hasOwn(numpyNames, name) ? numpyNames[name] : undefined;
   if (known !== undefined) return known;
   const voidBytes = /^V(\d+)$/.exec(name)?.[1];
   if (voidBytes === undefined) throw unsupported(path, unsupportedKind(name));
-  const { voidDtype } = options;
   if (voidDtype === undefined) {
     throw new TrtforgeError('TF_TENSOR_UNSUPPORTED', `${path} has void elements of ${voidBytes} bytes.`, {
       remedy: 'numpy writes bfloat16 and float8 that way: state the type.',

@@ -9,11 +9,11 @@ import { zipWriter } from '../../base/archive/zip-writer.js';
 import { type ByteSource, bytesSource, closing, openFile } from '../../base/files/byte-source.js';
 import { beginFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
+import type { Dtype } from './dtype.js';
 import {
   elementsReader,
   HEADER_ROOM,
   type NpyHeader,
-  type NpyOptions,
   npyHeader,
   parseNpy,
   readNpyHeader,
@@ -27,10 +27,10 @@ const MAX_DEFLATE_RATIO = 1032;
 const SUFFIX = '.npy';
 
 interface NpzOptions {
-  /** The dtype of a member of void elements, by its name (see NpyOptions). */
-  readonly voidDtypes?: Readonly<Record<string, NonNullable<NpyOptions['voidDtype']>>>;
+  /** The dtype of a member of void elements, by its name (see `readNpy`). */
+  readonly voidDtypes?: Readonly<Record<string, Dtype>>;
   /** The dtype of every other member of void elements. */
-  readonly voidDtype?: NonNullable<NpyOptions['voidDtype']>;
+  readonly voidDtype?: Dtype;
 }
 
 /** Opens an npz archive (numpy.savez, savez_compressed, ZIP64 too); members are read when asked for. Throws TF_ARCHIVE_INVALID. */
@@ -46,13 +46,11 @@ export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFil
     if (member === undefined) throw tensorNotFound(source.path, name, members.keys());
     return member;
   };
-  const npyOptions = (name: string): NpyOptions => ({
-    voidDtype: options.voidDtypes?.[name] ?? options.voidDtype,
-  });
+  const voidDtypeOf = (name: string) => options.voidDtypes?.[name] ?? options.voidDtype;
   // The header reports how much follows: what an archive holds beyond it is rejected before it is unpacked.
   const content = (name: string, entry: ZipEntry): Buffer => {
     const member = memberOf(source, entry);
-    const header = readNpyHeader(member, npyOptions(name));
+    const header = readNpyHeader(member, voidDtypeOf(name));
     if (header.dataOffset + header.dataBytes < entry.size) throw tooLong(member, header);
     return readZipEntry(source, entry, sizeLimit(source, entry));
   };
@@ -60,20 +58,20 @@ export function npzOver(source: ByteSource, options: NpzOptions = {}): TensorFil
     path: source.path,
     names: [...members.keys()],
     describe: (name) => {
-      const { dtype, shape } = readNpyHeader(memberOf(source, find(name)), npyOptions(name));
+      const { dtype, shape } = readNpyHeader(memberOf(source, find(name)), voidDtypeOf(name));
       return { dtype, shape };
     },
     read: (name) => {
       const entry = find(name);
-      return parseNpy(`${entry.name} in ${source.path}`, content(name, entry), npyOptions(name));
+      return parseNpy(`${entry.name} in ${source.path}`, content(name, entry), voidDtypeOf(name));
     },
     reader: (name, slot) => {
       const entry = find(name);
       const member = memberOf(source, entry);
-      const header = readNpyHeader(member, npyOptions(name));
+      const header = readNpyHeader(member, voidDtypeOf(name));
       // Piece by piece, a checksum is complete only when the tensor's bytes are the member's.
       if (entry.method === 'stored' && fills(member, header)) return elementsReader(member, header, slot);
-      const load = () => parseNpy(member.path, content(name, entry), npyOptions(name));
+      const load = () => parseNpy(member.path, content(name, entry), voidDtypeOf(name));
       return slotTensor(header, slot, load);
     },
     close: () => source.close(),

@@ -5,7 +5,7 @@ import { makeScratch } from '../../base/files/scratch.js';
 import { allBut, defaultsOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import type { Recogniser, Scorer, ScorerRequest } from '../../quality/tasks/task.js';
+import type { Recogniser, Scorer, ScorerOf } from '../../quality/tasks/task.js';
 import { type TaskSettings, taskFor } from './compare/task.js';
 import { detectionOptions } from './options.js';
 
@@ -18,7 +18,7 @@ const defaults = {
 
 /** `ScorerOf`, with other settings of the task where there are any. */
 export function scorerFor(
-  { bundle, ...request }: ScorerRequest & Partial<TaskSettings>,
+  { bundle, ...request }: Parameters<ScorerOf>[0] & Partial<TaskSettings>,
   recognisers: readonly Recogniser[],
   context: WorkContext,
 ): Scorer {

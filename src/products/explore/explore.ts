@@ -9,10 +9,10 @@ import { nodeDataFiles } from './model-explorer.js';
 import { explorePage } from './page.js';
 import type { Explored } from './result.js';
 import { sideOf } from './rows.js';
-import { type ReadContext, readSide, type SideRequest } from './sources.js';
+import { type ReadContext, readSide } from './sources.js';
 
-export interface ExploreRequest {
-  readonly sides: readonly SideRequest[];
+interface ExploreRequest {
+  readonly sides: readonly Parameters<typeof readSide>[0][];
   /** The page, or the folder of node data; nothing is written without it. */
   readonly output: string | undefined;
   readonly as: 'page' | 'model-explorer';

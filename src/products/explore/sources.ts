@@ -21,7 +21,7 @@ import { type ModelLayers, noLayer, plainTensor, readModelLayers } from './model
 import type { Side } from './result.js';
 
 /** One side of the page: an engine, a model, a run root or a file of layers, and files with facts of it. */
-export interface SideRequest {
+interface SideRequest {
   readonly file: string;
   readonly from: readonly string[];
   /** Shapes of inputs that FLOPs and sizes of a model are for. */

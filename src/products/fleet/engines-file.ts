@@ -4,16 +4,11 @@ import { firstProblem, readYaml } from '../../base/text/yaml.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
 import { enginesFileSchema, modelEntryShape, targetEntrySchema } from './engines-schema.js';
-import { inFolder, type ModelOptions, modelKeys, readOptions } from './model-options.js';
+import { type FleetModel, inFolder, modelKeys, readOptions } from './model-options.js';
 import type { FleetPlan } from './plan-schema.js';
 
 /** One model of an engines file, with every default filled in. */
-export interface FleetEntry {
-  /** The model or the bundle's meta file, from the file's folder. */
-  readonly path: string;
-  readonly isBundle: boolean;
-  /** Options of `trtforge build`, as they were written. */
-  readonly options: ModelOptions;
+export interface FleetEntry extends FleetModel {
   /** Names of its targets. */
   readonly targets: readonly string[];
   readonly gate: string | null;

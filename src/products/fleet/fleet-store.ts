@@ -9,7 +9,7 @@ import type { IdentityDocument } from '../../engines/identity/identity.js';
 import type { Passport } from '../../engines/identity/passport.js';
 import { mayServe } from '../../engines/store/compatibility.js';
 import { type Miss, plainMiss, withNearest } from '../../engines/store/lookup.js';
-import { openStores, type StoreOptions } from '../../engines/store/open-stores.js';
+import { openStores } from '../../engines/store/open-stores.js';
 import { isRemoteAddress, remoteAddress } from '../../engines/store/remote/address.js';
 import { LARGEST_SMALL_OBJECT, type Objects } from '../../engines/store/remote/objects.js';
 import type { EngineSignature, Signable } from '../../engines/store/signature-schema.js';
@@ -27,7 +27,7 @@ export type Held =
   | { readonly passport: null; readonly why: Miss };
 
 /** The store options of a build in a fleet; `scratch` is for what a remote store has not kept yet. */
-export const storeOptions = (place: string, scratch: string): StoreOptions =>
+export const storeOptions = (place: string, scratch: string): Parameters<typeof openStores>[0] =>
   isRemoteAddress(place) ? { store: scratch, remote: place } : { store: place, remote: false };
 
 /** The store of a fleet: engines as everywhere, and documents below `fleet/`. What it has of a model is read once. */

@@ -27,8 +27,14 @@ import type { AfterFailure } from '../../quality/verify/verify.js';
 import { findToolchains, unableToBuild } from '../../tensorrt/toolchain/find.js';
 import type { FleetJob } from './plan-schema.js';
 
-/** Options of `trtforge build`, by their long names, as they were written. */
-export type ModelOptions = Readonly<Record<string, unknown>>;
+/** A model of a fleet, or a bundle. */
+export interface FleetModel {
+  /** The model or the bundle's meta file, from the file's folder. */
+  readonly path: string;
+  readonly isBundle: boolean;
+  /** Options of `trtforge build`, by their long names, as they were written. */
+  readonly options: Readonly<Record<string, unknown>>;
+}
 
 /** Who reads what other leaves write, and who searches after a failure. */
 export const readerOptions = {
@@ -58,7 +64,7 @@ const entryOptions = {
 export const modelKeys = Object.values(entryOptions).map(longName);
 
 /** Throws TF_USAGE and what the readers of values throw, with `where` in front. */
-export const readOptions = (options: ModelOptions, where: string) =>
+export const readOptions = (options: FleetModel['options'], where: string) =>
   resolveOptions(entryOptions, {}, { path: where, values: options }, {});
 
 /** A path of an engines file. */
@@ -85,7 +91,7 @@ export function foreignIn(
 }
 
 /** The options with every path made one from the folder. */
-export const optionsIn = (folder: string, options: ModelOptions): ModelOptions =>
+export const optionsIn = (folder: string, options: FleetModel['options']): FleetModel['options'] =>
   Object.fromEntries(
     Object.entries(options).map(([key, value]) => [
       key,
@@ -104,13 +110,6 @@ function splitName(text: string): readonly [name: string, path: string] {
   return [name, path];
 }
 
-/** A model of a fleet, or a bundle. */
-interface Source {
-  readonly path: string;
-  readonly isBundle: boolean;
-  readonly options: ModelOptions;
-}
-
 /** A build without its target; `component` is null for a model that is in no bundle. */
 export interface ModelBuild {
   readonly component: string | null;
@@ -121,7 +120,7 @@ export interface ModelBuild {
 
 /** The builds of an entry: one, or one for each component of a bundle. Throws what reading its files throws. */
 export async function buildsOf(
-  { path, isBundle, options }: Source,
+  { path, isBundle, options }: FleetModel,
   folder: string,
   { bundleParts, profileSources = [] }: ModelReaders,
   work: Work,
@@ -154,11 +153,11 @@ export async function buildsOf(
  * again. The run is in `runs` of the folder. Throws TF_USAGE for a bundle, TF_FLEET_UNDECIDED where nothing passes, and what `forge` throws.
  */
 export async function healedOptions(
-  { options: { heal, ...options }, ...source }: Source,
+  { options: { heal, ...options }, ...source }: FleetModel,
   folder: string,
   readers: ModelReaders,
   work: Work,
-): Promise<{ readonly options: ModelOptions; readonly healed?: FleetJob['healed'] }> {
+): Promise<{ readonly options: FleetModel['options']; readonly healed?: FleetJob['healed'] }> {
   const { heal: limitMs } = readOptions({ ...(heal !== undefined && { heal }) }, source.path).values;
   if (limitMs === undefined) return { options };
   if (source.isBundle)

@@ -4,7 +4,7 @@ import { plural } from '../../base/text/quantity.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
-import type { Healer, Healing, HealRequest } from '../../forge/options.js';
+import type { Healer, Healing } from '../../forge/options.js';
 import { defaultFormat, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { Scorer } from '../../quality/tasks/task.js';
 import type { VerifyContext } from '../../quality/verify/request.js';
@@ -20,12 +20,12 @@ import { comparing } from './bisect/judge.js';
 import { changedOptions } from './conversion.js';
 import { withNodeNames } from './model-nodes.js';
 
-interface Setting extends HealRequest {
+type Setting = Parameters<Healer>[0] & {
   /** By `performance.now()`. */
   readonly until: number;
   /** A folder for candidates. */
   readonly work: string;
-}
+};
 
 /**
  * Finds what of a failed conversion has to be in a higher precision: of quantized models nodes that get no codes, as `convert advise` chooses them, judged by the comparison that

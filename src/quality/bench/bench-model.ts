@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { assertWithin } from '../../base/options/check.js';
-import { valuesOf } from '../../base/options/option.js';
+import { type OptionsOf, valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/check-sources.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
@@ -10,6 +10,7 @@ import {
   type OpenedModel,
   type OpenOptions,
   type PacedRuns,
+  type PlaceOptions,
   placeOptions,
 } from '../../engines/runtime/back-end.js';
 import { providerInBackend } from '../../engines/runtime/onnxruntime/provider-options.js';
@@ -23,9 +24,18 @@ import { figuresOf } from './bench-run.js';
 import { checkPercentiles } from './check-request.js';
 import { distrust, judgeTrust } from './doubts.js';
 import { type ModelCase, modelCases } from './model-shapes.js';
-import { type ModelBenchRequest, sourcesOf } from './request.js';
+import { type measuredOptions, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
 import { samplesPath, spreadOf, type Times, writeSamples } from './times.js';
+
+/** An ONNX model on ONNX Runtime. */
+interface ModelBenchRequest extends OptionsOf<typeof measuredOptions>, PlaceOptions {
+  /** Path of an ONNX file. */
+  readonly model: string;
+  readonly pace: Pace;
+  /** Default true; false, on a GPU only: inputs are there before the first run, and outputs stay there. */
+  readonly transfers?: boolean;
+}
 
 /**
  * Measures an ONNX model on ONNX Runtime: whole calls on the host's clock, timed in the process they run in, one after another; on CUDA with the inputs'

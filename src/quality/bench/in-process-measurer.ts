@@ -6,7 +6,6 @@ import type {
   NativeEngineTensor,
   NativeGpuState,
   NativeHostData,
-  NativeMeasureRequest,
 } from '../../addon/native-engine.js';
 import { closing } from '../../base/files/byte-source.js';
 import { gatherInputs } from '../../engines/run/run-inputs.js';
@@ -17,15 +16,7 @@ import {
 } from '../../engines/runtime/tensorrt/load-engine.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import type {
-  BenchedEngine,
-  ColdRequest,
-  ColdStart,
-  Measured,
-  MeasureRequest,
-  Measurer,
-  RawLayers,
-} from './measurer.js';
+import type { BenchedEngine, ColdStart, Measured, Measurer, RawLayers } from './measurer.js';
 import { sourcesOf } from './request.js';
 import { shapeCases, withFileShapes } from './shape-cases.js';
 
@@ -76,7 +67,7 @@ export function inProcessMeasurer(
 async function coldStart(
   measurer: Measurer,
   loaded: () => LoadedEngine,
-  { shapes, inputs: fill, graph, ...opening }: ColdRequest,
+  { shapes, inputs: fill, graph, ...opening }: Parameters<Measurer['cold']>[0],
 ): Promise<ColdStart> {
   // The first lap began with the process.
   let last = 0;
@@ -150,15 +141,10 @@ async function measured(
   addon: EngineAddon,
   engine: NativeEngine,
   state: () => NativeGpuState | null,
-  request: MeasureRequest,
+  request: Parameters<Measurer['measure']>[0],
 ): Promise<Measured> {
   const { mode, profile, shapes } = request;
-  const native: NativeMeasureRequest = {
-    profile,
-    shapes,
-    inputs: inputData(request),
-    ...mode,
-  };
+  const inputs = inputData(request);
   const during: NativeGpuState[] = [];
   const timers = LOOKS.map((share) =>
     setTimeout(
@@ -170,7 +156,7 @@ async function measured(
     ),
   );
   try {
-    const measurement = await addon.measure(engine, native).done;
+    const measurement = await addon.measure(engine, { profile, shapes, inputs, ...mode }).done;
     return { measurement, during, after: state() };
   } finally {
     timers.forEach(clearTimeout);

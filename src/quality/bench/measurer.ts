@@ -39,7 +39,7 @@ export interface BenchedEngine {
   readonly passport: { readonly name: string; readonly identity: string } | null;
 }
 
-export interface MeasureRequest {
+interface MeasureRequest {
   /** Its path, for messages. */
   readonly engine: string;
   readonly inputs: readonly EngineBinding[];
@@ -57,7 +57,7 @@ export interface Measured {
 
 type LayerRequest = Omit<MeasureRequest, 'mode'> & { readonly runs: number };
 
-export interface ColdRequest extends OpenRequest, Pick<BenchRequest, 'shapes' | 'inputs'> {
+interface ColdRequest extends OpenRequest, Pick<BenchRequest, 'shapes' | 'inputs'> {
   /** Whether a CUDA graph is captured after the first answer. */
   readonly graph: boolean;
 }

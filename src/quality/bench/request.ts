@@ -3,11 +3,10 @@ import * as is from '../../base/options/kinds.js';
 import { defaultsOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { parseNamedFile, parseValueRange, splitAtCommas } from '../../base/options/readers.js';
 import type { RunSource } from '../../engines/run/run-result.js';
-import type { PlaceOptions } from '../../engines/runtime/back-end.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Work, workOf } from '../../events.js';
-import { type ModeRequest, modeOptions, type Pace } from '../../tensorrt/trtexec/request.js';
+import { type ModeRequest, modeOptions } from '../../tensorrt/trtexec/request.js';
 
 export const defaultMode: ModeRequest = defaultsOf(modeOptions);
 
@@ -59,7 +58,8 @@ export const sourcesOf = ({ files }: InputRequest): readonly RunSource[] => [
   { kind: 'random' },
 ];
 
-const measuredOptions = {
+/** Of an engine and of a model. */
+export const measuredOptions = {
   shapes: needed(is.object<ShapeRequest>(shapeOptions)),
   inputs: needed(is.object<InputRequest>(inputOptions)),
   /** Percentiles, 0 to 100, that each spread has beside those of 90, 95 and 99. */
@@ -118,15 +118,6 @@ export const benchOptions = {
 
 /** An engine on a GPU. */
 export interface BenchRequest extends OptionsOf<typeof benchOptions> {}
-
-/** An ONNX model on ONNX Runtime. */
-export interface ModelBenchRequest extends OptionsOf<typeof measuredOptions>, PlaceOptions {
-  /** Path of an ONNX file. */
-  readonly model: string;
-  readonly pace: Pace;
-  /** Default true; false, on a GPU only: inputs are there before the first run, and outputs stay there. */
-  readonly transfers?: boolean;
-}
 
 /** Number of measurements of both sides, and the limit that decides. */
 export const roundsOptions = {

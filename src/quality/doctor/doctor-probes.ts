@@ -3,8 +3,9 @@ import { arch, availableParallelism, freemem, platform, release, totalmem } from
 import { dirname, join } from 'node:path';
 import { addonPath } from '../../addon/load.js';
 import { statIfThere } from '../../base/files/files.js';
+import type { OptionsOf } from '../../base/options/option.js';
 import { storeFolder } from '../../engines/store/local.js';
-import { openLocalStore, openRemoteStore, type StoreOptions } from '../../engines/store/open-stores.js';
+import { openLocalStore, openRemoteStore, type storeOptions } from '../../engines/store/open-stores.js';
 import { unusedEndpoint } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
 import { debianPackages, pythonEnvironment, pythonOf, pythonPackages } from '../../tensorrt/toolchain/pip.js';
@@ -20,7 +21,7 @@ const COMMAND_TIMEOUT_MS = 10_000;
 /** The probes that look at the real machine, and at these stores in place of those of the environment. */
 export function machineProbes(
   host: Host,
-  { store, remote }: Pick<StoreOptions, 'store' | 'remote'> = {},
+  { store, remote }: OptionsOf<typeof storeOptions> = {},
 ): DoctorProbes {
   const { run, environment } = host;
   return {

@@ -16,7 +16,7 @@ import type { VerifyPrecision } from '../verify/result.js';
 import type { KnownAnswer } from './answer.js';
 import { judgeCase } from './judge.js';
 import type { Observed } from './observe-loaded.js';
-import { type CheckOptions, observeEngine, proofOf } from './proof.js';
+import { observeEngine, proofOf } from './proof.js';
 import { type AnswerContext, recordAnswer, withMeasured } from './record.js';
 import { type Checked, runChecks, sessionRunner } from './run-checks.js';
 
@@ -112,7 +112,7 @@ export function precisionOf(
 export async function measured(
   answer: KnownAnswer,
   planPath: string,
-  { limit, ...options }: CheckOptions & Pick<AnswerContext, 'limit'>,
+  { limit, ...options }: Parameters<typeof observeEngine>[1] & Pick<AnswerContext, 'limit'>,
   widens = true,
 ): Promise<{ readonly answer: KnownAnswer; readonly observed: Observed | null }> {
   const { signal, environment = process.env } = options;

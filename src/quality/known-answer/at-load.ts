@@ -4,7 +4,11 @@ import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { type OptionsOf, optional } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import { type EngineSession, engineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import {
+  type EngineSession,
+  type EngineSessionOptions,
+  engineSessionOptions,
+} from '../../engines/runtime/tensorrt/engine-interface.js';
 import { sessionOf } from '../../engines/runtime/tensorrt/engine-session.js';
 import {
   checkComputeCapability,
@@ -19,7 +23,7 @@ import { type EventListener, ignoreEvents } from '../../events.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { observeLoaded } from './observe-loaded.js';
 import { type CheckedPlace, checkAndRemember, recallCheck, rememberCheck } from './past-checks.js';
-import { type CheckOptions, type Proof, proofOf, proofOfPlan, resultOf } from './proof.js';
+import { type Proof, proofOf, proofOfPlan, resultOf } from './proof.js';
 import type { EngineCheck } from './result.js';
 
 /** An engine that does not give its known answer is refused, or used with a warning; with `off` it is not checked. */
@@ -40,15 +44,13 @@ export const checkedSessionOptions = {
   ...engineSessionOptions,
 };
 
-export interface CheckedSessionOptions extends OptionsOf<typeof checkedSessionOptions> {}
-
 /**
  * Loads an engine onto a GPU, in this process, as `openEngineSession` of `engines/runtime` does, and lets it prove itself first where `check` asks for it. What was
  * found is remembered by plan, GPU, driver and library, so that it costs once. Throws TF_ENGINE_WRONG_ANSWER with `refuse`.
  */
 export async function openCheckedSession(
   planPath: string,
-  options: CheckedSessionOptions & { readonly addon?: EngineAddon } = {},
+  options: OptionsOf<typeof checkedSessionOptions> & { readonly addon?: EngineAddon } = {},
 ): Promise<EngineSession> {
   const { check = 'off', environment = process.env, signal } = options;
   const engine = await loadEngine(planPath, options);
@@ -72,7 +74,11 @@ export async function openCheckedSession(
 }
 
 /** The same before a file is used in a process of its own; a model has nothing to prove. Throws TF_ENGINE_WRONG_ANSWER, and what checking throws. */
-export async function checkBeforeUse(file: string, check: CheckMode, options: CheckOptions): Promise<void> {
+export async function checkBeforeUse(
+  file: string,
+  check: CheckMode,
+  options: EngineSessionOptions,
+): Promise<void> {
   if (check === 'off' || !isEngineFile(file)) return;
   const place = await placeFinder(options)(file);
   const known = place && recallCheck(place, options.environment ?? process.env);
@@ -81,7 +87,7 @@ export async function checkBeforeUse(file: string, check: CheckMode, options: Ch
 
 /** Where engines would run here, by their files; undefined for one that would not: loading it states why. */
 export function placeFinder(
-  { environment = process.env, device = 0, ...options }: CheckOptions,
+  { environment = process.env, device = 0, ...options }: EngineSessionOptions,
   { gpus, driverVersion: driver }: Pick<GpuList, 'gpus' | 'driverVersion'> = visibleGpus(),
 ): (planPath: string) => Promise<CheckedPlace | undefined> {
   const gpu = gpus.find(({ index }) => index === device);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { GpuList } from '../../addon/addon.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
+import type { EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { listCache } from '../../engines/store/cache-listing.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import { TrtforgeError } from '../../errors.js';
@@ -10,7 +11,7 @@ import { outcomeSchema } from '../verify/result.js';
 import { hasAnswerBeside } from './answer.js';
 import { placeFinder } from './at-load.js';
 import { type CheckedPlace, checkAndRemember, recallCheck } from './past-checks.js';
-import { type CheckOptions, recordLine } from './proof.js';
+import { recordLine } from './proof.js';
 
 export const unansweredSchema = z.object({ name: z.string(), identity: z.string(), record: z.string() });
 export type Unanswered = z.infer<typeof unansweredSchema>;
@@ -38,7 +39,7 @@ export const cacheCheckSchema = z.object({
 export type CacheCheck = z.infer<typeof cacheCheckSchema>;
 type Row = CacheCheck['engines'][number];
 
-interface StoreCheckOptions extends Pick<CheckOptions, 'device'>, WorkContext {
+interface StoreCheckOptions extends Pick<EngineSessionOptions, 'device'>, WorkContext {
   /** Parts of names or starts of identities; default: all. */
   readonly names?: readonly string[];
 }

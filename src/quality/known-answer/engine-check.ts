@@ -17,12 +17,14 @@ import { CandidateEngines } from './candidate-engines.js';
 import { judgeAnswer } from './judge.js';
 import type { Observed } from './observe-loaded.js';
 import { rememberCheck } from './past-checks.js';
-import { type CheckOptions, observeEngine, type Proof, proofOf, recordLine, resultOf } from './proof.js';
+import { observeEngine, type Proof, proofOf, recordLine, resultOf } from './proof.js';
 import { recordAnswer } from './record.js';
 import type { AnswerCheck, EngineCheck } from './result.js';
 
+type Checking = Parameters<typeof observeEngine>[1];
+
 /** The request of `checkEngine`. */
-interface EngineCheckRequest extends Omit<CheckOptions, keyof WorkContext> {
+interface EngineCheckRequest extends Omit<Checking, keyof WorkContext> {
   readonly engine: string;
   /** The FP32 model: to record an answer from, or to build the engine again. */
   readonly against?: string;
@@ -57,7 +59,7 @@ export async function checkEngine(
       `--${request.precision === undefined ? 'against' : 'precision'} has no effect on a check of the known answer that the engine has.`,
       { remedy: 'Add --record to record an answer from the model, or --rebuild to build the engine again.' },
     );
-  const options: CheckOptions = { ...request, ...context };
+  const options: Checking = { ...request, ...context };
   const model = against!;
   // Loading tells too, but an answer that is recorded survives an engine that does not load here.
   if (request.identity !== undefined) readPassport(engine, request.identity);
@@ -75,7 +77,7 @@ type WithModel = EngineCheckRequest & { readonly against: string };
 /** Writes an answer of the model beside an engine, with what the engine gives where it runs here. */
 async function recordBeside(
   request: WithModel,
-  options: CheckOptions,
+  options: Checking,
 ): Promise<{ readonly path: string; readonly observed: Observed | null }> {
   const { engine, against } = request;
   const { plan, planSha256, mustBeSigned } = proofOf(engine, options.environment ?? process.env);
@@ -104,7 +106,7 @@ async function recordBeside(
 }
 
 /** Of an engine without passport, which states them when it is loaded. */
-async function profilesOf(engine: string, options: CheckOptions): Promise<readonly Profile[]> {
+async function profilesOf(engine: string, options: Checking): Promise<readonly Profile[]> {
   await using session = await openSession(engine, options, options);
   if (session.kind !== 'engine') return [];
   const { inputs } = session;
@@ -126,7 +128,7 @@ async function compareRebuilt(
   { plan, answer }: Proof,
   first: Observed,
   against: string,
-  options: CheckOptions,
+  options: Checking,
 ): Promise<AnswerCheck> {
   const started = performance.now();
   const folder = makeScratch('rebuild');

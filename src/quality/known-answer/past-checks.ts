@@ -4,8 +4,9 @@ import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { readJson } from '../../base/files/files.js';
 import { cacheFolder, isPrivate, makePrivate } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
+import type { EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
-import { type CheckOptions, observeEngine, proofOf, resultOf } from './proof.js';
+import { observeEngine, proofOf, resultOf } from './proof.js';
 import { type EngineCheck, engineCheckSchema } from './result.js';
 
 /** By which a check is found again: another answer, GPU, driver or library may give another verdict. */
@@ -46,7 +47,10 @@ export function rememberCheck(result: EngineCheck, environment: NodeJS.ProcessEn
 }
 
 /** The result of `observeEngine`, remembered for this GPU, driver and library. Throws what that throws, TF_PASSPORT_INVALID. */
-export async function checkAndRemember(planPath: string, options: CheckOptions = {}): Promise<EngineCheck> {
+export async function checkAndRemember(
+  planPath: string,
+  options: EngineSessionOptions = {},
+): Promise<EngineCheck> {
   const { environment = process.env } = options;
   const proof = proofOf(planPath, environment);
   const result = resultOf(proof, await observeEngine(proof, options));

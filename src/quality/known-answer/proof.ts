@@ -1,15 +1,13 @@
 import { existsSync } from 'node:fs';
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
-import type { OptionsOf } from '../../base/options/option.js';
 import { shellLine } from '../../base/process/shell-quote.js';
 import { passportPath } from '../../engines/identity/engine-name.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../engines/plan/header.js';
-import type { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import type { EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import type { PlanFacts } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { askEngine } from '../../engines/runtime/tensorrt/supervised-engine.js';
 import { isSignatureRequired } from '../../engines/store/trust.js';
-import type { WorkContext } from '../../events.js';
 import { worst } from '../verify/outcome.js';
 import { hasOutputs, type KnownAnswer, readAnswer, uncovered } from './answer.js';
 import type { Observed } from './observe-loaded.js';
@@ -96,22 +94,18 @@ export function resultOf(
   };
 }
 
-export interface CheckOptions extends OptionsOf<typeof loadOptions>, WorkContext {
-  /** Ordinal among the visible GPUs; default 0. */
-  readonly device?: number;
+/** The request that `check-child` is sent, besides those of loading. */
+export interface Asked extends Pick<Proof, 'answer'> {
   /** Number of runs of the same inputs; default 3. */
   readonly repeat?: number;
 }
-
-/** The request that `check-child` is sent, besides those of loading. */
-export type Asked = Pick<CheckOptions, 'repeat'> & Pick<Proof, 'answer'>;
 
 const childModule = new URL('../../../dist/quality/known-answer/check-child.js', import.meta.url);
 
 /** Checks an engine in a child process. Throws what `askEngine` throws. */
 export async function observeEngine(
   { plan: { path }, answer }: Proof,
-  { repeat, ...options }: CheckOptions,
+  { repeat, ...options }: EngineSessionOptions & Pick<Asked, 'repeat'>,
 ): Promise<Observed> {
   const asked: Asked = { answer, repeat };
   return (await askEngine(childModule, path, options, `checking ${path}`, asked)) as Observed;

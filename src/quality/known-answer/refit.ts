@@ -29,8 +29,6 @@ export const refitOptions = {
   identity: loadOptions.identity,
 };
 
-export interface RefitOptions extends OptionsOf<typeof refitOptions> {}
-
 /**
  * An engine with the weights of another model in place of a new build, on the GPU that runs it: its recipe and target are the engine's, its known answer is that of the
  * model. The engine stays as it is, and nothing is written where that fails.
@@ -38,7 +36,7 @@ export interface RefitOptions extends OptionsOf<typeof refitOptions> {}
  * TF_REFIT_FAILED, also where the engine does not give its known answer.
  */
 export async function refitEngine(
-  { engine, identity, ...requested }: RefitOptions,
+  { engine, identity, ...requested }: OptionsOf<typeof refitOptions>,
   context: BuildContext = {},
 ): Promise<ObtainedEngine> {
   const { model, plugins = [] } = requested;

@@ -19,7 +19,7 @@ export interface BoxFormat extends BoxForm {
   readonly misfits: number;
 }
 
-interface CanvasSize {
+export interface CanvasSize {
   readonly width: number;
   readonly height: number;
 }

@@ -1,9 +1,9 @@
 import type { Placement } from '../../formats/images/preprocess.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
-import { BoxEvidence, type BoxFormat, cornersOf, nameOf } from './box-format.js';
+import { BoxEvidence, type BoxFormat, type CanvasSize, cornersOf, nameOf } from './box-format.js';
 import {
   BINS,
-  type DecodeOptions,
+  type DetectorFacts,
   findHead,
   firstScore,
   type Head,
@@ -63,7 +63,7 @@ function decode(outputs: NamedTensors, head: Head, options: DecodeOptions): Cand
 }
 
 /** The candidates with their boxes as corners in pixels. */
-function withCorners(candidates: Candidates, format: BoxFormat, canvas: DecodeOptions): Candidates {
+function withCorners(candidates: Candidates, format: BoxFormat, canvas: CanvasSize): Candidates {
   const box = new Float32Array(candidates.box.length);
   for (let at = 0; at < box.length; at += 4) box.set(cornersOf(format, candidates.box, at, canvas), at);
   return { ...candidates, box };
@@ -114,7 +114,7 @@ function scoresOf(rows: Rows, row: number, head: Head, options: DecodeOptions): 
 }
 
 /** The first class that is not a number, else that of the highest value. */
-function bestClass(rows: Rows, row: number, head: Head, { classes }: DecodeOptions): number {
+function bestClass(rows: Rows, row: number, head: Head, { classes }: DetectorFacts): number {
   const start = firstScore(head);
   let category = 0;
   for (let at = 0; at < classes; at++) {
@@ -125,7 +125,7 @@ function bestClass(rows: Rows, row: number, head: Head, { classes }: DecodeOptio
   return category;
 }
 
-function scoreOf(rows: Rows, row: number, category: number, head: Head, { classes }: DecodeOptions): number {
+function scoreOf(rows: Rows, row: number, category: number, head: Head, { classes }: DetectorFacts): number {
   const value = rows.at(row, firstScore(head) + category);
   let score = value;
   if (head.scores === 'logits') score = sigmoid(value);
@@ -149,7 +149,7 @@ function softmaxShare(rows: Rows, row: number, best: number, classes: number): n
 }
 
 /** The four numbers as the head has them, or the corners that distances are from an anchor. */
-const boxOf = (rows: Rows, row: number, { kind }: Head, { width, height }: DecodeOptions) =>
+const boxOf = (rows: Rows, row: number, { kind }: Head, { width, height }: CanvasSize) =>
   kind === 'dfl'
     ? fromDistances(rows, row, width, height)
     : ([rows.at(row, 0), rows.at(row, 1), rows.at(row, 2), rows.at(row, 3)] as const);
@@ -192,6 +192,13 @@ function expectation(rows: Rows, row: number, first: number): number {
 const MOST_WAITING = 50_000;
 
 /** The function that `take` passes candidates to, with boxes as corners in pixels. */
+interface DecodeOptions extends DetectorFacts {
+  /** Candidates of this score or less are dropped. */
+  readonly confidence: number;
+  /** Each class of a box above the confidence is a candidate, not its best class alone; for heads that need suppression. */
+  readonly multiLabel: boolean;
+}
+
 type Use = (candidates: Candidates, head: Head) => void;
 
 /** The recognised form of a detector's outputs, after the last image. */

@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { BoxEvidence, type BoxForm } from './box-format.js';
+import { BoxEvidence, type BoxForm, type CanvasSize } from './box-format.js';
 import { Rows, shapesOf } from './rows.js';
 
 /** The form of the network's outputs; decided once, from shapes and the values of the first image. */
@@ -19,15 +19,10 @@ export interface Head {
   readonly reason: string;
 }
 
-export interface DecodeOptions {
+/** What is known of a detector before it runs: its labels, and the size of its input. */
+export interface DetectorFacts extends CanvasSize {
   /** Number of labels. */
   readonly classes: number;
-  readonly width: number;
-  readonly height: number;
-  /** Candidates of this score or less are dropped. */
-  readonly confidence: number;
-  /** Each class of a box above the confidence is a candidate, not its best class alone; for heads that need suppression. */
-  readonly multiLabel: boolean;
 }
 
 /** Bins of a distance. */
@@ -70,9 +65,9 @@ export const usualForm = ({ kind }: Head): BoxForm => ({
  * Recognises the head from the outputs of one image. Throws TF_EVAL_HEAD where no known head has these shapes with this number of labels, where it is open
  * which output has the boxes, and where scores were put through a sigmoid twice, or one beside a background.
  */
-export function recogniseHead(outputs: NamedTensors, options: DecodeOptions): Head {
-  const { head, rows } = findHead(outputs, options);
-  const columns = head.kind === 'end-to-end' ? 1 : head.kind === 'detr' ? rows.channels : options.classes;
+export function recogniseHead(outputs: NamedTensors, detector: DetectorFacts): Head {
+  const { head, rows } = findHead(outputs, detector);
+  const columns = head.kind === 'end-to-end' ? 1 : head.kind === 'detr' ? rows.channels : detector.classes;
   const [low, high] = rows.rangeOf(firstScore(head), columns);
   const isMany = rows.count * columns >= ENOUGH_SCORES;
   const from = `scores from ${low.toPrecision(3)} to ${high.toPrecision(3)}`;
@@ -81,7 +76,7 @@ export function recogniseHead(outputs: NamedTensors, options: DecodeOptions): He
       return { ...head, scores: 'probabilities', reason: `${head.reason}; its rows add up to 1 already` };
     if (low < 0 || high > 1 || !isMany) return { ...head, reason: `${head.reason}; ${from} are logits` };
     throw mismatch(
-      `The scores of ${options.classes} classes and a background lie between 0 and 1, and those of a query do not add up to 1.`,
+      `The scores of ${detector.classes} classes and a background lie between 0 and 1, and those of a query do not add up to 1.`,
       'Export logits, or a softmax over all classes with the background last.',
       { low, high },
     );
@@ -111,7 +106,7 @@ function isSoftmax(rows: Rows, low: number): boolean {
 /** The head by shapes, its scores not looked at yet; `known` is that of the images before. Throws TF_EVAL_HEAD. */
 export function findHead(
   outputs: NamedTensors,
-  { classes, width, height }: DecodeOptions,
+  { classes, width, height }: DetectorFacts,
   known?: Head,
 ): FoundHead {
   const detr = findDetr(outputs, { classes, width, height }, known);
@@ -193,12 +188,12 @@ type Pair = readonly [boxes: Output, scores: Output];
 
 function findDetr(
   outputs: NamedTensors,
-  canvas: Pick<DecodeOptions, 'classes' | 'width' | 'height'>,
+  detector: DetectorFacts,
   known: Head | undefined,
 ): FoundHead | undefined {
   const [one, other, ...more] = [...outputs];
   if (one === undefined || other === undefined || more.length > 0) return undefined;
-  const { classes } = canvas;
+  const { classes } = detector;
   const pairs = (
     [
       [one, other],
@@ -209,7 +204,7 @@ function findDetr(
     const isOfClasses = channels === classes || channels === classes + 1;
     return boxes.length === 3 && scores.length === 3 && boxes[2] === 4 && queries === boxes[1] && isOfClasses;
   });
-  const pair = pairs.length > 1 ? (knownPair(pairs, known) ?? pairByValues(pairs, canvas)) : pairs[0];
+  const pair = pairs.length > 1 ? (knownPair(pairs, known) ?? pairByValues(pairs, detector)) : pairs[0];
   if (pair === undefined) return undefined;
   const [[boxesName, boxes], [scoresName, scores]] = pair;
   const rows = new Rows(scores, scoresName, 2);
@@ -243,12 +238,9 @@ function knownPair(pairs: readonly Pair[], known: Head | undefined): Pair | unde
 const SCORES = /logit|score|class|cls|prob|conf/i;
 
 /** The pair whose boxes have a form of boxes, and whose scores are no pixels. Throws TF_EVAL_HEAD where both or none do. */
-function pairByValues(
-  pairs: readonly Pair[],
-  canvas: Pick<DecodeOptions, 'classes' | 'width' | 'height'>,
-): Pair {
+function pairByValues(pairs: readonly Pair[], detector: DetectorFacts): Pair {
   const found = pairs.filter(([[boxesName, boxes], [scoresName, scores]]) => {
-    const evidence = new BoxEvidence({ layout: 'centre-size', scale: 'normalised' }, canvas);
+    const evidence = new BoxEvidence({ layout: 'centre-size', scale: 'normalised' }, detector);
     evidence.add(new Rows(boxes, boxesName, 2).values);
     return evidence.isOfBoxes && new Rows(scores, scoresName, 2).rangeOf(0, 4)[1] <= LARGEST_LOGIT;
   });

@@ -38,7 +38,7 @@ export const runSamplesResultSchema = runResultSchema.extend({
 });
 export interface RunSamplesResult extends z.infer<typeof runSamplesResultSchema> {}
 
-export interface RunSamplesRequest extends Omit<RunRequest, 'sources' | 'seed' | 'shapes' | 'ranges'> {
+interface RunSamplesRequest extends Omit<RunRequest, 'sources' | 'seed' | 'shapes' | 'ranges'> {
   /** Files of samples, as `readSamples` takes them. */
   readonly samples: readonly string[];
   /** Of pictures; default: as the passport of an engine states. */

@@ -35,7 +35,7 @@ export interface OutputSet {
   close(): void;
 }
 
-export interface OutputSetOptions {
+interface OutputSetOptions {
   /** Which runner of Polygraphy's results; must be said when there are several. */
   readonly runner?: string;
   /** The type of npy elements whose type numpy lacks. */
@@ -127,7 +127,7 @@ function npyRun(
 ): Pick<OutputSet, 'runs' | 'close'> {
   const source = openFile(path);
   return closing(source, () => ({
-    runs: [new Map([[nameOfNpy(basename(path)), npyReader(source, slot, { voidDtype })]])],
+    runs: [new Map([[nameOfNpy(basename(path)), npyReader(source, slot, voidDtype)]])],
     close: () => source.close(),
   }));
 }

@@ -13,9 +13,9 @@ import {
   conversionOptions,
   judgingSampleOptions,
 } from '../../formats/precision/options.js';
+import type { Dtype } from '../../formats/tensor/dtype.js';
 import { type AskedCheck, parseCheck } from './checks.js';
 import type { SampleInfo } from './judged.js';
-import type { OutputSetOptions } from './output-set.js';
 import { type VerifyPrecision, verifyPrecisions } from './result.js';
 import { toleranceOptions } from './tolerance.js';
 
@@ -143,7 +143,7 @@ export const comparingOptions = {
     flags: '--runner-b <name>',
     describe: "which runner of B's Polygraphy results",
   }),
-  voidDtype: optional(is.word<NonNullable<OutputSetOptions['voidDtype']>>(), {
+  voidDtype: optional(is.word<Dtype>(), {
     flags: '--void-type <type>',
     describe: 'what npy elements are whose type numpy has no name for',
     choices: ['bfloat16', 'float8_e4m3fn', 'float8_e5m2'],

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { readTables, slotsHeader } from '../../../native/abi/slots-header.mjs';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import type { NativeBuildRequest, NativeSetting } from '../../../src/addon/addon.js';
-import type { NativeOpenRequest } from '../../../src/addon/native-engine.js';
+import type { Addon, NativeSetting } from '../../../src/addon/addon.js';
+import type { NativeRuntime } from '../../../src/addon/native-engine.js';
 import type { NativeEvent } from '../../../src/addon/native-job.js';
 import { LeaseFolder } from '../../../src/engines/store/claims/lease.js';
 import type { Toolchain } from '../../../src/tensorrt/toolchain/toolchain.js';
@@ -33,8 +33,13 @@ export type Fake = keyof typeof fakes;
 
 const driverNames = ['libcuda.so.1', 'libnvidia-ml.so.1'];
 
+type BuildRequest = Parameters<Addon['build']>[0];
+
 /** Opens a plan with nothing that needs to be said otherwise. */
-export const openRequest = (inferenceLibrary: string, planPath: string): NativeOpenRequest => ({
+export const openRequest = (
+  inferenceLibrary: string,
+  planPath: string,
+): Parameters<NativeRuntime['openEngine']>[0] => ({
   inferenceLibrary,
   pluginLibrary: null,
   pluginPaths: [],
@@ -264,7 +269,7 @@ export class FakeBench {
     };
   }
 
-  buildRequest(fake: Fake, more: Partial<NativeBuildRequest> = {}): NativeBuildRequest {
+  buildRequest(fake: Fake, more: Partial<BuildRequest> = {}): BuildRequest {
     return {
       inferenceLibrary: this.library(fake),
       parserLibrary: join(this.folder, fake, 'parser.so'),

@@ -16,7 +16,7 @@ import { TrtforgeError } from '../../../src/errors.js';
 import { openReference } from '../../../src/formats/reference/jsonl.js';
 import type {
   DamagedLine,
-  ReadOptions,
+  Reference,
   ReferenceChunk,
   WritableChunk,
 } from '../../../src/formats/reference/reference.js';
@@ -42,19 +42,19 @@ const fileOf = (...lines: string[]) => {
   writeFileSync(path, lines.join('\n'));
   return path;
 };
-async function read(path: string, options?: ReadOptions): Promise<ReferenceChunk[]> {
+async function read(path: string, ...options: Parameters<Reference['chunks']>): Promise<ReferenceChunk[]> {
   const reference = openReference(path);
   try {
     const chunks: ReferenceChunk[] = [];
-    for await (const chunk of reference.chunks(options)) chunks.push(chunk);
+    for await (const chunk of reference.chunks(...options)) chunks.push(chunk);
     return chunks;
   } finally {
     reference.close();
   }
 }
-async function failure(path: string, options?: ReadOptions): Promise<TrtforgeError> {
+async function failure(path: string, ...options: Parameters<Reference['chunks']>): Promise<TrtforgeError> {
   try {
-    await read(path, options);
+    await read(path, ...options);
   } catch (error) {
     if (error instanceof TrtforgeError) return error;
     throw error;

@@ -139,7 +139,7 @@ describe('files read piece by piece', () => {
   it.each(['float32.npy', 'float32-fortran.npy'])('read or reject every damaged copy of %s', (name) => {
     for (const damaged of mutations(fixtureBytes(name), 400)) {
       try {
-        const reader = npyReader(bytesSource(name, damaged), loadedSlot(), { voidDtype: 'bfloat16' });
+        const reader = npyReader(bytesSource(name, damaged), loadedSlot(), 'bfloat16');
         readAll(floatReader(reader));
       } catch (error) {
         expect(error).toBeInstanceOf(TrtforgeError);

@@ -28,7 +28,7 @@ describe('reading what numpy wrote', () => {
   it.each(['bfloat16', 'float8_e4m3fn'] as const)(
     '%s, once the type of void elements is stated',
     (voidDtype) => {
-      const tensor = readNpy(fixture(`${voidDtype}.npy`), { voidDtype });
+      const tensor = readNpy(fixture(`${voidDtype}.npy`), voidDtype);
       expect(tensor).toMatchObject({ dtype: voidDtype, shape: [2, 3, 4] });
       const tolerance = voidDtype === 'bfloat16' ? 0 : 0.0625;
       float32Values(tensor).forEach((value, i) => {
@@ -83,7 +83,7 @@ describe('what is not numbers is rejected by name', () => {
   });
 
   it('rejects to read two-byte elements as float8', () => {
-    expect(() => readNpy(fixture('bfloat16.npy'), { voidDtype: 'float8_e5m2' })).toThrow(
+    expect(() => readNpy(fixture('bfloat16.npy'), 'float8_e5m2')).toThrow(
       /2 bytes and cannot be float8_e5m2/,
     );
   });
@@ -109,10 +109,10 @@ describe('writing', () => {
   );
 
   it('writes bfloat16 as numpy users do: void, to be named when read', () => {
-    const tensor = readNpy(fixture('bfloat16.npy'), { voidDtype: 'bfloat16' });
+    const tensor = readNpy(fixture('bfloat16.npy'), 'bfloat16');
     const path = join(folder, 'bfloat16.npy');
     writeNpy(path, tensor);
-    expect(readNpy(path, { voidDtype: 'bfloat16' })).toEqual(tensor);
+    expect(readNpy(path, 'bfloat16')).toEqual(tensor);
   });
 
   it('rejects packed types, which numpy cannot hold', () => {
@@ -128,7 +128,7 @@ describe('damaged files', () => {
       let refused = 0;
       for (const bytes of mutations(fixtureBytes(file), 3000)) {
         try {
-          const tensor = parseNpy(file, bytes, { voidDtype: 'bfloat16' });
+          const tensor = parseNpy(file, bytes, 'bfloat16');
           if (isArrayDtype(tensor.dtype)) float32Values(tensor);
         } catch (error) {
           if (!(error instanceof TrtforgeError)) throw error;

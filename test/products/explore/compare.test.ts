@@ -4,17 +4,17 @@ import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { timesByOperator } from '../../../src/engines/layers/operators.js';
 import { exploreLayers } from '../../../src/products/explore/explore.js';
-import type { SideRequest } from '../../../src/products/explore/sources.js';
 
 const fixtures = join(import.meta.dirname, '../../fixtures');
-const side = (layers: string, profile?: string): SideRequest => ({
+type Side = Parameters<typeof exploreLayers>[0]['sides'][number];
+const side = (layers: string, profile?: string): Side => ({
   file: join(fixtures, 'engine-layers', layers),
   from: profile === undefined ? [] : [join(fixtures, 'trtexec-runs', profile)],
   shapes: new Map(),
 });
 const old = side('8.6-resnet50-fp16.json', '8.6-profile_b8.json');
 const current = side('10.6-resnet50-fp16.json', '10.6-profile_b32.json');
-const explored = (...sides: readonly SideRequest[]) =>
+const explored = (...sides: readonly Side[]) =>
   exploreLayers(
     { sides, output: undefined, as: 'page' },
     { emit: () => {}, signal: new AbortController().signal, environment: {}, kinds: [] },

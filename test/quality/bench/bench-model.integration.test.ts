@@ -10,7 +10,7 @@ import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
 import { benchModel } from '../../../src/quality/bench/bench-model.js';
 import { modelCases } from '../../../src/quality/bench/model-shapes.js';
-import { defaultMode, type ModelBenchRequest } from '../../../src/quality/bench/request.js';
+import { defaultMode } from '../../../src/quality/bench/request.js';
 import { benchResultSchema } from '../../../src/quality/bench/result.js';
 import { compileFakeOnnxRuntime, fakeProviders } from '../../fakes/onnxruntime/library.js';
 import { refusal } from '../../support/refusal.js';
@@ -43,7 +43,8 @@ beforeAll(async () => {
 });
 
 const context = { emit: ignoreEvents, signal: new AbortController().signal, environment: process.env };
-const request = (more: Partial<ModelBenchRequest> = {}): ModelBenchRequest => ({
+type Request = Parameters<typeof benchModel>[0];
+const request = (more: Partial<Request> = {}): Request => ({
   model,
   shapes: { kind: 'optimum' },
   inputs: { seed: 0, ranges: [], files: [] },

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import type { EngineBinding } from '../../../src/engines/runtime/tensorrt/engine-interface.js';
 import { benchEngine } from '../../../src/quality/bench/bench-engine.js';
 import { benchCompare } from '../../../src/quality/bench/compare.js';
-import type { MeasureRequest } from '../../../src/quality/bench/measurer.js';
+import type { Measurer } from '../../../src/quality/bench/measurer.js';
 import {
   type BenchCompareRequest,
   type BenchRequest,
@@ -129,7 +129,7 @@ describe('two engines measured in turns', () => {
   });
 
   it('in two modes are measured at the same shapes with the same numbers', async () => {
-    const asked: MeasureRequest[] = [];
+    const asked: Parameters<Measurer['measure']>[0][] = [];
     const start = measuring(optima, (request) => asked.push(request));
     const candidate: BenchRequest = {
       ...defaultRequest(at('a.engine')),

@@ -3,11 +3,11 @@ import type { NamedTensors } from '../../../src/formats/tensor/tensor.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import type { Candidates } from '../../../src/quality/predictions/decode.js';
 import { Decoder } from '../../../src/quality/predictions/decode.js';
-import { type DecodeOptions, recogniseHead } from '../../../src/quality/predictions/heads.js';
+import { recogniseHead } from '../../../src/quality/predictions/heads.js';
 import { codeOf } from '../../support/refusal.js';
 
 const CLASSES = 3;
-const options: DecodeOptions = {
+const options: ConstructorParameters<typeof Decoder>[0] = {
   classes: CLASSES,
   width: 64,
   height: 64,

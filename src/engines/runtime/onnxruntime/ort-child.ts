@@ -5,13 +5,13 @@ import type { Extremes } from '../../../formats/precision/calibrate/histogram.js
 import { OutputObserver } from '../../../formats/precision/calibrate/observed-model.js';
 import type { PacedRuns } from '../back-end.js';
 import type { OrtBinding, OrtCall, OrtModel } from './ort-model.js';
-import type { OrtAnswer, OrtInputs, OrtOpen, OrtOpened, OrtRequest } from './ort-protocol.js';
+import type { OrtAnswer, OrtChildCall, OrtInputs, OrtOpen, OrtOpened } from './ort-protocol.js';
 
 let model: OrtModel | undefined;
 let observer = new OutputObserver();
 
 serveSession(async (message) => {
-  const request = message as OrtRequest;
+  const request = message as OrtChildCall;
   switch (request.kind) {
     case 'open':
       return open(request);
@@ -59,7 +59,7 @@ const aligned = (bytes: Uint8Array): Uint8Array =>
 /** Bytes of what processors add at once, and of what memory is allocated in. */
 const ALIGNED = 16;
 
-async function run({ inputs, iterations, state }: OrtRequest & { kind: 'run' }): Promise<OrtAnswer> {
+async function run({ inputs, iterations, state }: OrtChildCall & { kind: 'run' }): Promise<OrtAnswer> {
   const call = bind(inputs, { state, resident: false });
   const ms: number[] = [];
   while (ms.length < iterations) {
@@ -74,13 +74,13 @@ async function run({ inputs, iterations, state }: OrtRequest & { kind: 'run' }):
 async function observe({
   inputs,
   observing,
-}: OrtRequest & { kind: 'observe' }): Promise<ReadonlyMap<string, Extremes>> {
+}: OrtChildCall & { kind: 'observe' }): Promise<ReadonlyMap<string, Extremes>> {
   const call = bind(inputs, { state: [], resident: false });
   await call.run();
   return new Map(call.outputs().map(([name, tensor]) => [name, observer.add(name, tensor, observing)]));
 }
 
-async function measure({ inputs, pace, resident }: OrtRequest & { kind: 'measure' }): Promise<PacedRuns> {
+async function measure({ inputs, pace, resident }: OrtChildCall & { kind: 'measure' }): Promise<PacedRuns> {
   const { warmUpMs, durationMs, iterations, idleMs } = pace;
   const call = bind(inputs, { state: [], resident });
   let warmUpRuns = 0;

@@ -1,7 +1,7 @@
-import type { SuperviseOptions } from '../../../base/process/supervise.js';
+import type { ChildWork } from '../../../base/process/supervise.js';
 import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { OrtRequest } from './ort-protocol.js';
+import type { OrtChildCall } from './ort-protocol.js';
 
 const CHILD = new URL('../../../../dist/engines/runtime/onnxruntime/ort-child.js', import.meta.url);
 
@@ -26,7 +26,7 @@ const idle: Idle[] = [];
  * A child process for one session. A start of Node and ONNX Runtime takes a hundred times what opening a small model does, and a study opens hundreds, one after the
  * other: a child whose session was closed in order waits a moment for the next that `isReusable`. The close of any other ends it.
  */
-export function ortChild(isReusable: boolean, options: Omit<SuperviseOptions, 'signal'>): OrtChild {
+export function ortChild(isReusable: boolean, options: Omit<ChildWork, 'signal'>): OrtChild {
   if (!isReusable) return startSupervised(CHILD, options);
   const key = JSON.stringify([process.cwd(), Object.entries(options.env ?? process.env).sort()]);
   const child = takeIdle(key, options) ?? startSupervised(CHILD, options);
@@ -58,7 +58,7 @@ export function ortChild(isReusable: boolean, options: Omit<SuperviseOptions, 's
   };
 }
 
-function takeIdle(key: string, options: Omit<SuperviseOptions, 'signal'>): SupervisedSession | undefined {
+function takeIdle(key: string, options: Omit<ChildWork, 'signal'>): SupervisedSession | undefined {
   for (;;) {
     const at = idle.findIndex((each) => each.key === key);
     const [found] = at < 0 ? [] : idle.splice(at, 1);
@@ -71,7 +71,7 @@ function takeIdle(key: string, options: Omit<SuperviseOptions, 'signal'>): Super
 
 async function release(key: string, child: SupervisedSession): Promise<void> {
   try {
-    await child.request({ kind: 'close' } satisfies OrtRequest);
+    await child.request({ kind: 'close' } satisfies OrtChildCall);
   } catch {
     return child.close();
   }

@@ -1,12 +1,12 @@
-import type { NativeOrtRequest } from '../../../addon/onnx-runtime.js';
+import type { NativeOnnxRuntime } from '../../../addon/onnx-runtime.js';
 import type { Observing } from '../../../formats/precision/calibrate/observed-model.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import type { Pace } from '../../../tensorrt/trtexec/request.js';
 import type { Placement } from './ort-facts.js';
 import type { OrtProvider } from './provider-options.js';
 
-/** Requests of `ort-session.ts` to its child process, and the answers. Plain data: it crosses between processes. */
-export type OrtRequest =
+/** The calls of `ort-session.ts` on its child process, and the answers. Plain data: it crosses between processes. */
+export type OrtChildCall =
   | OrtOpen
   | { readonly kind: 'placement' }
   | {
@@ -47,7 +47,8 @@ export interface OrtOpen {
   readonly native: OrtNative | null;
 }
 
-export interface OrtNative extends Pick<NativeOrtRequest, 'library' | 'providers' | 'config' | 'device'> {
+export interface OrtNative
+  extends Pick<Parameters<NativeOnnxRuntime['open']>[0], 'library' | 'providers' | 'config' | 'device'> {
   readonly provider: OrtProvider;
   readonly allowFallback: boolean;
   /** All outputs of the model. */

@@ -20,7 +20,14 @@ import { checkInputs, mapOf, rejectUnknown, wrong } from '../session-inputs.js';
 import { chooseOrtLibrary, neighbourFolders, type OrtLibrary } from './find-library.js';
 import { type OrtChild, ortChild } from './ort-children.js';
 import type { OrtFacts } from './ort-facts.js';
-import type { OrtAnswer, OrtInputs, OrtOpened, OrtPlacement, OrtRequest, OrtState } from './ort-protocol.js';
+import type {
+  OrtAnswer,
+  OrtChildCall,
+  OrtInputs,
+  OrtOpened,
+  OrtPlacement,
+  OrtState,
+} from './ort-protocol.js';
 import { type PreparedModel, prepareModel } from './prepared-model.js';
 import { isOn, type OrtPlace, ortBackend, ortEnvironment, resolveProvider } from './provider-options.js';
 import type { Rounding } from './rounded-model.js';
@@ -137,7 +144,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
       allowFallback,
       outputs,
     };
-    const request: OrtRequest = {
+    const request: OrtChildCall = {
       kind: 'open',
       modelPath: prepared.path,
       weightsFolder: prepared.weightsFolder,
@@ -213,7 +220,7 @@ function sessionOver({ child, given, prepared, backend, facts, isNative, reasons
     );
     return [...tensors].map(([name, tensor]): [string, Tensor] => [name, widened ? widen(tensor) : tensor]);
   };
-  const asked = (request: OrtRequest & { readonly inputs: OrtInputs }, { signal }: RunOptions) =>
+  const asked = (request: OrtChildCall & { readonly inputs: OrtInputs }, { signal }: RunOptions) =>
     child.request(request, signal).catch(async (error: unknown) => {
       throw notRun(await withReason(error, reasons), given, inputs, request.inputs);
     });
@@ -225,7 +232,7 @@ function sessionOver({ child, given, prepared, backend, facts, isNative, reasons
     const state = Object.entries(options.state ?? {});
     if (state.length > 0 && !isNative) loadOnnxRuntime();
     checkState(state, prepared);
-    const request: OrtRequest = { kind: 'run', inputs: feedsOf(tensors), iterations, state };
+    const request: OrtChildCall = { kind: 'run', inputs: feedsOf(tensors), iterations, state };
     const answer = (await asked(request, options)) as OrtAnswer;
     for (const [input] of state) kept.add(input);
     const fed = new Set(state.map(([, output]) => output));
@@ -245,22 +252,22 @@ function sessionOver({ child, given, prepared, backend, facts, isNative, reasons
     arithmetic,
     peakBytes: () => child.peakBytes(),
     facts: async () => {
-      const placement = (await child.request({ kind: 'placement' } satisfies OrtRequest)) as OrtPlacement;
+      const placement = (await child.request({ kind: 'placement' } satisfies OrtChildCall)) as OrtPlacement;
       return { ...facts, placement };
     },
     run: async (passed, options = {}) => (await ran(mapOf('inputs', passed), 1, options)).outputs,
     runRepeatedly: (tensors, { iterations, ...options }) => ran(tensors, iterations, options),
     measure: async (tensors, pace, { transfers = true, ...options } = {}) => {
-      const request: OrtRequest = { kind: 'measure', inputs: feedsOf(tensors), pace, resident: !transfers };
+      const request: OrtChildCall = { kind: 'measure', inputs: feedsOf(tensors), pace, resident: !transfers };
       return (await asked(request, options)) as PacedRuns;
     },
     observe: async (tensors, { histograms, channels, ...options }) => {
       const observing = { histograms, channels };
-      const request: OrtRequest = { kind: 'observe', inputs: feedsOf(tensors), observing };
+      const request: OrtChildCall = { kind: 'observe', inputs: feedsOf(tensors), observing };
       return (await asked(request, options)) as Awaited<ReturnType<OrtSession['observe']>>;
     },
     observed: async () =>
-      (await child.request({ kind: 'observed' } satisfies OrtRequest)) as Awaited<
+      (await child.request({ kind: 'observed' } satisfies OrtChildCall)) as Awaited<
         ReturnType<OrtSession['observed']>
       >,
     close: () => child.close(),

@@ -1,4 +1,4 @@
-import type { NativeOrtRequest, Setting } from '../../../addon/onnx-runtime.js';
+import type { AppendedProvider, Setting } from '../../../addon/onnx-runtime.js';
 import { flagOf } from '../../../base/options/option.js';
 import { didYouMean } from '../../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../../errors.js';
@@ -115,7 +115,7 @@ export const isOn = (value: string | undefined): boolean => value === '1' || val
 
 /** The options that a provider is appended with, and the environment of its process. */
 export interface ResolvedProvider {
-  readonly providers: NativeOrtRequest['providers'];
+  readonly providers: readonly AppendedProvider[];
   readonly config: readonly Setting[];
   readonly environment: NodeJS.ProcessEnv;
   /** Whether products of float32 may be shortened to TF32. */

@@ -9,7 +9,7 @@ import type { CallShape } from './choose-profile.js';
 import type { EngineBindings } from './engine-bindings.js';
 import type { EngineBinding } from './engine-interface.js';
 
-/** `outputs` of EngineRunOptions, by name. */
+/** `outputs` of RunTarget, by name. */
 type OutputTargets = 'pinned' | NamedTensors | undefined;
 
 const NO_BYTES = new Uint8Array(0);
@@ -84,7 +84,7 @@ export class EngineCall {
     return this.#running;
   }
 
-  /** Runs with the given tensors, blocking; see EngineRunOptions for where outputs go. */
+  /** Runs with the given tensors, blocking; see RunTarget for where outputs go. */
   runSync(tensors: NamedTensors, requested: OutputTargets): NamedTensors {
     const feed = this.#feed;
     for (const item of feed) item.data = tensors.get(item.name)!.bytes;

@@ -3,7 +3,7 @@ import { serveSession } from '../../../base/process/supervised-child.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
 import type { EngineSession } from './engine-interface.js';
-import type { EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
+import type { EngineChildCall, EngineOpened, EngineRan } from './engine-protocol.js';
 import { openEngineSession } from './engine-session.js';
 import { TensorReceiver, TensorSender } from './tensor-exchange.js';
 
@@ -12,11 +12,11 @@ let sender = new TensorSender([]);
 const receiver = new TensorReceiver({ reuse: true });
 
 serveSession(async (message, emit) => {
-  const request = message as EngineRequest;
+  const request = message as EngineChildCall;
   return request.kind === 'open' ? open(request, emit) : run(request);
 });
 
-async function open(request: EngineRequest & { kind: 'open' }, emit: EventListener): Promise<EngineOpened> {
+async function open(request: EngineChildCall & { kind: 'open' }, emit: EventListener): Promise<EngineOpened> {
   const { folders } = request;
   sender = new TensorSender(folders);
   // Whoever asked may be gone by then: nobody else would remove them.
@@ -28,7 +28,7 @@ async function open(request: EngineRequest & { kind: 'open' }, emit: EventListen
   return { backend, inputs, outputs, facts };
 }
 
-async function run(request: EngineRequest & { kind: 'run' }): Promise<EngineRan> {
+async function run(request: EngineChildCall & { kind: 'run' }): Promise<EngineRan> {
   if (session === undefined) throw new TrtforgeError('TF_INTERNAL', 'The session is not open.');
   sender.release(request.read);
   const inputs = receiver.receive(request.inputs);

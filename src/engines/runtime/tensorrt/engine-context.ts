@@ -3,6 +3,7 @@ import { finished } from '../../../addon/native-job.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import type { RunOptions } from '../session.js';
 import { list, mapOf, same } from '../session-inputs.js';
 import { type CacheBounds, CachedCall, CallCache } from './call-cache.js';
 import { type CallShape, callShapeFrom, callShapeOf, chooseProfile, fits } from './choose-profile.js';
@@ -11,10 +12,11 @@ import { EngineCall } from './engine-call.js';
 import type {
   CallShapes,
   EngineContext,
-  EngineRunOptions,
+  EngineRunner,
   EngineSessionOptions,
+  EngineState,
   PreparedCall,
-  PrepareOptions,
+  RunTarget,
 } from './engine-interface.js';
 import type { CudaGraph } from './engine-options.js';
 import type { LoadedEngine } from './load-engine.js';
@@ -57,7 +59,7 @@ export class ProfileContexts implements EngineContext {
     this.#cache = new CallCache(settings.keep);
   }
 
-  async run(passed: ByName<Tensor>, options: EngineRunOptions = {}): Promise<NamedTensors> {
+  async run(passed: ByName<Tensor>, options: RunTarget & RunOptions = {}): Promise<NamedTensors> {
     this.#checkOpen();
     const tensors = mapOf('inputs', passed);
     throwIfCancelled(options.signal, 'running an engine');
@@ -70,13 +72,13 @@ export class ProfileContexts implements EngineContext {
     );
   }
 
-  runSync(passed: ByName<Tensor>, options: Omit<EngineRunOptions, 'signal'> = {}): NamedTensors {
+  runSync(passed: ByName<Tensor>, target: RunTarget = {}): NamedTensors {
     this.#checkOpen();
     const tensors = mapOf('inputs', passed);
-    const cached = this.#cached(tensors, options.profile);
+    const cached = this.#cached(tensors, target.profile);
     if (cached?.call === undefined) {
       const shape = callShapeOf(this.#inputs, tensors);
-      chooseProfile(this.#inputs, shape, options.profile);
+      chooseProfile(this.#inputs, shape, target.profile);
       throw new TrtforgeError(
         'TF_SESSION_NOT_PREPARED',
         `No call is prepared for ${this.#inputs.map(({ name }, at) => `${name} ${list(shape.dims[at] ?? [])}`).join(', ')}.`,
@@ -87,7 +89,7 @@ export class ProfileContexts implements EngineContext {
     const canCapture = this.#settings.options.memory === undefined;
     if (cached.repeats() && canCapture && this.#wantsGraph(cached))
       void this.pending.during(() => this.#addGraph(cached));
-    return this.pending.duringSync(() => call.runSync(tensors, targetsOf(options)));
+    return this.pending.duringSync(() => call.runSync(tensors, targetsOf(target)));
   }
 
   /** Whether `runSync` of these tensors would find its call. */
@@ -95,7 +97,7 @@ export class ProfileContexts implements EngineContext {
     return this.#cached(tensors, profile)?.call !== undefined;
   }
 
-  async prepare(shapes: CallShapes, options: PrepareOptions = {}): Promise<PreparedCall> {
+  async prepare(...[shapes, options = {}]: Parameters<EngineRunner['prepare']>): Promise<PreparedCall> {
     this.#checkOpen();
     throwIfCancelled(options.signal, 'preparing a call');
     const { state, signal } = options;
@@ -266,7 +268,7 @@ export class ProfileContexts implements EngineContext {
     return made;
   }
 
-  #ownState(state: NonNullable<PrepareOptions['state']>): DeviceState {
+  #ownState(state: EngineState): DeviceState {
     if (state instanceof DeviceState && state.engine === this.#settings.engine.native) {
       state.checkOpen();
       return state;
@@ -275,7 +277,7 @@ export class ProfileContexts implements EngineContext {
   }
 }
 
-const targetsOf = ({ outputs }: EngineRunOptions) =>
+const targetsOf = ({ outputs }: RunTarget) =>
   outputs === undefined || outputs === 'pinned' ? outputs : mapOf('outputs', outputs);
 
 /** Shapes of the state's own inputs are known. */

@@ -29,7 +29,8 @@ export interface EngineBinding extends Binding {
 /** The inputs of a call: shapes, and for inputs with `hostValues` a tensor of their values. */
 export type CallShapes = ByName<readonly number[] | Tensor>;
 
-export interface EngineRunOptions extends RunOptions {
+/** Where a run happens, and where its outputs go. */
+export interface RunTarget {
   /** Profile to run in; default the smallest that takes the shapes. */
   readonly profile?: number;
   /**
@@ -37,14 +38,6 @@ export interface EngineRunOptions extends RunOptions {
    * nothing is copied. Tensors: their bytes are written over (dtype and shape must be the output's); outputs that are not named get fresh memory.
    */
   readonly outputs?: 'pinned' | ByName<Tensor>;
-}
-
-export interface PrepareOptions {
-  readonly profile?: number;
-  readonly cudaGraph?: CudaGraph;
-  /** Tensors of it stay on the device: each run reads what the run before wrote. */
-  readonly state?: EngineState;
-  readonly signal?: AbortSignal;
 }
 
 /**
@@ -97,11 +90,19 @@ export interface EngineRunner {
    * Takes one tensor for each input. The first run of new shapes prepares buffers, a repeated one a CUDA graph. Inputs must not change before
    * the run begins, arrays for outputs until the promise settles. Throws TF_SESSION_INPUT, TF_PROFILE_MISFIT (names the tensor, the shape and the valid ranges), TF_RUN_FAILED, TF_GPU_MEMORY.
    */
-  run(inputs: ByName<Tensor>, options?: EngineRunOptions): Promise<NamedTensors>;
+  run(inputs: ByName<Tensor>, options?: RunTarget & RunOptions): Promise<NamedTensors>;
   /** The same, blocking this thread. Throws TF_SESSION_NOT_PREPARED for shapes that `run` has not yet seen. */
-  runSync(inputs: ByName<Tensor>, options?: Omit<EngineRunOptions, 'signal'>): NamedTensors;
+  runSync(inputs: ByName<Tensor>, target?: RunTarget): NamedTensors;
   /** The fastest way: a call whose shapes and buffers are fixed. It belongs to the caller, who closes it. */
-  prepare(shapes: CallShapes, options?: PrepareOptions): Promise<PreparedCall>;
+  prepare(
+    shapes: CallShapes,
+    options?: RunOptions & {
+      readonly profile?: number;
+      readonly cudaGraph?: CudaGraph;
+      /** Tensors of it stay on the device: each run reads what the run before wrote. */
+      readonly state?: EngineState;
+    },
+  ): Promise<PreparedCall>;
 }
 
 export interface EngineContext extends EngineRunner, AsyncDisposable {
@@ -113,7 +114,7 @@ export interface EngineSession extends Session, EngineRunner {
   readonly inputs: readonly EngineBinding[];
   readonly outputs: readonly EngineBinding[];
   readonly facts: SessionFacts;
-  run(inputs: ByName<Tensor>, options?: EngineRunOptions): Promise<NamedTensors>;
+  run(inputs: ByName<Tensor>, options?: RunTarget & RunOptions): Promise<NamedTensors>;
   /** One more context: activations and a stream of its own, for runs at the same time as others. */
   context(): EngineContext;
   /**

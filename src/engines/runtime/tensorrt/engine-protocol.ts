@@ -2,8 +2,8 @@ import type { WorkContext } from '../../../events.js';
 import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine-interface.js';
 import type { SentTensor } from './tensor-exchange.js';
 
-/** The requests of `supervised-engine.ts` to its child process, and the answers. Plain data: it crosses between processes. */
-export type EngineRequest =
+/** The calls of `supervised-engine.ts` on its child process, and the answers. Plain data: it crosses between processes. */
+export type EngineChildCall =
   | {
       readonly kind: 'open';
       readonly planPath: string;

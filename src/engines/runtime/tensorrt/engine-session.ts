@@ -13,10 +13,10 @@ import { DeviceState } from './device-state.js';
 import { type ContextSettings, ProfileContexts } from './engine-context.js';
 import type {
   EngineContext,
-  EngineRunOptions,
   EngineSession,
   EngineSessionOptions,
   EngineState,
+  RunTarget,
   SessionFacts,
 } from './engine-interface.js';
 import { type EngineAddon, type LoadedEngine, loadEngine, logTeller } from './load-engine.js';
@@ -103,18 +103,18 @@ class LoadedSession implements EngineSession {
     return this.#engine.bindings.outputs;
   }
 
-  run(tensors: ByName<Tensor>, options?: EngineRunOptions): Promise<NamedTensors> {
+  run(tensors: ByName<Tensor>, options?: RunTarget & RunOptions): Promise<NamedTensors> {
     return this.#leastBusy().run(tensors, options);
   }
 
-  runSync(passed: ByName<Tensor>, options?: Omit<EngineRunOptions, 'signal'>): NamedTensors {
+  runSync(passed: ByName<Tensor>, target?: RunTarget): NamedTensors {
     const tensors = mapOf('inputs', passed);
     const [first] = this.#pool;
     const prepared =
       this.#pool.length === 1
         ? first
-        : this.#pool.find((context) => context.isPrepared(tensors, options?.profile));
-    return (prepared ?? first!).runSync(tensors, options);
+        : this.#pool.find((context) => context.isPrepared(tensors, target?.profile));
+    return (prepared ?? first!).runSync(tensors, target);
   }
 
   prepare: EngineSession['prepare'] = (shapes, options) => this.#pool[0]!.prepare(shapes, options);

@@ -9,7 +9,7 @@ import type { RunOptions, Session } from '../session.js';
 import { mapOf } from '../session-inputs.js';
 import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine-interface.js';
 import { loadOptions } from './engine-options.js';
-import type { EngineOpened, EngineRan, EngineRequest } from './engine-protocol.js';
+import type { EngineChildCall, EngineOpened, EngineRan } from './engine-protocol.js';
 import { toolchainForPlan, trusted } from './plan-on-disk.js';
 import { type Exchange, filesOf, openExchange, TensorReceiver, TensorSender } from './tensor-exchange.js';
 
@@ -48,7 +48,7 @@ export async function openSupervisedEngine(
     env: await environmentFor(planPath, options, environment),
   });
   try {
-    const request: EngineRequest = { kind: 'open', planPath, options, folders: exchange.folders };
+    const request: EngineChildCall = { kind: 'open', planPath, options, folders: exchange.folders };
     const opened = (await child.request(request, signal)) as EngineOpened;
     return sessionOver(child, exchange, opened);
   } catch (error) {
@@ -99,7 +99,7 @@ function sessionOver(child: SupervisedSession, exchange: Exchange, opened: Engin
   const runRepeatedly: SupervisedEngine['runRepeatedly'] = async (tensors, options) => {
     const { profile, iterations, signal } = options;
     const inputs = sender.send(tensors);
-    const request: EngineRequest = { kind: 'run', inputs, read, profile, iterations };
+    const request: EngineChildCall = { kind: 'run', inputs, read, profile, iterations };
     read = [];
     try {
       const ran = (await child.request(request, signal)) as EngineRan;

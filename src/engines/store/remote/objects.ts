@@ -16,13 +16,6 @@ export interface ListedObject {
   readonly modified: Date;
 }
 
-export interface PutOptions {
-  readonly metadata?: Readonly<Record<string, string>>;
-  readonly contentType?: string;
-  /** `absent`: only when nothing has this key; an etag: only over that very object. Throws TF_REMOTE_CONFLICT otherwise, where the server keeps conditions. */
-  readonly only?: 'absent' | { readonly etag: string };
-}
-
 /** One range of bytes, both ends inclusive as in HTTP. */
 export interface ByteRange {
   readonly first: number;
@@ -50,12 +43,26 @@ export interface Objects {
     etag: string,
     signal?: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array>>;
-  put(key: string, body: Uint8Array, options?: PutOptions, signal?: AbortSignal): Promise<string>;
+  put(
+    key: string,
+    body: Uint8Array,
+    options?: {
+      readonly metadata?: Readonly<Record<string, string>>;
+      readonly contentType?: string;
+      /** `absent`: only when nothing has this key; an etag: only over that very object. Throws TF_REMOTE_CONFLICT otherwise, where the server keeps conditions. */
+      readonly only?: 'absent' | { readonly etag: string };
+    },
+    signal?: AbortSignal,
+  ): Promise<string>;
   /** Every object whose key starts with `prefix`, in the server's order. */
   list(prefix: string, signal?: AbortSignal): AsyncIterable<ListedObject>;
   remove(keys: readonly string[], signal?: AbortSignal): Promise<void>;
   /** A large object from parts that `part` gives; visible only when complete. Parts are numbered from 1. */
-  startParts(key: string, options: PutOptions, signal?: AbortSignal): Promise<PartedUpload>;
+  startParts(
+    key: string,
+    options: Omit<NonNullable<Parameters<Objects['put']>[2]>, 'only'>,
+    signal?: AbortSignal,
+  ): Promise<PartedUpload>;
   close(): void;
 }
 

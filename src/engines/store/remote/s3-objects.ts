@@ -11,7 +11,6 @@ import {
   type ObjectFacts,
   type Objects,
   type PartedUpload,
-  type PutOptions,
 } from './objects.js';
 
 /** A server that does not accept a connection within this is down: a build must not wait for it. */
@@ -152,7 +151,7 @@ class S3Objects implements Objects {
     return Body as unknown as AsyncIterable<Uint8Array>;
   }
 
-  async put(key: string, body: Uint8Array, options: PutOptions = {}, signal?: AbortSignal): Promise<string> {
+  async put(key: string, body: Uint8Array, options: Putting = {}, signal?: AbortSignal): Promise<string> {
     const command = new this.#sdk.PutObjectCommand({
       Bucket: this.#bucket,
       Key: key,
@@ -196,7 +195,7 @@ class S3Objects implements Objects {
     }
   }
 
-  async startParts(key: string, options: PutOptions, signal?: AbortSignal): Promise<PartedUpload> {
+  async startParts(...[key, options, signal]: Parameters<Objects['startParts']>): Promise<PartedUpload> {
     const target = { Bucket: this.#bucket, Key: key };
     const command = new this.#sdk.CreateMultipartUploadCommand({ ...target, ...headersOf(options) });
     const started = await this.#explained(`starting the upload of ${key}`, signal, () =>
@@ -275,12 +274,14 @@ function withoutPayloadDigest(command: UploadPartCommand): void {
 
 const abortable = (signal: AbortSignal | undefined) => (signal === undefined ? {} : { abortSignal: signal });
 
-const headersOf = ({ metadata, contentType }: PutOptions) => ({
+type Putting = NonNullable<Parameters<Objects['put']>[2]>;
+
+const headersOf = ({ metadata, contentType }: Putting) => ({
   ...(metadata === undefined ? {} : { Metadata: { ...metadata } }),
   ...(contentType === undefined ? {} : { ContentType: contentType }),
 });
 
-const conditionOf = ({ only }: PutOptions) => {
+const conditionOf = ({ only }: Putting) => {
   if (only === undefined) return {};
   return only === 'absent' ? { IfNoneMatch: '*' } : { IfMatch: only.etag };
 };

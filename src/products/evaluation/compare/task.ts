@@ -11,7 +11,7 @@ import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { assertImageHeader, readImageFile } from '../../../formats/images/image.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
-import type { Metric, Recogniser, ScorerRequest } from '../../../quality/tasks/task.js';
+import type { Metric, Recogniser, ScorerOf } from '../../../quality/tasks/task.js';
 import {
   type ClassifierRequest,
   decideClassifier,
@@ -37,7 +37,7 @@ export type TaskSettings = Omit<
   EvaluateDetectorRequest,
   'model' | 'instances' | 'imagesDir' | 'preprocess' | 'imgsz' | 'output' | 'variant' | 'open'
 > &
-  Omit<ScorerRequest, 'bundle'> & {
+  Omit<Parameters<ScorerOf>[0], 'bundle'> & {
     /** The files that `model` is compared with: `FILE` or `NAME=FILE`. For speech `model` is the meta file that belongs to folders of engines. */
     readonly candidates?: readonly string[];
   };

@@ -8,7 +8,7 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
 import { isSampleRate } from '../../../formats/audio/audio.js';
-import { firstFrames, type LogMelOptions, logMel, nemoFrontEnd } from '../../../formats/audio/log-mel.js';
+import { type FrontEnd, firstFrames, logMel, nemoFrontEnd } from '../../../formats/audio/log-mel.js';
 import { readAudio } from '../../../formats/audio/read-audio.js';
 import { resample } from '../../../formats/audio/resample.js';
 import { tensorFrom } from '../../../formats/tensor/values.js';
@@ -136,7 +136,7 @@ export async function evaluateRecogniser(
 const LARGEST_SETTING = 2 ** 16;
 
 /** The front end that the meta file states; what it leaves open is NeMo's for these models. */
-function frontEndOf(meta: string, { features, vocabulary }: RecogniserFacts): LogMelOptions {
+function frontEndOf(meta: string, { features, vocabulary }: RecogniserFacts): FrontEnd {
   if (vocabulary === null)
     throw new TrtforgeError('TF_EVAL_DATA', `${meta} has no labels, so tokens cannot become text.`, {
       remedy: 'Add "labels", the text of every token, to it.',
@@ -182,7 +182,7 @@ function frontEndOf(meta: string, { features, vocabulary }: RecogniserFacts): Lo
 function normalizationOf(
   normalize: unknown,
   notComputed: (what: string) => TrtforgeError,
-): LogMelOptions['normalize'] {
+): FrontEnd['normalize'] {
   if (normalize === undefined || normalize === 'per_feature') return 'per-feature';
   if (normalize === null || normalize === false || /^(?:na|none)$/i.test(String(normalize))) return 'none';
   throw notComputed(`with normalize ${JSON.stringify(normalize)}`);
@@ -200,7 +200,7 @@ async function withAudio(utterances: readonly Utterance[], recordings: readonly 
 
 async function transcribe(
   recogniser: OpenRecogniser,
-  frontEnd: LogMelOptions,
+  frontEnd: FrontEnd,
   recordings: readonly Recording[],
   { emit, signal }: WorkContext,
 ) {

@@ -13,13 +13,6 @@ import { type ParityContext, runParity } from './run-parity.js';
 
 const CHILD = new URL('../../../../dist/products/streaming/verify/parity-child.js', import.meta.url);
 
-/** The message to the process that runs an engine. */
-export interface ParityChildRequest {
-  readonly request: ParityRequest;
-  /** Of the kinds of task (`TaskKind.module`). */
-  readonly taskModules: readonly string[];
-}
-
 /**
  * Compares an ONNX model (on ONNX Runtime) or an engine (on TensorRT, in a process of its own) with a recorded stream. Throws TF_PARITY_MISFIT,
  * TF_REFERENCE_INVALID, and what opening and running the candidate throws.
@@ -36,7 +29,7 @@ export async function verifyAgainstReference(
 async function onEngine(request: ParityRequest, context: ParityContext): Promise<ParityResult> {
   const { environment = process.env, taskKinds = [], ...work } = context;
   const taskModules = taskKinds.flatMap(({ module }) => module?.href ?? []);
-  const message: ParityChildRequest = { request: withPrecision(request, 'fp32'), taskModules };
+  const message = { request: withPrecision(request, 'fp32'), taskModules };
   const result = await runSupervised(CHILD, message, {
     ...work,
     doing: `running ${request.candidate} on ${request.reference}`,
