@@ -52,6 +52,12 @@ const onNode =
     if (node !== undefined) change(node);
   };
 
+/** Nodes of a graph and its bodies, each as often as it stands there. */
+const nodesOf = ({ node }: GraphProto): number =>
+  node
+    .flatMap(({ attribute }) => attribute)
+    .reduce((sum, { g }) => sum + (g === undefined ? 0 : nodesOf(g)), node.length);
+
 const change: fc.Arbitrary<Change> = fc.oneof(
   fc.tuple(position, fc.constantFrom(...operators)).map(([at, op]) =>
     onNode(at, (node) => {
@@ -124,9 +130,10 @@ describe('any change of a real graph', () => {
         for (const apply of changes) apply(proto.graph!);
         const sizes = new Map(isOpen ? [] : [['batch', 2] as const, ['time', 77] as const]);
         asked = 0;
+        const nodes = nodesOf(proto.graph!);
         const found = inferShapes({ ...original, proto }, new Map(), sizes);
         const facts = costFacts(found);
-        mostAsked = Math.max(mostAsked, asked / original.proto.graph!.node.length);
+        mostAsked = Math.max(mostAsked, asked / nodes);
         gaps += facts.gaps.length;
         for (const { shapes } of found.nodes.values())
           for (const size of shapes.flatMap((shape) => shape ?? []))
