@@ -1,5 +1,6 @@
 #include "plan_file.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -57,8 +58,9 @@ Owned deserialize(InputFile& plan, const InferenceLibrary& library, const Facade
   cost.deserializeMs = msSince(start) - cost.readMs;
   plan.checkUnchanged();
   const Resident after = resident();
-  // The peak may be of before this load: then it is an upper bound.
-  cost.peakBytes = after.peak - before.now;
+  // The peak may be of before this load: then it is an upper bound. The kernel's counts are some pages late, which a
+  // small plan does not exceed.
+  cost.peakBytes = std::max<std::int64_t>(0, after.peak - before.now);
   cost.anonymousBytes = after.anonymous - before.anonymous;
   cost.mappedBytes = after.mapped - before.mapped;
   return engine;
