@@ -8,6 +8,8 @@ import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './bu
 export interface RefitRequest extends Omit<NativeRefitRequest, 'modelPath'> {
   /** The plan whose weights are replaced. */
   readonly planPath: string;
+  /** Whether code that the plan carries may run. */
+  readonly allowHostCode: boolean;
   /** Bits of `SerializationFlag`. */
   readonly flags: number;
 }

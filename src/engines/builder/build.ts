@@ -248,6 +248,8 @@ export interface BuildSeams extends BuildContext {
   readonly areSizesKnown?: boolean;
   /** Makes what an engine proves itself by where it is loaded; default: passports have none. */
   readonly answer?: AnswerMaker;
+  /** Whether the caller judges an engine that does not give its known answer; default: TF_ENGINE_WRONG_ANSWER. */
+  readonly takesWrong?: boolean;
   /** The layout in which the engine is written below `output`; default: `output` is the path of the plan. */
   readonly exporter?: Exporter;
 }
@@ -265,12 +267,18 @@ export interface UnansweredEngine extends BuildFiles {
   readonly isFound: boolean;
 }
 
+/** What an engine has to give, and why it does not give it here; null where it does, or was not run. */
+export interface Answered {
+  readonly answer: NonNullable<Passport['knownAnswer']>;
+  readonly wrong: string | null;
+}
+
 /** Runs the reference of an engine, and the engine itself where it can; a text is why it has no answer. What this throws ends the build. */
 export type AnswerMaker = (
   build: ResolvedBuild,
   engine: UnansweredEngine,
   context: BuildContext,
-) => Promise<NonNullable<Passport['knownAnswer']> | string>;
+) => Promise<Answered | string>;
 
 /** A builder's report on the plan that it wrote. */
 export interface BuildOutcome extends Pick<Passport['plan'], 'bytes' | 'layers' | 'inputs' | 'outputs'> {

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { loadAddon } from '../../addon/addon.js';
 import type { WorkContext } from '../../events.js';
+import { withRemedy } from '../runtime/tensorrt/load-engine.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { workEvents } from './build-in-process.js';
 import type { RefitRequest } from './build-plan.js';
@@ -9,28 +10,32 @@ import type { RefitRequest } from './build-plan.js';
 export async function refitInProcess(
   { toolchain, pluginPaths, verbose }: ResolvedBuild,
   { modelPath, planPath }: BuildFiles,
-  { planPath: skeleton, flags, ...weights }: RefitRequest,
+  { planPath: skeleton, flags, allowHostCode, ...weights }: RefitRequest,
   { emit = () => {} }: WorkContext,
 ): Promise<BuildOutcome> {
   const started = performance.now();
   const { inference, plugins } = toolchain.libraries;
   const warnings = new Set<string>();
   const listener = workEvents(toolchain.product, emit, warnings);
-  const engine = await loadAddon().openEngine(
-    {
-      inferenceLibrary: inference,
-      pluginLibrary: plugins,
-      pluginPaths,
-      planPath: skeleton,
-      label: basename(skeleton),
-      // The chosen GPU is the only one that this process sees.
-      device: 0,
-      allowHostCode: true,
-      weightBudget: null,
-      verbose,
-    },
-    listener,
-  ).done;
+  const engine = await loadAddon()
+    .openEngine(
+      {
+        inferenceLibrary: inference,
+        pluginLibrary: plugins,
+        pluginPaths,
+        planPath: skeleton,
+        label: basename(skeleton),
+        // The chosen GPU is the only one that this process sees.
+        device: 0,
+        allowHostCode,
+        weightBudget: null,
+        verbose,
+      },
+      listener,
+    )
+    .done.catch((error) => {
+      throw withRemedy(error);
+    });
   try {
     await engine.refit({ ...weights, modelPath }, listener).done;
     const bytes = await engine.serialize(planPath, flags).done;

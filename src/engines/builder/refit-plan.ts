@@ -16,23 +16,23 @@ import { inChild, type RefitRequest } from './build-plan.js';
 import { resolveBuild } from './resolve-build.js';
 
 /**
- * The builder that makes a plan of an engine by replacing its weights, in a child process; it needs the engine's GPU. `loadPath` has the bytes that were checked. Throws TF_ENGINE_NOT_REFITTABLE,
+ * The builder that makes a plan of an engine by replacing its weights, in a child process; it needs the engine's GPU. `planPath` has the bytes that were checked. Throws TF_ENGINE_NOT_REFITTABLE,
  * TF_REFIT_MODEL_MISMATCH (both before any work on the GPU), TF_OPTION_UNSUPPORTED, TF_REFIT_FAILED, and what loading the engine throws.
  */
 export const refittingBuilder =
-  (skeleton: Skeleton, loadPath: string): PlanBuilder =>
+  (skeleton: Skeleton, loaded: Pick<RefitRequest, 'planPath' | 'allowHostCode'>): PlanBuilder =>
   async (build, files, context) => {
     refittingParser(build.toolchain);
     const changed = await inPhase('compare graphs', context.emit, () =>
       weightsToRefit(skeleton, build.modelPath, files.modelPath, context),
     );
-    return refit(skeleton, { planPath: loadPath, changed }, build, files, context);
+    return refit(skeleton, { ...loaded, changed }, build, files, context);
   };
 
 /** The same of a model whose graph was compared. */
 export async function refit(
   { planPath, passport: { identity, plan } }: Skeleton,
-  weights: Pick<RefitRequest, 'planPath' | 'changed'>,
+  weights: Pick<RefitRequest, 'planPath' | 'allowHostCode' | 'changed'>,
   ...[build, files, context]: Parameters<PlanBuilder>
 ): Promise<BuildOutcome> {
   const doing = `refitting ${planPath} from ${build.modelPath}`;

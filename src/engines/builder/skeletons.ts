@@ -4,6 +4,7 @@ import { differencesOf, type IdentityDocument } from '../identity/identity.js';
 import { whyNotRun } from '../identity/machine.js';
 import { changedWeights, readModelGraph } from '../identity/model-graph.js';
 import { targetText } from '../identity/target.js';
+import { carriesHostCode } from '../plan/loads.js';
 import { isRefittable, refittingParser, type Skeleton } from '../plan/refit.js';
 import type { LocalStore } from '../store/local.js';
 import type { EngineStores } from '../store/open-stores.js';
@@ -15,7 +16,8 @@ const MOST_READ = 64;
 
 /**
  * Engines of the local stores that differ from the one of a build in their model alone and take other weights here, those that were built before those that were refitted,
- * each newest first. None where this machine does not run the engine, or signs what it builds: others may change what is in a store.
+ * each newest first. None where this machine does not run the engine, where engines carry code (a store's does not run), or where this machine signs what it builds: others may
+ * change what is in a store.
  */
 export async function skeletonsFor(
   { store, layers, trust }: Pick<EngineStores, 'store' | 'layers' | 'trust'>,
@@ -23,7 +25,8 @@ export async function skeletonsFor(
 ): Promise<readonly Skeleton[]> {
   const { recipe, target } = identity;
   const isSigned = trust.required || trust.signingKey !== null;
-  if (isSigned || !isRefittable(recipe) || recipe.conversion?.quantization !== undefined) return [];
+  if (isSigned || carriesHostCode(recipe) || !isRefittable(recipe)) return [];
+  if (recipe.conversion?.quantization !== undefined) return [];
   const gpus = onDevice(visibleGpus(), device ?? 0);
   if (whyNotRun(gpus, target.computeCapabilities) !== null || !canRefit(toolchain)) return [];
   const places = store === null ? layers : [store, ...layers];
@@ -76,7 +79,8 @@ export const refitOrBuild =
     if (skeleton === undefined || recorded === undefined) return otherwise(build, files, context);
     const changed = changedWeights(recorded, graph);
     try {
-      return await refit(skeleton, { planPath: skeleton.planPath, changed }, build, files, context);
+      const weights = { planPath: skeleton.planPath, allowHostCode: false, changed };
+      return await refit(skeleton, weights, build, files, context);
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
       const message = `${skeleton.planPath} could not be refitted, and the engine is built: ${error.message}`;

@@ -9,6 +9,7 @@ import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { changedWeights, graphDifferences, readModelGraph } from '../identity/model-graph.js';
 import type { ModelGraph, Passport } from '../identity/passport.js';
 import type { Recipe } from '../identity/recipe.js';
+import { carriesHostCode } from './loads.js';
 import { withoutPlaceholders } from './parsed-model.js';
 
 /** Whether an engine of a recipe takes other weights. */
@@ -118,15 +119,15 @@ export function refittingParser({ product, version, libraries }: Toolchain): str
 }
 
 /**
- * Bits of `SerializationFlag` with which a refitted engine is written whole: without the lean runtime, which only version-compatible engines contain and which need not be
- * installed; one of a stripped plan remains refittable only where the version can.
+ * Bits of `SerializationFlag` with which a refitted engine is written whole: without the lean runtime, which need not be installed, unless the
+ * engine carries it; one of a stripped plan remains refittable only where the version can.
  */
 export function serializationFlags(toolchain: Toolchain, { flags }: Pick<Recipe, 'flags'>): number {
   const generation = generationOf(toolchain);
   if (generation === null) return 0;
   const wanted = [
     ...(flags.includes('strip-plan') ? ['kINCLUDE_REFIT'] : []),
-    ...(flags.includes('version-compatible') ? [] : ['kEXCLUDE_LEAN_RUNTIME']),
+    ...(carriesHostCode({ flags }) ? [] : ['kEXCLUDE_LEAN_RUNTIME']),
   ];
   return wanted
     .map((name) => numberOf(generation, toolchain.version, 'SerializationFlag', name))

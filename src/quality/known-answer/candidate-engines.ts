@@ -130,7 +130,10 @@ export class CandidateEngines {
   /** Builds the engine that is searched where the candidate is a model. Throws what building throws. */
   async obtain(): Promise<void> {
     const { build } = this.#searched;
-    if (build !== null) await buildOrLoad(build, { ...buildContext(this.#context), areSizesKnown: false });
+    if (build === null) return;
+    // The search judges it itself.
+    const context = { ...buildContext(this.#context), areSizesKnown: false };
+    await buildOrLoad({ ...build, knownAnswer: false }, context);
   }
 
   /** The place where its engines are run, where it was passed for the build. */

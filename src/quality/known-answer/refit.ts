@@ -6,7 +6,7 @@ import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-
 import { refittingBuilder, resolveRefit } from '../../engines/builder/refit-plan.js';
 import { skeletonOf } from '../../engines/plan/refit.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
-import { readPlanOnDisk } from '../../engines/runtime/tensorrt/plan-on-disk.js';
+import { readPlanOnDisk, toolchainForPlan } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { answerMaker } from './at-build.js';
 
@@ -26,6 +26,7 @@ export const refitOptions = {
   device: { ...buildOptions.device, describe: 'which visible GPU refits the engine (default: 0)' },
   plugins: loadOptions.plugins,
   toolchain: buildOptions.toolchain,
+  allowHostCode: loadOptions.allowHostCode,
   identity: loadOptions.identity,
 };
 
@@ -38,7 +39,7 @@ export interface RefitOptions extends OptionsOf<typeof refitOptions> {}
  * TF_REFIT_FAILED, also where the engine does not give its known answer.
  */
 export async function refitEngine(
-  { engine, identity, ...requested }: RefitOptions,
+  { engine, identity, allowHostCode = false, ...requested }: RefitOptions,
   context: BuildContext = {},
 ): Promise<ObtainedEngine> {
   const { model, plugins = [] } = requested;
@@ -51,11 +52,12 @@ export async function refitEngine(
     using plan = await readPlanOnDisk(engine, { requirePassport: true, identity, trust });
     const skeleton = skeletonOf(plan);
     const build = await resolveRefit(skeleton, requested, context);
+    await toolchainForPlan(plan, { toolchain: build.toolchain, allowHostCode, environment });
     return await obtainEngine(build, stores, {
       ...context,
-      build: refittingBuilder(skeleton, plan.loadPath),
+      build: refittingBuilder(skeleton, { planPath: plan.loadPath, allowHostCode }),
       areSizesKnown: true,
-      answer: answerMaker(true),
+      answer: answerMaker(true, { allowHostCode }),
     });
   });
 }

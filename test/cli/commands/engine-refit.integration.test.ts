@@ -5,8 +5,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { makeKeys } from '../../../src/engines/store/sign-engines.js';
+import type { WorkEvent } from '../../../src/events.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
 import { openEngineSession } from '../../../src/index.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { refitEngine } from '../../../src/quality/known-answer/refit.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { affineModel, manyLayers } from '../../fakes/tensorrt/affine.js';
@@ -270,6 +272,38 @@ describe('engine refit', () => {
     expect(await trtforge(['engine', 'check', 'signed-new.engine'], required)).toMatchObject({ exitCode: 0 });
   });
 
+  it('runs the code that an engine carries only with permission', async () => {
+    const weights = { two: 2, one: 1 };
+    const plan = { kind: 'affine', inner: 4, layers: manyLayers, weights, hostCode: true } as const;
+    const wishes = { FAKE_PLAN: engines.writePlan(at('carries.plan'), plan) };
+    const flags = ['--builder-config', 'flags=version-compatible'];
+    const line = ['build', model, ...batch, '--refit', '--known-answer', ...flags, '-o', 'carries.engine'];
+    // What a build makes itself runs to prove itself.
+    expect(await trtforge(line, wishes)).toMatchObject({ exitCode: 0, answer: { unanswered: null } });
+    expect(readPassport('carries.engine').knownAnswer?.builtOn).not.toBeNull();
+    rmSync(at('calls'), { force: true });
+    expect(await refused(['carries.engine', retrained], wishes)).toMatchObject({
+      code: 'TF_ENGINE_VERSION_MISMATCH',
+      exitCode: 3,
+      remedy: expect.stringContaining('--allow-host-code'),
+    });
+    expect(calls()).toEqual([]);
+    const refit = ['engine', 'refit', 'carries.engine', retrained, '-o', 'carries-new.engine'];
+    // It runs, and is not written: that needs the lean runtime.
+    expect(await trtforge([...refit, '--allow-host-code'], wishes)).toMatchObject({
+      answer: { error: { code: 'TF_REFIT_FAILED', message: expect.stringContaining('libnvinfer_lean') } },
+    });
+    expect(calls()).toContain('refitCudaEngine');
+    // A passport that does not state the code does not help it.
+    engines.writePlan('skeleton-with-code.plan', plan);
+    const hidden = { FAKE_PLAN: at('skeleton-with-code.plan') };
+    await trtforge(['build', model, ...batch, '--refit', '-o', 'hidden.engine'], hidden);
+    expect(await refused(['hidden.engine', retrained], hidden)).toMatchObject({
+      code: 'TF_PLAN_LOAD_FAILED',
+      remedy: expect.stringContaining('--allow-host-code'),
+    });
+  });
+
   it('is cancelled without a trace', async () => {
     const signal = AbortSignal.abort();
     const request = { engine: 'skeleton.engine', model: retrained, output: 'never.engine' };
@@ -380,6 +414,75 @@ describe('build --refit with a store', () => {
       graph.output('y', 'float32', ['n', 4]);
     });
     expect((await build(relu)).answer).toMatchObject({ refittedFrom: null, warnings: [] });
+  });
+
+  it('refits no engine of a store that carries code, and runs none for its answer', async () => {
+    const weights = { two: 2, one: 1 };
+    const plan = { kind: 'affine', inner: 4, layers: manyLayers, weights, hostCode: true } as const;
+    const wishes = { FAKE_PLAN: engines.writePlan(at('stored.plan'), plan) };
+    const more = ['--builder-config', 'flags=version-compatible'];
+    const skeleton = await affineModel({ two: 21, one: 1 });
+    await buildOrLoad(
+      {
+        model: skeleton,
+        store: at('store'),
+        batch: '1/8/64',
+        refit: true,
+        settings: { flags: ['version-compatible'] },
+        knownAnswer: false,
+      },
+      { environment: { ...environment, ...wishes } },
+    );
+    const found = await build(skeleton, wishes, ...more, '--known-answer');
+    expect(found).toMatchObject({
+      exitCode: 0,
+      answer: { source: 'local', wrongAnswer: null, unanswered: expect.stringContaining('--force-rebuild') },
+    });
+    const { answer } = await build(await affineModel({ two: 2, one: 9 }), wishes, ...more);
+    expect(answer).toMatchObject({ source: 'built', refittedFrom: null });
+  });
+
+  it('fails where an engine does not give its known answer, found or built, and keeps none that it built', async () => {
+    const wrong = await affineModel({ two: 31, one: 1 });
+    const request = { model: wrong, store: at('store'), batch: '1/8/64', refit: true };
+    const work = { environment };
+    const { engine: stored } = await buildOrLoad(
+      { ...request, knownAnswer: false, forceRebuild: true },
+      work,
+    );
+    const found = async () => build(wrong, {}, '--known-answer');
+    for (const { exitCode, answer } of [await found(), await found()]) {
+      expect(exitCode).toBe(1);
+      expect(answer).toMatchObject({
+        ok: false,
+        source: 'local',
+        wrongAnswer: expect.stringMatching(/^y is wrong/),
+        warnings: [expect.stringContaining('--force-rebuild')],
+      });
+    }
+    rmSync(stored);
+    const events: WorkEvent[] = [];
+    const emit = (event: WorkEvent) => events.push(event);
+    await expect(
+      buildOrLoad({ ...request, knownAnswer: true, forceRebuild: true }, { ...work, emit }),
+    ).rejects.toMatchObject({
+      code: 'TF_ENGINE_WRONG_ANSWER',
+      exitCode: 1,
+      remedy: expect.stringContaining('trtforge bisect'),
+    });
+    expect(events).toContainEqual(expect.objectContaining({ type: 'phase-failed', phase: 'known answer' }));
+    expect(existsSync(stored)).toBe(false);
+    const written = await build(wrong, {}, '--known-answer', '--force-rebuild', '-o', 'wrong.engine');
+    expect(written).toMatchObject({
+      exitCode: 1,
+      answer: {
+        source: 'built',
+        wrongAnswer: expect.any(String),
+        warnings: [expect.stringContaining('bisect')],
+      },
+    });
+    expect(existsSync(stored)).toBe(false);
+    expect((await trtforge(['engine', 'check', 'wrong.engine'])).exitCode).toBe(1);
   });
 
   it.each(['fails', 'half'])('builds, with a warning, where a refit %s', async (wish) => {
