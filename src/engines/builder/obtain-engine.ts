@@ -22,6 +22,7 @@ import { TimingFolder } from '../store/timing-folder.js';
 import { assertSigns, signatureFor } from '../store/trust.js';
 import type { BuildSeams, PlanBuilder, ResolvedBuild, UnansweredEngine } from './build.js';
 import type { obtainedEngineSchema } from './build-result-schema.js';
+import { assertGpuToBuild } from './buildable.js';
 
 export interface ObtainedEngine extends z.infer<typeof obtainedEngineSchema> {}
 
@@ -224,6 +225,7 @@ class ObtainRun {
   async #buildNow(pending: PendingFolder, source?: RemoteSource): Promise<StoredEngine> {
     throwIfCancelled(this.#context.signal, `building ${this.#build.modelPath}`);
     const { store, trust } = this.#stores;
+    if (this.#context.build === undefined) assertGpuToBuild(this.#build);
     assertSigns(trust, store?.place ?? this.#build.output ?? '.');
     const passport = await this.#timed('buildMs', async () => {
       const skeletons = await this.#skeletons();
