@@ -244,6 +244,8 @@ export interface BuildContext extends OptionsOf<typeof buildContextOptions> {}
 export interface BuildSeams extends BuildContext {
   /** The writer of plans; default: the builder that the build names. */
   readonly build?: PlanBuilder;
+  /** The name of its phase; default: build. */
+  readonly phase?: 'refit';
   /** Whether the model is made of one whose sizes ran: they are not run again. */
   readonly areSizesKnown?: boolean;
   /** Makes what an engine proves itself by where it is loaded; default: passports have none. */

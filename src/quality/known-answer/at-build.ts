@@ -7,6 +7,7 @@ import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
 import { carriesHostCode } from '../../engines/plan/loads.js';
+import { buildInstead } from '../../engines/plan/refit.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
@@ -107,7 +108,9 @@ async function madeAnswer(
       const wrong = observed && judged.find(({ outcome }) => outcome === 'fail');
       if (wrong && built.refitted !== undefined) {
         const message = `The engine does not give its known answer: ${wrong.reason}`;
-        throw new TrtforgeError('TF_REFIT_FAILED', message);
+        throw new TrtforgeError('TF_REFIT_FAILED', message, {
+          remedy: buildInstead({ planPath, passport }, build.modelPath),
+        });
       }
       return { answer: own, wrong: wrong?.reason ?? null };
     }

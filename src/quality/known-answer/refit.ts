@@ -8,6 +8,7 @@ import { skeletonOf } from '../../engines/plan/refit.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
 import { readPlanOnDisk, toolchainForPlan } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { openStores } from '../../engines/store/open-stores.js';
+import { signatureOptions } from '../../engines/store/trust.js';
 import { answerMaker } from './at-build.js';
 
 /** The engine to refit, the model whose weights it is to have, and where it is written. */
@@ -28,6 +29,7 @@ export const refitOptions = {
   toolchain: buildOptions.toolchain,
   allowHostCode: loadOptions.allowHostCode,
   identity: loadOptions.identity,
+  ...signatureOptions,
 };
 
 export interface RefitOptions extends OptionsOf<typeof refitOptions> {}
@@ -39,13 +41,22 @@ export interface RefitOptions extends OptionsOf<typeof refitOptions> {}
  * TF_REFIT_FAILED, also where the engine does not give its known answer.
  */
 export async function refitEngine(
-  { engine, identity, allowHostCode = false, ...requested }: RefitOptions,
+  {
+    engine,
+    identity,
+    allowHostCode = false,
+    requireSignature,
+    trustKeys = [],
+    signKey,
+    ...requested
+  }: RefitOptions,
   context: BuildContext = {},
 ): Promise<ObtainedEngine> {
   const { model, plugins = [] } = requested;
   const { environment = process.env } = context;
-  return protectingInputs([model, engine, ...plugins], async () => {
-    const stores = await openStores({ store: false, remote: false }, environment);
+  return protectingInputs([model, engine, ...plugins, ...trustKeys, signKey], async () => {
+    const keys = { requireSignature, trustKeys, signKey };
+    const stores = await openStores({ store: false, remote: false, ...keys }, environment);
     // What is signed is made only of what was signed, and that nobody else can change meanwhile.
     const { required, signingKey } = stores.trust;
     const trust = { ...stores.trust, required: required || signingKey !== null };
@@ -56,6 +67,7 @@ export async function refitEngine(
     return await obtainEngine(build, stores, {
       ...context,
       build: refittingBuilder(skeleton, { planPath: plan.loadPath, allowHostCode }),
+      phase: 'refit',
       areSizesKnown: true,
       answer: answerMaker(true, { allowHostCode }),
     });
