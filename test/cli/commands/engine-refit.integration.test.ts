@@ -375,6 +375,12 @@ describe('engine refit', () => {
       },
     });
     expect(calls()).toContain('refitCudaEngine');
+    // One without its runtime carries no code, and is written without it again.
+    const light = ['--builder-config', 'flags=version-compatible,exclude-lean-runtime'];
+    await trtforge(['build', model, ...batch, '--refit', ...light, '-o', 'light.engine']);
+    const lightly = ['engine', 'refit', 'light.engine', retrained, '-o', 'light-new.engine'];
+    expect(await trtforge(lightly)).toMatchObject({ exitCode: 0 });
+    expect(await trtforge([...lightly, '--allow-host-code'])).toMatchObject({ exitCode: 0 });
     // A passport that does not state the code does not help it.
     engines.writePlan('skeleton-with-code.plan', plan);
     const hidden = { FAKE_PLAN: at('skeleton-with-code.plan') };

@@ -74,9 +74,11 @@ describe('an engine that is there and has not passed its policy', () => {
       file,
       `store: code\ntargets: { h100: { target: 'tensorrt@10.3.0:sm_90' } }\nmodels: [{ model: ${at('right.onnx')}, batch: 1/8/64, builder-config: [flags=version-compatible], gate: ${at('policy.yaml')} }]\n`,
     );
-    const path = writePlan(at('code.plan'), { hostCode: true, layers: manyLayers });
+    const plan = { hostCode: true, layers: manyLayers };
+    // The store takes the file.
+    const [path, built] = [writePlan(at('code.plan'), plan), writePlan(at('built.plan'), plan)];
     const run = (...words: readonly string[]) =>
-      trtforge(['fleet', ...words, '--json'], { ...environment, FAKE_PLAN: path });
+      trtforge(['fleet', ...words, '--json'], { ...environment, FAKE_PLAN: built });
     const { jobs, address } = (await run('plan', file)).json<FleetPlan & { address: string }>();
     const { model, recipe, target } = jobs[0]!;
     const document = { schema: 'trtforge.identity/1' as const, model: model.digest, recipe, target };
