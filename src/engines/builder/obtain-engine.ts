@@ -318,7 +318,7 @@ class ObtainRun {
     ]);
     const remedy = isFound
       ? 'It was found in a store, which keeps it until it is built again: --force-rebuild.'
-      : `No store keeps it. To look for the cause, write it to a file (-o ENGINE), then run ${search}`;
+      : `No store keeps it. To look for the cause, write it to a file (--output ENGINE), then run ${search}`;
     const hasPlace = isFound || this.#place !== undefined || this.#stores.store === null;
     if (this.#context.takesWrong !== true || !hasPlace)
       throw new TrtforgeError('TF_ENGINE_WRONG_ANSWER', message, { remedy });

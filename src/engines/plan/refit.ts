@@ -95,11 +95,9 @@ export function assertRefittable(skeleton: Skeleton, model: string): ModelGraph 
   const { recipe } = passport.identity.document;
   const { graph } = passport.plan;
   if (takesWeights(recipe) && graph !== undefined) return graph;
-  const why = !isRefittable(recipe)
-    ? 'was built without --refit'
-    : isCoded(recipe)
-      ? `has ${recipe.precision} codes, which are made for the weights of its model`
-      : 'has a passport that does not state its graph';
+  const codes = `has ${recipe.precision} codes, which are made for the weights of its model`;
+  const built = isCoded(recipe) ? codes : 'has a passport that does not state its graph';
+  const why = isRefittable(recipe) ? built : 'was built without --refit';
   throw new TrtforgeError('TF_ENGINE_NOT_REFITTABLE', `${planPath} ${why}.`, {
     remedy: buildInstead(skeleton, model),
   });
