@@ -2,6 +2,7 @@ import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
+import { shellLine } from '../../base/process/shell-quote.js';
 import { behaviour } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
@@ -281,6 +282,20 @@ export type AnswerMaker = (
   engine: UnansweredEngine,
   context: BuildContext,
 ) => Promise<Answered | string>;
+
+/** The error of an engine that does not give its known answer. */
+export function wrongAnswer(
+  { passport, isFound }: Pick<UnansweredEngine, 'passport' | 'isFound'>,
+  reason: string,
+  model: string,
+): TrtforgeError {
+  const search = shellLine(['trtforge', 'bisect', 'ENGINE', '--against', model, '-o', 'bisect']);
+  const remedy = isFound
+    ? 'It was found in a store, which keeps it until it is built again: --force-rebuild.'
+    : `No store keeps it. To look for the cause, write it to a file (--output ENGINE), then run ${search}`;
+  const message = `${passport.name} does not give its known answer: ${reason}`;
+  return new TrtforgeError('TF_ENGINE_WRONG_ANSWER', message, { remedy });
+}
 
 /** A builder's report on the plan that it wrote. */
 export interface BuildOutcome extends Pick<Passport['plan'], 'bytes' | 'layers' | 'inputs' | 'outputs'> {

@@ -3,7 +3,6 @@ import type { z } from 'zod';
 import { cacheFolder, isPrivate } from '../../base/files/folders.js';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { shellLine } from '../../base/process/shell-quote.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Exporter, flatExporter, writeExport } from '../exports/exporter.js';
 import { passportPath } from '../identity/engine-name.js';
@@ -20,7 +19,13 @@ import { RemoteSource } from '../store/remote/remote-source.js';
 import type { StoredEngine } from '../store/store.js';
 import { TimingFolder } from '../store/timing-folder.js';
 import { assertSigns, signatureFor } from '../store/trust.js';
-import type { BuildSeams, PlanBuilder, ResolvedBuild, UnansweredEngine } from './build.js';
+import {
+  type BuildSeams,
+  type PlanBuilder,
+  type ResolvedBuild,
+  type UnansweredEngine,
+  wrongAnswer,
+} from './build.js';
 import type { obtainedEngineSchema } from './build-result-schema.js';
 import { assertGpuToBuild } from './buildable.js';
 
@@ -305,26 +310,13 @@ class ObtainRun {
   }
 
   /** An engine that does not give its known answer is a result only where the caller judges it, and where it has a place. Throws TF_ENGINE_WRONG_ANSWER. */
-  #takeWrong(reason: string, { passport, isFound }: UnansweredEngine): void {
-    const message = `${passport.name} does not give its known answer: ${reason}`;
-    const search = shellLine([
-      'trtforge',
-      'bisect',
-      'ENGINE',
-      '--against',
-      this.#build.modelPath,
-      '-o',
-      'bisect',
-    ]);
-    const remedy = isFound
-      ? 'It was found in a store, which keeps it until it is built again: --force-rebuild.'
-      : `No store keeps it. To look for the cause, write it to a file (--output ENGINE), then run ${search}`;
-    const hasPlace = isFound || this.#place !== undefined || this.#stores.store === null;
-    if (this.#context.takesWrong !== true || !hasPlace)
-      throw new TrtforgeError('TF_ENGINE_WRONG_ANSWER', message, { remedy });
+  #takeWrong(reason: string, engine: UnansweredEngine): void {
+    const error = wrongAnswer(engine, reason, this.#build.modelPath);
+    const hasPlace = engine.isFound || this.#place !== undefined || this.#stores.store === null;
+    if (this.#context.takesWrong !== true || !hasPlace) throw error;
     this.#wrong = reason;
     this.#unanswered = 'it does not give that of its model';
-    this.#warnings.push(`${message} ${remedy}`);
+    this.#warnings.push(`${error.message} ${error.remedy}`);
   }
 
   /** The same of an engine that was found; what is signed needs a key to be signed again. */
