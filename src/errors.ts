@@ -651,7 +651,7 @@ export const catalogue = {
   TF_ENGINE_WRONG_ANSWER: {
     exitCode: ExitCode.failed,
     meaning:
-      'An engine does not give its known answer on this GPU with this driver and library, and the check at load was set to refuse it.',
+      'An engine does not give its known answer on this GPU with this driver and library: it was just built, and is not kept, or the check at load was set to refuse it.',
     remedy:
       'Build the engine again for this machine, and look for the cause: trtforge bisect ENGINE --against MODEL -o bisect',
   },

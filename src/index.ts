@@ -117,7 +117,7 @@ export const forge = lazy(
   async () => (await import('./forge/options.js')).forgeContextOptions,
 );
 /**
- * Builds an engine, or finds it in the store.
+ * Builds an engine, or finds it in the store. One that does not give its known answer here is TF_ENGINE_WRONG_ANSWER, and what was built is not kept.
  *
  * ```ts
  * const built = await buildOrLoad({ model: 'resnet50.onnx', batch: '1/8/32', target: 'tensorrt-rtx:sm_89' });

@@ -165,6 +165,12 @@ export const behaviour = {
     source: 'measured, one model for each',
     value: '11.2',
   },
+  'flags-need-gpu': {
+    'tensorrt-rtx': since('1.7'),
+    holds: 'builder flags whose engines its compiler makes only where CUDA is',
+    source: 'measured',
+    value: ['strip-plan', 'refit', 'refit-identical'],
+  },
   'contrib-operators': { 'tensorrt-rtx': since('1.7'), holds: 'contrib operators', source: 'measured' },
   'top-k-limit': {
     tensorrt: before('11'),

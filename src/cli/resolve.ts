@@ -14,6 +14,7 @@ import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
 import type { Command } from './command.js';
 import type { Config } from './config.js';
+import { globalOptions } from './option.js';
 
 /**
  * Turns what the user set into the resolved options, once: flags over config file over environment over default.
@@ -50,6 +51,16 @@ interface TypedLine {
   readonly excess: readonly string[];
 }
 
+/** As files are named: with an ending. */
+const isFileName = (word: string): boolean => /\.\w+$/.test(word);
+
+/** Whether a word of a command line is an option that takes no value. */
+export function isBareFlag(word: string | undefined, options: OptionTable): boolean {
+  const flags = [...Object.values(options).map((spec) => spec.flags), ...globalOptions.map(([own]) => own)];
+  const found = flags.find((each) => each.split(/[ ,]+/).includes(word ?? ''));
+  return found !== undefined && !/[<[]/.test(found);
+}
+
 /** Throws TF_USAGE, with the line completed, for an option that the command needs and nobody set, and for an argument too many. */
 export function assertComplete(
   { options, arguments: taken = [] }: Command,
@@ -61,6 +72,20 @@ export function assertComplete(
   const missing = specs.filter((spec) => spec.required !== undefined && isUnset(spec));
   const [extra] = excess;
   if (extra !== undefined) {
+    const valueAt = words.findIndex(
+      (word, at) =>
+        isBareFlag(words[at - 1], options) &&
+        !word.startsWith('-') &&
+        (word === extra ? !isFileName(word) : !existsSync(word)),
+    );
+    if (valueAt > 0)
+      throw new TrtforgeError(
+        'TF_USAGE',
+        `${words[valueAt - 1]} takes no value, and ${words[valueAt]} stands behind it.`,
+        {
+          remedy: `Run: ${shellLine(words.toSpliced(valueAt, 1))}`,
+        },
+      );
     const output = specs.find((spec) => longName(spec) === 'output' && isUnset(spec) && !existsSync(extra));
     const meant = excess.length === 1 ? (missing[0] ?? output) : undefined;
     const line = words.toSpliced(words.lastIndexOf(extra), 1, `--${meant && longName(meant)}`, extra);

@@ -59,7 +59,9 @@ export const buildPhase = (run: Run): ForgePhase => ({
           // The reference runs anyway where the engine is compared with it.
           answer: answerMaker(
             run.options.knownAnswer ?? (run.options.skip?.includes('verify') === true ? undefined : true),
+            run.options,
           ),
+          takesWrong: true,
           exporter: run.engine === undefined ? flatExporter : undefined,
         },
       );

@@ -28,6 +28,15 @@ export function judge(run: Judged): Judgement {
   if (open !== null) return open;
   if (deciding !== null && deciding.outcome !== 'pass')
     return notPassed(deciding, isOfEngine ? 'engine' : 'typed model', run.heal);
+  if (!isOfEngine && run.build?.wrongAnswer != null)
+    return {
+      verdict: {
+        outcome: 'fail',
+        headline: 'The engine does not give its known answer.',
+        reasons: [run.build.wrongAnswer, ...skippedReasons(run.phases)],
+      },
+      exitCode: ExitCode.failed,
+    };
   const outcome = deciding !== null ? 'pass' : run.build !== null ? 'built' : 'inconclusive';
   return {
     verdict: {

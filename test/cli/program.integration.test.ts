@@ -215,6 +215,20 @@ describe('the command line', () => {
     expect([exitCode, json().error]).toMatchObject([2, { code: 'TF_USAGE', details: { option } }]);
   });
 
+  test.each([
+    ['build m.onnx --refit w1,w2 --json', '--refit'],
+    ['build --refit w1,w2 m.onnx --json', '--refit'],
+    ['build m.onnx --refit=w1,w2 --json', '--refit'],
+    ['build m.onnx --quiet=yes --json', '--quiet'],
+  ])('"%s": a flag takes no value', async (line, flag) => {
+    writeFileSync('m.onnx', '');
+    const { exitCode, json } = await trtforge(line.split(' '));
+    const { code, message, remedy } = json().error ?? {};
+    expect([exitCode, code]).toEqual([2, 'TF_USAGE']);
+    expect(message).toContain(`${flag} takes no value`);
+    expect(remedy).not.toContain('--output');
+  });
+
   test('an option is a value behind "="', async () => {
     expect(await optionsOf('echo --name=--dry-run')).toMatchObject({ name: '--dry-run', dry: false });
     expect(await optionsOf('echo --name --other')).toMatchObject({ name: '--other' });

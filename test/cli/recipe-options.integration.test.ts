@@ -134,7 +134,8 @@ const rows: readonly Row[] = [
   ],
   ['workspace', none, () => ['--workspace', '64M'], { memoryPools: { workspace: 64 * 2 ** 20 } }],
   ['builder-config', none, () => ['--builder-config', 'optimization-level=4'], { optimizationLevel: 4 }],
-  ['refit', none, () => ['--refit'], { flags: ['refit'] }],
+  // TensorRT-RTX builds none without a GPU.
+  ['refit', () => ['--target', 'tensorrt@10.6.0.26:sm_90'], () => ['--refit'], { flags: ['refit'] }],
   ['plugin', none, () => ['--plugin', model], { pluginDigests: [digest] }],
 ];
 

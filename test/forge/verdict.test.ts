@@ -10,6 +10,12 @@ describe('the verdict of a run', () => {
     ['compared and built', passed, 'pass', 0],
     ['compared, no engine asked for', { ...passed, build: null }, 'pass', 0],
     ['built, not compared', { ...passed, verification: null }, 'built', 0],
+    [
+      'built wrong, only its typed model compared',
+      { ...passed, build: { ...passed.build!, wrongAnswer: 'y is wrong' } },
+      'fail',
+      1,
+    ],
     ['neither built nor compared', { ...passed, verification: null, build: null }, 'inconclusive', 4],
     ['an output outside tolerance', failedSample(), 'fail', 1],
     [

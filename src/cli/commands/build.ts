@@ -5,6 +5,7 @@ import { type BuildOptions, buildOptions as requestOptions } from '../../engines
 import { buildResult, originText } from '../../engines/builder/build-result.js';
 import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
+import { ExitCode } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
 import { buildOrLoad } from '../../quality/known-answer/at-build.js';
@@ -20,6 +21,7 @@ import { renderIssues, renderNext, renderWarnings } from '../text.js';
 
 /** With the known issues that the build's lines show although it passed. */
 export type BuildReport = ReturnType<typeof buildResult> & {
+  readonly exitCode: ExitCode;
   readonly profileFrom: readonly ProfileOrigin[];
   readonly issues: readonly ExplainedIssue[];
   readonly harmless: readonly { readonly id: string; readonly warnings: readonly string[] }[];
@@ -62,7 +64,7 @@ export const command = defineCommand({
   run: limited(async ([model = ''], options, context): Promise<BuildReport> => {
     const { request: requested, profileFrom } = await requestOf(model, options, context);
     const { result, issues } = await explaining(
-      (listener) => buildOrLoad(requested, { ...context, emit: listener }),
+      (listener) => buildOrLoad(requested, { ...context, emit: listener, takesWrong: true }),
       {
         ...context,
         model,
@@ -71,7 +73,8 @@ export const command = defineCommand({
       },
     );
     const built = buildResult(result);
-    return { ...built, profileFrom, issues, harmless: await harmlessIn(built.warnings) };
+    const exitCode = built.wrongAnswer === null ? ExitCode.pass : ExitCode.failed;
+    return { ...built, exitCode, profileFrom, issues, harmless: await harmlessIn(built.warnings) };
   }),
   plan: async ([model = ''], options, context) => {
     const { request, profileFrom } = await requestOf(model, options, context);
@@ -116,7 +119,7 @@ const extensionOf = (output: string | undefined): EngineExtension =>
   engineExtensions.find((ending) => output?.endsWith(`.${ending}`)) ?? 'engine';
 
 function render(result: BuildReport, output: TextOutput): void {
-  const { bold, dim, green } = output.colors;
+  const { bold, dim, green, red } = output.colors;
   const { lookupMs, waitMs, remoteMs, buildMs } = result.timings;
   const how =
     result.source === 'built'
@@ -129,7 +132,8 @@ function render(result: BuildReport, output: TextOutput): void {
   output.line(`  identity  ${result.identity}`);
   output.line(`  for       ${result.target}, ${result.library}, ${result.precision}`);
   if (result.refittedFrom !== null) output.line(`  refitted  from ${result.refittedFrom}`);
-  if (result.unanswered !== null) output.line(`  answer    none: ${result.unanswered}`);
+  if (result.wrongAnswer !== null) output.line(`  answer    ${red('FAIL')}: ${result.wrongAnswer}`);
+  else if (result.unanswered !== null) output.line(`  answer    none: ${result.unanswered}`);
   for (const origin of result.profileFrom) output.line(`  profile   ${originText(origin)}`);
   const computes = result.precisions === null ? [] : precisionLines(result.precisions, output.colors);
   for (const [index, line] of computes.entries())

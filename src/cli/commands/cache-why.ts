@@ -18,6 +18,12 @@ export const command = defineCommand({
   render: (result, { line, colors }) => {
     line(`${colors.bold(result.name)}  ${colors.dim(result.identity.slice(0, 12))}`);
     if (result.engine !== null) line(`${colors.green(`${result.from}, ${result.rule}`)}  ${result.engine}`);
+    if (result.refits !== null) {
+      const { engine, isCompared } = result.refits;
+      line(
+        `would be refitted  ${engine}${isCompared ? '' : colors.dim(', if its graph is that of the converted model')}`,
+      );
+    }
     for (const miss of result.why) for (const each of missLines(miss)) line(each);
     for (const { name, serves, rule, reason } of result.others)
       line(

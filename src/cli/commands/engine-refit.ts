@@ -5,7 +5,7 @@ import { refitEngine, refitOptions } from '../../quality/known-answer/refit.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { renderNext, renderWarnings } from '../text.js';
 
-const { output, device, plugins, toolchain, identity } = refitOptions;
+const { engine: _engine, model: _model, ...options } = refitOptions;
 
 export const command = defineCommand({
   arguments: [
@@ -16,7 +16,7 @@ export const command = defineCommand({
     'trtforge engine refit model.engine retrained.onnx -o retrained.engine',
     'trtforge build model.onnx --refit -o model.engine',
   ],
-  options: { output, device, plugins, toolchain, identity },
+  options,
   schema: async () => (await import('../../engines/builder/build-result-schema.js')).refitResultSchema,
   run: async ([engine = '', model = ''], options, context): Promise<RefitResult> => {
     assertNoFolder(options.output, "the engine's file", 'new.engine');

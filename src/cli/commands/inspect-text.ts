@@ -176,7 +176,7 @@ const programRows = ({
 ];
 
 /** Prints an engine's facts and those of its build: bindings with their profiles, types, target, machine. */
-function renderPassport({ identity, plan, built }: Passport, output: TextOutput): void {
+function renderPassport({ identity, model, plan, built }: Passport, output: TextOutput): void {
   const { recipe, target } = identity.document;
   const ranges = (name: string) =>
     recipe.profiles.map(({ [name]: range }) => (range === undefined ? '' : rangeText(range)));
@@ -198,7 +198,12 @@ function renderPassport({ identity, plan, built }: Passport, output: TextOutput)
     );
   section(output, 'Target', [[targetText(target)]]);
   const machine = built.gpu === null ? 'no GPU' : `${built.gpu}, driver ${built.driver ?? 'unknown'}`;
-  section(output, 'Built', [
+  if (built.refitted !== undefined)
+    section(output, 'Refitted', [
+      ['engine', built.refitted.identity],
+      ['weights', `${model.name}, ${identity.document.model}`],
+    ]);
+  section(output, built.refitted === undefined ? 'Built' : 'Written', [
     [[built.at.slice(0, 16).replace('T', ' '), formatMs(built.ms), built.by, machine].join(' · ')],
   ]);
 }

@@ -1,9 +1,10 @@
 import type { BuildContext, BuildOptions } from '../../engines/builder/build.js';
 import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
+import { assertGpuToBuild } from '../../engines/builder/buildable.js';
 import type { DecidedBuild } from '../../engines/builder/cache-why.js';
+import { profileText } from '../../engines/identity/build-line.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { targetText } from '../../engines/identity/target.js';
-import { profileText } from '../../engines/profiles/profile.js';
 import type { EnginePlan } from '../../forge/plan.js';
 import { missLines } from '../../report/sentences.js';
 import { type Plan, type PlanStep, step } from '../dry-run.js';
@@ -56,17 +57,25 @@ export function engineSteps(
   if (kept !== null) return [step('take', kept, { detail: 'it is in its place' })];
   if (why.engine !== null && !build.forceRebuild)
     return [step('take', why.engine, { detail: `${why.from} store, ${why.rule}` })];
+  assertGpuToBuild(build);
   const { conversion, modelPath, builder } = build;
+  const { refits } = why;
   const miss = why.why.flatMap((each) => missLines(each).slice(0, 1)).join('; ');
   return [
     ...(conversion === null || isConverted
       ? []
       : [step('convert', modelPath, { detail: `to ${conversion.precision.toUpperCase()}` })]),
-    step('build', why.name, {
-      detail: `${builder}; ${build.forceRebuild ? '--force-rebuild' : miss}`,
-      // The time of the earlier build, where an engine of this identity is here.
-      ms: why.engine === null || why.from === 'remote' ? null : readPassport(why.engine).built.ms,
-    }),
+    refits !== null && !build.forceRebuild
+      ? step('refit', refits.engine, {
+          detail: refits.isCompared
+            ? `for ${why.name}`
+            : `for ${why.name}, or build it where its graph is another`,
+        })
+      : step('build', why.name, {
+          detail: `${builder}; ${build.forceRebuild ? '--force-rebuild' : miss}`,
+          // The time of the earlier build, where an engine of this identity is here.
+          ms: why.engine === null || why.from === 'remote' ? null : readPassport(why.engine).built.ms,
+        }),
     ...(places.local === null ? [] : [step('keep', places.local)]),
     ...(places.remote === null ? [] : [step('upload', places.remote)]),
   ];

@@ -10,7 +10,7 @@ import { configText, type KnownKeys, loadConfig, onlyInConfig } from '../config.
 import { type PlanResult, planResult } from '../dry-run.js';
 import { globalOptions } from '../option.js';
 import { type Console, printable, reportError, reportResult, toJson } from '../output.js';
-import { assertComplete, parseValue, resolveOptions } from '../resolve.js';
+import { assertComplete, isBareFlag, parseValue, resolveOptions } from '../resolve.js';
 import { renderPlan } from '../text.js';
 import { openLogFile } from './log-file.js';
 import { protectingNamedFiles } from './named-files.js';
@@ -359,6 +359,11 @@ function usageError(error: unknown, path = '', command?: Command, args: readonly
     (spec) => spec.configOnly && `--${longName(spec)}` === unknown,
   );
   if (key !== undefined) return onlyInConfig(path, key, args);
+  const [, flag = '', value = ''] = /unknown option '(--[\w-]+)=(.*)'/.exec(error.message) ?? [];
+  if (isBareFlag(flag, command?.options ?? {}))
+    return new TrtforgeError('TF_USAGE', `${flag} takes no value, and ${value || 'one'} stands behind it.`, {
+      remedy: `Write ${flag} alone.`,
+    });
   const taken = error.code === 'commander.missingArgument' && command && takenArgument(command, args);
   if (taken) return taken;
   if (error.code === 'commander.help')

@@ -51,7 +51,7 @@ export async function buildEngine(
     converted?.output ?? (await withoutPlaceholders(build.modelPath, places.modelPath, context));
   const files = { modelPath, planPath: places.planPath };
   const started = new Date();
-  const outcome = await inPhase('build', emit, () =>
+  const outcome = await inPhase(context.phase ?? 'build', emit, () =>
     withPossibleSizes(build, () =>
       (context.build ?? namedBuilder)({ ...build, conversion: null, converted: undefined }, files, {
         ...context,

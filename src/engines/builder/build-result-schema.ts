@@ -25,6 +25,8 @@ export const obtainedEngineSchema = z.object({
   passport: passportSchema,
   /** Why it has no known answer; null where it has one. Absent in results of versions before. */
   unanswered: z.string().nullish(),
+  /** Why it does not give its known answer here; null where it does, or was not run. Absent in results of versions before. */
+  wrongAnswer: z.string().nullish(),
   identity: z.string(),
   /** The readable name of `engine` in the store; null without one, and for an engine that was put elsewhere. */
   readablePath: z.string().nullable(),
@@ -57,6 +59,8 @@ export const buildResultSchema = z.object({
   passport: z.string(),
   /** Why it has no known answer to prove itself by; null where it has one. */
   unanswered: z.string().nullable(),
+  /** Why it does not give its known answer here: the exit code is 1 then, and what was built is in no store. null: it does, or was not run. */
+  wrongAnswer: z.string().nullable(),
   identity: z.string(),
   source: z.enum(['built', 'local', 'remote']),
   /** `exact`, or the rule by which an engine of another identity serves: `version-compatible`, `hardware-compatible`, `several-gpus`, … */

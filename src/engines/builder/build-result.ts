@@ -14,6 +14,7 @@ export function buildResult(obtained: ObtainedEngine): BuildResult {
     engine: obtained.engine,
     passport: obtained.passportPath,
     unanswered: obtained.unanswered ?? null,
+    wrongAnswer: obtained.wrongAnswer ?? null,
     identity: obtained.identity,
     source: obtained.source,
     rule: obtained.rule,

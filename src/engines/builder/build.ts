@@ -2,6 +2,7 @@ import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
+import { shellLine } from '../../base/process/shell-quote.js';
 import { behaviour } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';
@@ -244,10 +245,14 @@ export interface BuildContext extends OptionsOf<typeof buildContextOptions> {}
 export interface BuildSeams extends BuildContext {
   /** The writer of plans; default: the builder that the build names. */
   readonly build?: PlanBuilder;
+  /** The name of its phase; default: build. */
+  readonly phase?: 'refit';
   /** Whether the model is made of one whose sizes ran: they are not run again. */
   readonly areSizesKnown?: boolean;
   /** Makes what an engine proves itself by where it is loaded; default: passports have none. */
   readonly answer?: AnswerMaker;
+  /** Whether the caller judges an engine that does not give its known answer; default: TF_ENGINE_WRONG_ANSWER. */
+  readonly takesWrong?: boolean;
   /** The layout in which the engine is written below `output`; default: `output` is the path of the plan. */
   readonly exporter?: Exporter;
 }
@@ -265,12 +270,32 @@ export interface UnansweredEngine extends BuildFiles {
   readonly isFound: boolean;
 }
 
+/** What an engine has to give, and why it does not give it here; null where it does, or was not run. */
+export interface Answered {
+  readonly answer: NonNullable<Passport['knownAnswer']>;
+  readonly wrong: string | null;
+}
+
 /** Runs the reference of an engine, and the engine itself where it can; a text is why it has no answer. What this throws ends the build. */
 export type AnswerMaker = (
   build: ResolvedBuild,
   engine: UnansweredEngine,
   context: BuildContext,
-) => Promise<NonNullable<Passport['knownAnswer']> | string>;
+) => Promise<Answered | string>;
+
+/** The error of an engine that does not give its known answer. */
+export function wrongAnswer(
+  { passport, isFound }: Pick<UnansweredEngine, 'passport' | 'isFound'>,
+  reason: string,
+  model: string,
+): TrtforgeError {
+  const search = shellLine(['trtforge', 'bisect', 'ENGINE', '--against', model, '-o', 'bisect']);
+  const remedy = isFound
+    ? 'It was found in a store, which keeps it until it is built again: --force-rebuild.'
+    : `No store keeps it. To look for the cause, write it to a file (--output ENGINE), then run ${search}`;
+  const message = `${passport.name} does not give its known answer: ${reason}`;
+  return new TrtforgeError('TF_ENGINE_WRONG_ANSWER', message, { remedy });
+}
 
 /** A builder's report on the plan that it wrote. */
 export interface BuildOutcome extends Pick<Passport['plan'], 'bytes' | 'layers' | 'inputs' | 'outputs'> {

@@ -1,15 +1,17 @@
-import { behaviour, products } from '../../behaviour/facts.js';
+import { chosenGpu, visibleGpus } from '../../addon/gpus.js';
+import { behaviour, holds, products } from '../../behaviour/facts.js';
 import { describeComputeCapability, isAmperePlus, servedFrom, serves } from '../../behaviour/gpus.js';
 import { operatorElsewhere, opsetRanges } from '../../behaviour/operators.js';
 import { compareVersions } from '../../behaviour/versions.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
+import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { buildArguments } from '../../tensorrt/trtexec/flags.js';
 import type { ModelContent } from '../identity/read-model.js';
 import type { Recipe } from '../identity/recipe.js';
-import type { BuilderName } from './build.js';
+import type { BuilderName, ResolvedBuild } from './build.js';
 import { builderSettings } from './builder-settings.js';
 import { trtexecBuildRequest } from './trtexec-recipe.js';
 
@@ -52,6 +54,20 @@ export function assertBuildable(asked: Buildable, emit: EventListener): void {
     if (severity === 'error') throw new TrtforgeError(code, message, { remedy });
     emit({ type: 'log', source: 'trtforge', severity, message });
   }
+}
+
+/** Throws TF_GPU_UNAVAILABLE on a machine that cannot build a recipe for want of a GPU, before any work for it. An engine of it may be found there all the same. */
+export function assertGpuToBuild({
+  toolchain,
+  identity: { recipe },
+  device = 0,
+}: Pick<ResolvedBuild, 'toolchain' | 'identity' | 'device'>): void {
+  const fact = behaviour['flags-need-gpu'];
+  const [flag] = recipe.flags.filter((each) => fact.value.some((flag) => flag === each));
+  if (flag === undefined || isDeclared(toolchain) || !holds('flags-need-gpu', toolchain)) return;
+  const need = `${nameOf(toolchain)} builds an engine with the flag ${flag} only with an NVIDIA GPU`;
+  const option = flag === 'refit' ? '--refit' : `the flag ${flag}`;
+  chosenGpu(visibleGpus(), device, need, `Leave ${option} out, or build where there is a GPU.`);
 }
 
 const nameOf = ({ product, version }: Buildable['toolchain']): string => `${products[product]} ${version}`;

@@ -3,6 +3,7 @@ import { ignoreEvents } from '../../events.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
+import { isRefittable } from '../plan/refit.js';
 import type { CacheWhy } from '../store/cache-result.js';
 import { mayServe } from '../store/compatibility.js';
 import type { LocalStore } from '../store/local.js';
@@ -43,6 +44,7 @@ export async function whyCache(
     engine: served?.engine ?? null,
     from: served?.from ?? null,
     rule: served?.rule ?? null,
+    refits: null,
     others: [...others.values()].slice(0, MOST_SHOWN).map((passport) => ({
       identity: passport.identity.digest,
       name: passport.name,
@@ -64,16 +66,29 @@ export interface DecidedBuild {
 export async function decideBuild(
   build: ResolvedBuild,
   requested: Parameters<typeof openStores>[0],
-  { environment, signal }: Pick<BuildContext, 'environment' | 'signal'>,
+  context: Pick<BuildContext, 'environment' | 'signal'>,
 ): Promise<DecidedBuild> {
+  const { environment, signal } = context;
   const { close, ...stores } = await openStores(requested, environment);
   try {
-    const why = await whyCache(stores, build.identity, build.model, signal);
+    const found = await whyCache(stores, build.identity, build.model, signal);
+    const why = { ...found, refits: found.engine === null ? await refitsOf(stores, build, context) : null };
     const { store, remote } = stores;
     return { build, why, places: { local: store?.place ?? null, remote: remote?.place ?? null } };
   } finally {
     close();
   }
+}
+
+/** Loads what compares graphs only for a build that may refit. */
+async function refitsOf(
+  stores: EngineStores,
+  build: ResolvedBuild,
+  context: Pick<BuildContext, 'environment' | 'signal'>,
+): Promise<CacheWhy['refits']> {
+  if (!isRefittable(build.identity.recipe)) return null;
+  const { expectedRefit } = await import('./skeletons.js');
+  return expectedRefit(stores, build, context);
 }
 
 async function askRemote(

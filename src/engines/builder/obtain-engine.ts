@@ -19,8 +19,15 @@ import { RemoteSource } from '../store/remote/remote-source.js';
 import type { StoredEngine } from '../store/store.js';
 import { TimingFolder } from '../store/timing-folder.js';
 import { assertSigns, signatureFor } from '../store/trust.js';
-import type { BuildSeams, PlanBuilder, ResolvedBuild, UnansweredEngine } from './build.js';
+import {
+  type BuildSeams,
+  type PlanBuilder,
+  type ResolvedBuild,
+  type UnansweredEngine,
+  wrongAnswer,
+} from './build.js';
 import type { obtainedEngineSchema } from './build-result-schema.js';
+import { assertGpuToBuild } from './buildable.js';
 
 export interface ObtainedEngine extends z.infer<typeof obtainedEngineSchema> {}
 
@@ -43,7 +50,7 @@ const POLL_MS = [50, 500] as const;
 
 /**
  * The engine of a build: from the stores when it is there and passes its checks, else built once, however many processes ask, and kept.
- * Errors: those of `buildEngine`; TF_OUTPUT_IS_INPUT and TF_STORE_UNWRITABLE before any work when the engine would have no place; TF_WRITE_FAILED; TF_CANCELLED.
+ * Errors: those of `buildEngine`; TF_ENGINE_WRONG_ANSWER; TF_OUTPUT_IS_INPUT and TF_STORE_UNWRITABLE before any work when the engine would have no place; TF_WRITE_FAILED; TF_CANCELLED.
  */
 export async function obtainEngine(
   build: ResolvedBuild,
@@ -64,6 +71,7 @@ class ObtainRun {
   readonly #warnings: string[] = [];
   #rule = 'exact';
   #unanswered = 'none was requested';
+  #wrong: string | null = null;
   readonly #timings = { lookupMs: 0, waitMs: 0, remoteMs: 0, buildMs: 0, keepMs: 0, uploadMs: 0 };
 
   constructor(build: ResolvedBuild, stores: EngineStores, context: BuildSeams) {
@@ -91,7 +99,7 @@ class ObtainRun {
     const hit = await this.#timed('lookupMs', () => this.#lookUp());
     if (hit !== undefined) {
       const kept = await this.#kept(hit);
-      await this.#share(kept);
+      if (this.#wrong === null) await this.#share(kept);
       return this.#finish(kept, 'local');
     }
     if (store === null) return this.#buildWithout(this.#place ?? { folder: '.', exporter: flatExporter });
@@ -130,7 +138,10 @@ class ObtainRun {
     try {
       const pending = store.pending();
       try {
-        return await this.#make(pending, async ({ planPath, passport, signature }, source) => {
+        return await this.#make(pending, async (engine, source) => {
+          // A wrong one is in no store: it goes where the user wants it, for the search of the cause.
+          if (this.#wrong !== null && source === 'built') return this.#finish(engine, source);
+          const { planPath, passport, signature } = engine;
           const kept = await this.#timed('keepMs', () => store.put(planPath, passport, signature));
           await this.#makeRoom(store);
           return this.#finish(kept, source);
@@ -207,6 +218,7 @@ class ObtainRun {
       this.#why.push(...source.misses);
       const made = await this.#buildNow(pending, source);
       const obtained = await keep(made, 'built');
+      if (this.#wrong !== null) return obtained;
       await this.#timed('uploadMs', () => source.keep(obtained.engine, made.passport, made.signature));
       return obtained;
     } finally {
@@ -218,6 +230,7 @@ class ObtainRun {
   async #buildNow(pending: PendingFolder, source?: RemoteSource): Promise<StoredEngine> {
     throwIfCancelled(this.#context.signal, `building ${this.#build.modelPath}`);
     const { store, trust } = this.#stores;
+    if (this.#context.build === undefined) assertGpuToBuild(this.#build);
     assertSigns(trust, store?.place ?? this.#build.output ?? '.');
     const passport = await this.#timed('buildMs', async () => {
       const skeletons = await this.#skeletons();
@@ -286,10 +299,24 @@ class ObtainRun {
     const { answer } = this.#context;
     const { passport } = engine;
     if (passport.knownAnswer !== undefined || answer === undefined) return passport;
-    const knownAnswer = await answer(this.#build, engine, this.#context);
-    if (typeof knownAnswer !== 'string') return { ...passport, knownAnswer };
-    this.#unanswered = knownAnswer;
-    return passport;
+    const made = await answer(this.#build, engine, this.#context);
+    if (typeof made === 'string') this.#unanswered = made;
+    if (typeof made === 'string') return passport;
+    const { answer: knownAnswer, wrong } = made;
+    if (wrong !== null) this.#takeWrong(wrong, engine);
+    // With an answer in its passport an engine of a store would pass the next time.
+    if (wrong !== null && engine.isFound) return passport;
+    return { ...passport, knownAnswer };
+  }
+
+  /** An engine that does not give its known answer is a result only where the caller judges it, and where it has a place. Throws TF_ENGINE_WRONG_ANSWER. */
+  #takeWrong(reason: string, engine: UnansweredEngine): void {
+    const error = wrongAnswer(engine, reason, this.#build.modelPath);
+    const hasPlace = engine.isFound || this.#place !== undefined || this.#stores.store === null;
+    if (this.#context.takesWrong !== true || !hasPlace) throw error;
+    this.#wrong = reason;
+    this.#unanswered = 'it does not give that of its model';
+    this.#warnings.push(`${error.message} ${error.remedy}`);
   }
 
   /** The same of an engine that was found; what is signed needs a key to be signed again. */
@@ -359,6 +386,7 @@ class ObtainRun {
       passportPath: passportPath(planPath),
       passport,
       unanswered: passport.knownAnswer === undefined ? this.#unanswered : null,
+      wrongAnswer: this.#wrong,
       identity: passport.identity.digest,
       readablePath,
       source,

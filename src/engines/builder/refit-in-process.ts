@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { loadAddon } from '../../addon/addon.js';
 import type { NativeEngine } from '../../addon/native-engine.js';
 import type { WorkContext } from '../../events.js';
+import { withRemedy } from '../runtime/tensorrt/load-engine.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { workEvents } from './build-in-process.js';
 
@@ -12,31 +13,37 @@ export async function refitInProcess(
   refit: Omit<Parameters<NativeEngine['refit']>[0], 'modelPath'> & {
     /** The plan whose weights are replaced. */
     readonly planPath: string;
+    /** Whether code that the plan carries may run. */
+    readonly allowHostCode: boolean;
     /** Bits of `SerializationFlag`. */
     readonly flags: number;
   },
   { emit = () => {} }: WorkContext,
 ): Promise<BuildOutcome> {
-  const { planPath: skeleton, flags, ...weights } = refit;
+  const { planPath: skeleton, flags, allowHostCode, ...weights } = refit;
   const started = performance.now();
   const { inference, plugins } = toolchain.libraries;
   const warnings = new Set<string>();
   const listener = workEvents(toolchain.product, emit, warnings);
-  const engine = await loadAddon().openEngine(
-    {
-      inferenceLibrary: inference,
-      pluginLibrary: plugins,
-      pluginPaths,
-      planPath: skeleton,
-      label: basename(skeleton),
-      // The chosen GPU is the only one that this process sees.
-      device: 0,
-      allowHostCode: true,
-      weightBudget: null,
-      verbose,
-    },
-    listener,
-  ).done;
+  const engine = await loadAddon()
+    .openEngine(
+      {
+        inferenceLibrary: inference,
+        pluginLibrary: plugins,
+        pluginPaths,
+        planPath: skeleton,
+        label: basename(skeleton),
+        // The chosen GPU is the only one that this process sees.
+        device: 0,
+        allowHostCode,
+        weightBudget: null,
+        verbose,
+      },
+      listener,
+    )
+    .done.catch((error) => {
+      throw withRemedy(error);
+    });
   try {
     await engine.refit({ ...weights, modelPath }, listener).done;
     const bytes = await engine.serialize(planPath, flags).done;

@@ -2,44 +2,56 @@ import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { conversionOptionsOf } from '../../formats/precision/recipe.js';
+import { installRemedy, isDeclared } from '../../tensorrt/toolchain/find.js';
 import { differencesOf } from '../identity/identity.js';
 import {
   assertRefittable,
-  refittableBuild,
+  buildInstead,
   refittingParser,
   type Skeleton,
   serializationFlags,
   weightsToRefit,
+  withRefitRemedy,
 } from '../plan/refit.js';
 import type { BuildContext, BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
 import { inChild } from './build-plan.js';
-import { resolveBuild } from './resolve-build.js';
+import { resolveBuild, suggestFor } from './resolve-build.js';
+
+/** The bytes that are loaded of an engine, which were checked, and whether code that they carry may run. */
+interface LoadedPlan {
+  readonly planPath: string;
+  readonly allowHostCode: boolean;
+}
 
 /**
- * The builder that makes a plan of an engine by replacing its weights, in a child process; it needs the engine's GPU. `loadPath` has the bytes that were checked. Throws TF_ENGINE_NOT_REFITTABLE,
+ * The builder that makes a plan of an engine by replacing its weights, in a child process; it needs the engine's GPU. Throws TF_ENGINE_NOT_REFITTABLE,
  * TF_REFIT_MODEL_MISMATCH (both before any work on the GPU), TF_OPTION_UNSUPPORTED, TF_REFIT_FAILED, and what loading the engine throws.
  */
 export const refittingBuilder =
-  (skeleton: Skeleton, loadPath: string): PlanBuilder =>
+  (skeleton: Skeleton, loaded: LoadedPlan): PlanBuilder =>
   async (build, files, context) => {
     refittingParser(build.toolchain);
     const changed = await inPhase('compare graphs', context.emit, () =>
       weightsToRefit(skeleton, build.modelPath, files.modelPath, context),
     );
-    return refit(skeleton, { planPath: loadPath, changed }, build, files, context);
+    return refit(skeleton, { ...loaded, changed }, build, files, context);
   };
 
 /** The same of a model whose graph was compared. */
 export async function refit(
-  { planPath, passport: { identity, plan } }: Skeleton,
-  weights: { readonly planPath: string; readonly changed: readonly string[] },
+  skeleton: Skeleton,
+  weights: LoadedPlan & { readonly changed: readonly string[] },
   ...[build, files, context]: Parameters<PlanBuilder>
 ): Promise<BuildOutcome> {
+  const { planPath, passport } = skeleton;
+  const { identity, plan } = passport;
   const doing = `refitting ${planPath} from ${build.modelPath}`;
   const outcome = await inChild(build, files, context, doing, {
     ...weights,
     parserLibrary: refittingParser(build.toolchain),
     flags: serializationFlags(build.toolchain, build.identity.recipe),
+  }).catch((error) => {
+    throw withRefitRemedy(error, skeleton, build.modelPath);
   });
   return {
     ...outcome,
@@ -52,7 +64,7 @@ export async function refit(
 
 type Refit = Pick<BuildOptions, 'model' | 'output' | 'device' | 'plugins' | 'toolchain'>;
 
-/** The build that would make an engine like this one of another model. Throws TF_ENGINE_NOT_REFITTABLE, TF_REFIT_MODEL_MISMATCH, and what `resolveBuild` throws. */
+/** The build that would make an engine like this one of another model. Throws TF_ENGINE_NOT_REFITTABLE, TF_REFIT_MODEL_MISMATCH, TF_TOOLCHAIN_NOT_FOUND, and what `resolveBuild` throws. */
 export async function resolveRefit(
   skeleton: Skeleton,
   request: Refit,
@@ -60,18 +72,27 @@ export async function resolveRefit(
 ): Promise<ResolvedBuild> {
   const build = await resolveBuild(refitBuild(skeleton, request), context).catch((error: unknown) => {
     if (!(error instanceof TrtforgeError) || error.code !== 'TF_PROFILE_INVALID') throw error;
+    // Those of the engine are for other inputs.
+    const { profile } = suggestFor(request.model);
+    const profiles = profile === null ? [] : [profile];
     throw new TrtforgeError(
       'TF_REFIT_MODEL_MISMATCH',
       `The inputs of ${request.model} are not those that ${skeleton.planPath} was built for: ${error.message}`,
-      { remedy: `Build an engine of it: ${refittableBuild(request.model)}`, cause: error },
+      { remedy: buildInstead(skeleton, request.model, { plugins: request.plugins, profiles }), cause: error },
     );
   });
   assertSameBuild(skeleton, build);
-  return build;
+  if (!isDeclared(build.toolchain)) return build;
+  const { product, version } = build.toolchain;
+  throw new TrtforgeError(
+    'TF_TOOLCHAIN_NOT_FOUND',
+    `${skeleton.planPath} is refitted with the ${product} ${version} that built it, which is not installed here.`,
+    { remedy: `${installRemedy(product, version)} Or run the same line on the machine that built it.` },
+  );
 }
 
 function refitBuild(skeleton: Skeleton, request: Refit): BuildOptions {
-  assertRefittable(skeleton);
+  assertRefittable(skeleton, request.model);
   const { recipe, target } = skeleton.passport.identity.document;
   const { precision, conversion, stronglyTyped, profiles, pluginDigests: _, ...settings } = recipe;
   const { version, cudaMajor, ...others } = target;
@@ -88,7 +109,8 @@ function refitBuild(skeleton: Skeleton, request: Refit): BuildOptions {
 }
 
 /** Checks that the engine of a build differs from another in its model alone. Throws TF_REFIT_MODEL_MISMATCH, which names what else differs. */
-function assertSameBuild({ planPath, passport }: Skeleton, { modelPath, identity }: ResolvedBuild): void {
+function assertSameBuild(skeleton: Skeleton, { modelPath, identity, pluginPaths }: ResolvedBuild): void {
+  const { planPath, passport } = skeleton;
   const { document } = passport.identity;
   const differences = [...differencesOf(document, { ...identity, model: document.model })];
   if (differences.length === 0) return;
@@ -98,6 +120,11 @@ function assertSameBuild({ planPath, passport }: Skeleton, { modelPath, identity
   throw new TrtforgeError(
     'TF_REFIT_MODEL_MISMATCH',
     `An engine of ${modelPath} would differ from ${planPath} in more than its weights: ${listed.join('; ')}.`,
-    { remedy: `Build an engine of it: ${refittableBuild(modelPath)}`, details: { differences } },
+    {
+      remedy: differences.some(({ field }) => field === 'recipe.pluginDigests')
+        ? 'Pass the plug-in libraries that the engine was built with, and no others: --plugin FILE.'
+        : buildInstead(skeleton, modelPath, { plugins: pluginPaths }),
+      details: { differences },
+    },
   );
 }

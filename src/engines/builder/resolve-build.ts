@@ -40,6 +40,7 @@ import {
   targetText,
   thisPlatform,
 } from '../identity/target.js';
+import { assertMakesRefittable } from '../plan/refit.js';
 import {
   type ProfileRequest,
   parseProfile,
@@ -74,6 +75,7 @@ export async function resolveBuild(requested: BuildOptions, work: WorkContext = 
   assertBuildable({ toolchain, computeCapabilities: request.computeCapabilities ?? [] }, ignoreEvents);
   if (request.product === 'tensorrt' && device !== undefined)
     chosenGpu(visibleGpus(), device, 'Building with TensorRT needs an NVIDIA GPU');
+  if (requested.refit === true) assertMakesRefittable(typingOf(requested, toolchain), toolchain);
   viewModel(model, ({ proto }) => rejectWrappedEngine(model, proto));
   const content = await readModelContent(model, work);
   const recipe = resolveRecipe(requested, content, toolchain);
@@ -177,12 +179,16 @@ function usualProduct(
   return hasTensorrt && (device > 0 || visibleGpus().gpus.length > 0) ? 'tensorrt' : 'tensorrt-rtx';
 }
 
+/** Without strongly typed networks the precision is a permission to the builder, and the graph stays as it is. */
+const typingOf = ({ precision = 'as-is', weaklyTyped }: BuildOptions, toolchain: FoundToolchain) => ({
+  precision,
+  stronglyTyped: weaklyTyped !== true && holds('strong-typing', toolchain),
+});
+
 function resolveRecipe(requested: BuildOptions, content: ModelContent, toolchain: FoundToolchain): Recipe {
-  const precision = requested.precision ?? 'as-is';
+  const { precision, stronglyTyped } = typingOf(requested, toolchain);
   const sizes = requestedSizes(requested);
   const settings = checkedRecipe({ ...defaultRecipe, ...requested.settings, precision });
-  // Without strongly typed networks the precision is a permission to the builder, and the graph stays as it is.
-  const stronglyTyped = requested.weaklyTyped !== true && holds('strong-typing', toolchain);
   return {
     ...settings,
     conversion:

@@ -1,10 +1,18 @@
+import { join } from 'node:path';
 import { onDevice, visibleGpus } from '../../addon/gpus.js';
+import { removeIfAllowed } from '../../base/files/files.js';
+import { makeScratch } from '../../base/files/scratch.js';
 import { TrtforgeError } from '../../errors.js';
+import { inPhase, type WorkContext } from '../../events.js';
 import { differencesOf, type IdentityDocument } from '../identity/identity.js';
 import { whyNotRun } from '../identity/machine.js';
 import { changedWeights, readModelGraph } from '../identity/model-graph.js';
+import type { ModelGraph } from '../identity/passport.js';
 import { targetText } from '../identity/target.js';
-import { isRefittable, refittingParser, type Skeleton } from '../plan/refit.js';
+import { carriesHostCode } from '../plan/loads.js';
+import { withoutPlaceholders } from '../plan/parsed-model.js';
+import { refittingParser, type Skeleton, takesWeights } from '../plan/refit.js';
+import type { CacheWhy } from '../store/cache-result.js';
 import type { LocalStore } from '../store/local.js';
 import type { EngineStores } from '../store/open-stores.js';
 import type { PlanBuilder, ResolvedBuild } from './build.js';
@@ -15,7 +23,8 @@ const MOST_READ = 64;
 
 /**
  * Engines of the local stores that differ from the one of a build in their model alone and take other weights here, those that were built before those that were refitted,
- * each newest first. None where this machine does not run the engine, or signs what it builds: others may change what is in a store.
+ * each newest first. None where this machine does not run the engine, where engines carry code (a store's does not run), or where this machine signs what it builds: others may
+ * change what is in a store.
  */
 export async function skeletonsFor(
   { store, layers, trust }: Pick<EngineStores, 'store' | 'layers' | 'trust'>,
@@ -23,7 +32,7 @@ export async function skeletonsFor(
 ): Promise<readonly Skeleton[]> {
   const { recipe, target } = identity;
   const isSigned = trust.required || trust.signingKey !== null;
-  if (isSigned || !isRefittable(recipe) || recipe.conversion?.quantization !== undefined) return [];
+  if (isSigned || carriesHostCode(recipe) || !takesWeights(recipe)) return [];
   const gpus = onDevice(visibleGpus(), device ?? 0);
   if (whyNotRun(gpus, target.computeCapabilities) !== null || !canRefit(toolchain)) return [];
   const places = store === null ? layers : [store, ...layers];
@@ -66,17 +75,42 @@ async function skeletonsIn(store: LocalStore, wanted: IdentityDocument): Promise
   return skeletons;
 }
 
+/** The engine that a build would refit. A graph that is converted first is not compared: the build does that. */
+export async function expectedRefit(
+  stores: Pick<EngineStores, 'store' | 'layers' | 'trust'>,
+  build: ResolvedBuild,
+  work: WorkContext,
+): Promise<CacheWhy['refits']> {
+  const found = await skeletonsFor(stores, build);
+  if (found.length === 0) return null;
+  const isCompared = build.conversion === null;
+  const folder = makeScratch('refit');
+  try {
+    const read = async () =>
+      readModelGraph(await withoutPlaceholders(build.modelPath, join(folder, 'parsed.onnx'), work), work);
+    const skeleton = isCompared ? ofGraph(found, await read()) : found[0];
+    if (skeleton === undefined) return null;
+    return { engine: skeleton.planPath, identity: skeleton.passport.identity.digest, isCompared };
+  } finally {
+    removeIfAllowed(folder);
+  }
+}
+
+const ofGraph = (skeletons: readonly Skeleton[], { digest }: ModelGraph): Skeleton | undefined =>
+  skeletons.find(({ passport }) => passport.plan.graph?.digest === digest);
+
 /** The builder that refits the first of some engines that has the graph of the model; without one, and where that fails (a warning), the other builder. */
 export const refitOrBuild =
   (skeletons: readonly Skeleton[], otherwise: PlanBuilder): PlanBuilder =>
   async (build, files, context) => {
     const graph = await readModelGraph(files.modelPath, context);
-    const skeleton = skeletons.find(({ passport }) => passport.plan.graph?.digest === graph.digest);
+    const skeleton = ofGraph(skeletons, graph);
     const recorded = skeleton?.passport.plan.graph;
     if (skeleton === undefined || recorded === undefined) return otherwise(build, files, context);
     const changed = changedWeights(recorded, graph);
     try {
-      return await refit(skeleton, { planPath: skeleton.planPath, changed }, build, files, context);
+      const weights = { planPath: skeleton.planPath, allowHostCode: false, changed };
+      return await inPhase('refit', context.emit, () => refit(skeleton, weights, build, files, context));
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
       const message = `${skeleton.planPath} could not be refitted, and the engine is built: ${error.message}`;

@@ -189,6 +189,9 @@ const modelGraphSchema = z.object({
   weights: z.record(z.string(), z.object({ type: z.string(), values: z.string() })),
   /** Of these, what the parser computes other weights from (batch normalizations): the engine does not have them by these names. */
   folded: z.array(z.string()),
+  /** Four digits of the SHA-256 of each node, in their order, and constants that are no weights by name: they name what differs. Absent in passports of versions before. */
+  nodes: z.string().optional(),
+  constants: z.record(z.string(), z.string()).optional(),
 });
 
 export type ModelGraph = z.infer<typeof modelGraphSchema>;

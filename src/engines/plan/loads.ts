@@ -48,6 +48,10 @@ export function loadsAcross(
   return { loads, why: `It was built for ${os} ${arch}, and this is ${there.os} ${there.arch}: ${judged}.` };
 }
 
+/** Whether a plan of a recipe carries the runtime that runs it: code, which runs only with permission. */
+export const carriesHostCode = ({ flags }: { readonly flags: readonly string[] }): boolean =>
+  flags.includes('version-compatible') && !flags.includes('exclude-lean-runtime');
+
 /**
  * Whether a runtime can load a plan. A plan loads in the version that built it. Another version loads it only where it was built version-compatible
  * and carries its own lean runtime (support policies of TensorRT: forward within a major version, and as `forward-compatible` lists); a lean runtime runs
@@ -92,7 +96,7 @@ export function loadsIn(
           loads: 'no',
           why: `It was built by ${built}, and its passport states that it is not version-compatible; ${here} cannot load it.`,
         };
-  if (!flags.includes('exclude-lean-runtime'))
+  if (carriesHostCode({ flags }))
     return {
       loads: 'if-allowed',
       why: `It was built version-compatible by ${built} and carries the runtime that ${here} runs it with.`,

@@ -5,7 +5,6 @@ import { type ErrorDetails, TrtforgeError } from '../../errors.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { isPlaceholder, type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import { decidesShape, type ValueUses } from '../../formats/onnx/value-uses.js';
-import { quotedName } from '../../formats/tensor/shape-text.js';
 import type { ProfileRange } from '../identity/recipe.js';
 import type { Binding } from '../runtime/session.js';
 import { type ProfileSizes, sizeOfAxis } from './sizes.js';
@@ -70,16 +69,6 @@ export const profileEnds = (
       return [{ profile: index, end, shapes, values: some(true) }];
     });
   });
-
-/** A profile as `parseProfile` reads it. */
-export const profileText = (profile: Profile): string =>
-  Object.entries(profile)
-    .map(([name, { values, ...range }]) => {
-      const sizes = ends.map((end) => (range[end].length === 0 ? 'scalar' : range[end].join('x')));
-      const shown = new Set(sizes).size === 1 ? sizes.slice(0, 1) : sizes;
-      return `${quotedName(name)}${values ? '=' : ':'}${shown.join('/')}`;
-    })
-    .join(',');
 
 /**
  * Checks profiles against the inputs of a model and returns them as the recipe keeps them: only inputs with open dimensions, since static

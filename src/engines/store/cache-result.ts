@@ -70,6 +70,11 @@ export const cacheWhySchema = z.object({
   from: z.string().nullable(),
   /** The rule by which it serves; null when it would be built. */
   rule: z.string().nullable(),
+  /**
+   * With the builder flag `refit` the engine of the same recipe that would be refitted in place of a build; null for none. `isCompared`: its graph is that of the model, which is
+   * known before the conversion only where there is none.
+   */
+  refits: z.object({ engine: z.string(), identity: z.string(), isCompared: z.boolean() }).nullable(),
   /** The rules' decisions on the other engines of this model. */
   others: z.array(
     z.object({

@@ -5,7 +5,7 @@ import type { ResolvedBuild } from '../../engines/builder/build.js';
 import { buildResult } from '../../engines/builder/build-result.js';
 import { passportPath } from '../../engines/identity/engine-name.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
-import { trusted } from '../../engines/runtime/tensorrt/plan-on-disk.js';
+import { carriesHostCode } from '../../engines/plan/loads.js';
 import type { StoredEngine } from '../../engines/store/store.js';
 import type { Work } from '../../events.js';
 import { benchEngine } from '../../quality/bench/bench-engine.js';
@@ -17,6 +17,7 @@ import { loadPolicy } from '../../quality/gate/policy.js';
 import { observeEngine, proofOf, resultOf } from '../../quality/known-answer/proof.js';
 import type { EngineCheck } from '../../quality/known-answer/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
+import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import type { ModelBuild, ModelReaders } from './model-options.js';
 import type { FleetJob, WorkRecord } from './plan-schema.js';
 
@@ -31,7 +32,10 @@ export interface Proven {
   readonly reasons: readonly string[];
 }
 
-export type BuiltEngine = Pick<StoredEngine, 'planPath' | 'passport'>;
+export interface BuiltEngine extends Pick<StoredEngine, 'planPath' | 'passport'> {
+  /** Whether this process built it: code that an engine of a store carries does not run. */
+  readonly isOwn: boolean;
+}
 
 interface Proving {
   readonly policy: FleetJob['gate'];
@@ -52,22 +56,23 @@ interface Subject extends Pick<ModelBuild, 'samples'>, Pick<ModelReaders, 'after
  * what else would run is absent. `answer` is the known answer of the engine before it, `bench-compare` both in turns.
  */
 export function resultsOf({ engine, build, samples, before, afterFailure }: Subject, work: Work) {
-  const { planPath, passport } = engine;
+  const { planPath, passport, isOwn } = engine;
   const { device = 0, toolchain, pluginPaths: plugins } = build;
   const gpus = onDevice(visibleGpus(), device);
   const runs = whyNotRun(gpus, passport.identity.document.target.computeCapabilities) === null;
-  const place = { device, plugins, ...trusted };
+  const placeOf = (isOwn: boolean) => ({ device, plugins, allowHostCode: isOwn });
+  const place = placeOf(isOwn);
   const answered = async (answer: BuiltEngine['passport']['knownAnswer']) => {
     const proof = proofOf(planPath, work.environment, answer);
     const observed = runs ? await observeEngine(proof, { ...place, toolchain, ...work }) : null;
     return resultOf(proof, observed);
   };
-  const bench = (path: string) => ({ ...defaultRequest(path), ...place, wait: true });
+  const bench = (of: BuiltEngine) => ({ ...defaultRequest(of.planPath), ...placeOf(of.isOwn), wait: true });
   return {
     build: async () => buildResult(asObtained(engine)),
     'engine-check': () => answered(passport.knownAnswer),
     ...(runs && {
-      bench: () => benchEngine({ ...bench(planPath), toolchain }, work),
+      bench: () => benchEngine({ ...bench(engine), toolchain }, work),
       verify: () =>
         verifyModel(
           {
@@ -85,8 +90,8 @@ export function resultsOf({ engine, build, samples, before, afterFailure }: Subj
         'bench-compare': () =>
           benchCompare(
             {
-              candidate: { ...bench(planPath), toolchain },
-              reference: bench(before.planPath),
+              candidate: { ...bench(engine), toolchain },
+              reference: bench(before),
               rounds: ROUNDS,
               failAbove: undefined,
             },
@@ -133,8 +138,14 @@ export async function proveEngine(subject: Subject, { policy, scratch, work }: P
 const optima = ({ identity: { document } }: BuiltEngine['passport']) =>
   new Map(Object.entries(document.recipe.profiles[0] ?? {}).map(([name, { opt }]) => [name, opt]));
 
+/** A build that is run here: an engine of a store that carries code is built again where that is possible. */
+export const ownBuild = (build: ResolvedBuild): ResolvedBuild =>
+  carriesHostCode(build.identity.recipe) && !isDeclared(build.toolchain)
+    ? { ...build, forceRebuild: true }
+    : build;
+
 /** As `build` would give it; a policy may read its size and its time. */
-const asObtained = ({ planPath, passport }: BuiltEngine) => ({
+const asObtained = ({ planPath, passport }: Pick<BuiltEngine, 'planPath' | 'passport'>) => ({
   engine: planPath,
   passportPath: passportPath(planPath),
   passport,

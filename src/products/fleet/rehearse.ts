@@ -29,7 +29,7 @@ import { packageVersion } from '../../version.js';
 import { type EnginesFile, readEnginesFile } from './engines-file.js';
 import { storeOptions } from './fleet-store.js';
 import { buildsOf, type ModelBuild, type ModelReaders, readerOptions, targetHere } from './model-options.js';
-import { resultsOf } from './prove.js';
+import { ownBuild, resultsOf } from './prove.js';
 import type { Rehearsal, Rehearsed } from './rehearsal-schema.js';
 
 /** The rules where no policy is named. */
@@ -277,8 +277,9 @@ async function rehearsePart(
   const obtain = async (wanted: TargetRequest, use: string) => {
     const here = await targetHere(wanted, work);
     const build = await resolveBuild({ ...request, ...here, output: join(folder, use) }, work);
-    const { engine, passport } = await obtainEngine(build, stores, { ...work, answer: answerMaker(true) });
-    return { build, planPath: engine, passport };
+    const seams = { ...work, answer: answerMaker(true), takesWrong: true };
+    const { engine, passport, source } = await obtainEngine(ownBuild(build), stores, seams);
+    return { build, planPath: engine, passport, isOwn: source === 'built' };
   };
   const after = await tried('build', () =>
     obtain({ ...target, ...to, computeCapabilities: target.computeCapabilities }, 'new.engine'),

@@ -23,7 +23,7 @@ import { buildsOf, foreignIn, inFolder, type ModelBuild, targetHere } from './mo
 import { type Fleet, fleetOptions, withFleet } from './open-plan.js';
 import { documentOf, hasPassed, keepRecord, policyDigest, recordKey, recordOf } from './plan.js';
 import type { FleetJob, FleetPlan, FleetWork, WorkRecord } from './plan-schema.js';
-import { type BuiltEngine, type Proven, proveEngine } from './prove.js';
+import { type BuiltEngine, ownBuild, type Proven, proveEngine } from './prove.js';
 
 type Outcome = Pick<WorkRecord, 'did' | 'engine' | 'check' | 'gate'> & {
   readonly reasons: readonly string[];
@@ -198,17 +198,18 @@ async function make(fleet: Fleet, job: FleetJob, work: Work, proven: Partial<Pro
       async (stores) => {
         const whole = answerMaker(true)!;
         const answer: AnswerMaker = async (made, engine, within) => {
-          const knownAnswer = await whole(made, engine, within);
+          const answered = await whole(made, engine, within);
           const { planPath, passport, isFound } = engine;
-          // An engine that was found is proven when it is obtained.
-          if (isFound) return knownAnswer;
-          const answered = typeof knownAnswer === 'string' ? passport : { ...passport, knownAnswer };
-          await prove({ planPath, passport: answered });
-          return knownAnswer;
+          const { answer: knownAnswer = passport.knownAnswer, wrong = null } =
+            typeof answered === 'string' ? {} : answered;
+          // An engine that was found is proven when it is obtained, unless it failed already.
+          if (isFound && wrong === null) return answered;
+          await prove({ planPath, passport: { ...passport, knownAnswer }, isOwn: !isFound });
+          return answered;
         };
-        const obtained = await obtainEngine(build, stores, { ...work, answer });
+        const obtained = await obtainEngine(ownBuild(build), stores, { ...work, answer });
         if (obtained.source !== 'built')
-          await prove({ planPath: obtained.engine, passport: obtained.passport });
+          await prove({ planPath: obtained.engine, passport: obtained.passport, isOwn: false });
         store.forget();
         const held = await store.find(documentOf(job), work.signal);
         if (held.passport === null)

@@ -2,12 +2,13 @@ import { onDevice, visibleGpus } from '../../addon/gpus.js';
 import { closing } from '../../base/files/byte-source.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { formatMs } from '../../base/text/quantity.js';
-import type { AnswerMaker, BuildOptions, BuildSeams } from '../../engines/builder/build.js';
+import type { Answered, AnswerMaker, BuildOptions, BuildSeams } from '../../engines/builder/build.js';
 import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-engine.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { whyNotRun } from '../../engines/identity/machine.js';
+import { carriesHostCode } from '../../engines/plan/loads.js';
+import { buildInstead } from '../../engines/plan/refit.js';
 import { openSession } from '../../engines/runtime/open-session.js';
-import { trusted } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
@@ -47,26 +48,49 @@ export async function buildOrLoad(
 
 /**
  * Makes known answers: with true however long that takes, by default of what is built, in a fifth of its build's time. A build does not fail because its reference does
- * not run, unless it is a size of a profile that does not.
+ * not run, unless it is a size of a profile that does not. What this process built runs with the code that it carries; what was found only where that is allowed.
  */
-export function answerMaker(knownAnswer: boolean | undefined): AnswerMaker | undefined {
+export function answerMaker(
+  knownAnswer: boolean | undefined,
+  { allowHostCode = false }: { readonly allowHostCode?: boolean | undefined } = {},
+): AnswerMaker | undefined {
   if (knownAnswer === false) return undefined;
   return async (build, engine, context) => {
-    if (engine.isFound && knownAnswer !== true) return 'it was found without one; --known-answer records it';
-    const isText = (made: Awaited<ReturnType<AnswerMaker>>) => (typeof made === 'string' ? made : undefined);
+    const { isFound, passport } = engine;
+    if (isFound && knownAnswer !== true) return 'it was found without one; --known-answer records it';
+    const isAllowed = allowHostCode || !isFound;
+    if (!isAllowed && carriesHostCode(passport.identity.document.recipe))
+      return 'it was found in a store and carries its own runtime, which is code and does not run; --force-rebuild builds it again, and records one';
+    const isText = (made: Answered | string) => (typeof made === 'string' ? made : undefined);
     // A refit takes less than its reference, and needs it more than a build.
-    const isWhole = knownAnswer === true || engine.passport.built.refitted !== undefined;
-    const work = () => madeAnswer(isWhole, build, engine, context);
-    return inPhase('known answer', context.emit, work, undefined, undefined, isText);
+    const isWhole = knownAnswer === true || passport.built.refitted !== undefined;
+    const work = async () => {
+      const made = await madeAnswer(isWhole, isAllowed, build, engine, context);
+      if (typeof made !== 'string' && made.wrong !== null) throw new WrongAnswer(made);
+      return made;
+    };
+    return inPhase('known answer', context.emit, work, undefined, undefined, isText).catch((error) => {
+      if (error instanceof WrongAnswer) return error.made;
+      throw error;
+    });
   };
+}
+
+/** Ends the phase as failed. */
+class WrongAnswer extends Error {
+  constructor(readonly made: Answered) {
+    super();
+  }
 }
 
 async function madeAnswer(
   isWhole: boolean,
-  ...[build, { modelPath, planPath, passport }, { emit, ...work }]: Parameters<AnswerMaker>
+  allowHostCode: boolean,
+  ...[build, { modelPath, planPath, passport }, work]: Parameters<AnswerMaker>
 ): ReturnType<AnswerMaker> {
   const { built, identity, model } = passport;
   const limitMs = SHARE * built.ms;
+  const { emit: _, ...quiet } = work;
   const { signal } = work;
   const limit = isWhole ? undefined : AbortSignal.timeout(Math.ceil(limitMs));
   const stop = AbortSignal.any([signal, limit].flatMap((each) => each ?? []));
@@ -78,17 +102,21 @@ async function madeAnswer(
     const gpus = onDevice(visibleGpus(), build.device ?? 0);
     if (whyNotRun(gpus, target.computeCapabilities) === null) {
       const { device, toolchain, pluginPaths: plugins } = build;
-      const loading = { device, toolchain, plugins, ...trusted, ...work, limit };
+      const loading = { device, toolchain, plugins, allowHostCode, ...quiet, limit };
       const { answer: own, observed } = await measured(answer, planPath, loading);
       const judged = own.cases.flatMap((each, at) => judgeCase(each, observed?.found[at] ?? []));
       const wrong = observed && judged.find(({ outcome }) => outcome === 'fail');
-      const message = `The engine does not give its known answer: ${wrong?.reason}`;
-      if (wrong && built.refitted !== undefined) throw new TrtforgeError('TF_REFIT_FAILED', message);
-      if (wrong) emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
-      return own;
+      if (wrong && built.refitted !== undefined) {
+        const message = `The engine does not give its known answer: ${wrong.reason}`;
+        throw new TrtforgeError('TF_REFIT_FAILED', message, {
+          remedy: buildInstead({ planPath, passport }, build.modelPath),
+        });
+      }
+      return { answer: own, wrong: wrong?.reason ?? null };
     }
     const isCoded = quantizedFormatNamed(precision) !== undefined;
-    return isCoded && modelPath !== build.modelPath ? await simulated(answer, modelPath, stop) : answer;
+    const isTyped = isCoded && modelPath !== build.modelPath;
+    return { answer: isTyped ? await simulated(answer, modelPath, stop) : answer, wrong: null };
   } catch (error) {
     const isFault =
       !(error instanceof TrtforgeError) || ['TF_PROFILE_INVALID', 'TF_REFIT_FAILED'].includes(error.code);

@@ -3,13 +3,14 @@ import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js'
 import { shellLine } from '../../base/process/shell-quote.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
+import { buildWords, profileText } from '../../engines/identity/build-line.js';
 import type { IdentityDocument } from '../../engines/identity/identity.js';
-import { builderConfigTexts, type Recipe } from '../../engines/identity/recipe.js';
-import { type Target, targetText } from '../../engines/identity/target.js';
+import type { Recipe } from '../../engines/identity/recipe.js';
+import type { Target } from '../../engines/identity/target.js';
 import { isEngineFile, readPlanHeader } from '../../engines/plan/header.js';
 import { type PlanProgram, readPlanProgram } from '../../engines/plan/program.js';
 import { verifyEngineInPieces } from '../../engines/plan/verify-engine.js';
-import { type Profile, profileText } from '../../engines/profiles/profile.js';
+import type { Profile } from '../../engines/profiles/profile.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { type FormatId, floatFormats, formatNamed } from '../../formats/precision/formats/index.js';
@@ -130,7 +131,10 @@ export class CandidateEngines {
   /** Builds the engine that is searched where the candidate is a model. Throws what building throws. */
   async obtain(): Promise<void> {
     const { build } = this.#searched;
-    if (build !== null) await buildOrLoad(build, { ...buildContext(this.#context), areSizesKnown: false });
+    if (build === null) return;
+    // The search judges it itself.
+    const context = { ...buildContext(this.#context), areSizesKnown: false };
+    await buildOrLoad({ ...build, knownAnswer: false }, context);
   }
 
   /** The place where its engines are run, where it was passed for the build. */
@@ -227,12 +231,15 @@ export class CandidateEngines {
   ): string {
     const { target, recipe } = this.#searched.identity;
     return shellLine([
-      ...['trtforge', 'build', model, '--target', targetText(target)],
-      ...profiles.flatMap((profile) => ['--profile', profileText(profile)]),
-      ...builderConfigTexts({ ...recipe, ...this.#settings(freedom) }).flatMap((text) => [
-        '--builder-config',
-        text,
-      ]),
+      ...buildWords(
+        // The model is typed already.
+        {
+          target,
+          recipe: { ...recipe, ...this.#settings(freedom), precision: 'as-is', conversion: null },
+        },
+        model,
+        profiles.map(profileText),
+      ),
       ...['-o', output],
     ]);
   }

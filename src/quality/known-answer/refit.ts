@@ -6,8 +6,9 @@ import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-
 import { refittingBuilder, resolveRefit } from '../../engines/builder/refit-plan.js';
 import { skeletonOf } from '../../engines/plan/refit.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
-import { readPlanOnDisk } from '../../engines/runtime/tensorrt/plan-on-disk.js';
+import { readPlanOnDisk, toolchainForPlan } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { openStores } from '../../engines/store/open-stores.js';
+import { signatureOptions } from '../../engines/store/trust.js';
 import { answerMaker } from './at-build.js';
 
 /** The engine to refit, the model whose weights it is to have, and where it is written. */
@@ -26,7 +27,9 @@ export const refitOptions = {
   device: { ...buildOptions.device, describe: 'which visible GPU refits the engine (default: 0)' },
   plugins: loadOptions.plugins,
   toolchain: buildOptions.toolchain,
+  allowHostCode: loadOptions.allowHostCode,
   identity: loadOptions.identity,
+  ...signatureOptions,
 };
 
 /**
@@ -36,24 +39,35 @@ export const refitOptions = {
  * TF_REFIT_FAILED, also where the engine does not give its known answer.
  */
 export async function refitEngine(
-  { engine, identity, ...requested }: OptionsOf<typeof refitOptions>,
+  {
+    engine,
+    identity,
+    allowHostCode = false,
+    requireSignature,
+    trustKeys = [],
+    signKey,
+    ...requested
+  }: OptionsOf<typeof refitOptions>,
   context: BuildContext = {},
 ): Promise<ObtainedEngine> {
   const { model, plugins = [] } = requested;
   const { environment = process.env } = context;
-  return protectingInputs([model, engine, ...plugins], async () => {
-    const stores = await openStores({ store: false, remote: false }, environment);
+  return protectingInputs([model, engine, ...plugins, ...trustKeys, signKey], async () => {
+    const keys = { requireSignature, trustKeys, signKey };
+    const stores = await openStores({ store: false, remote: false, ...keys }, environment);
     // What is signed is made only of what was signed, and that nobody else can change meanwhile.
     const { required, signingKey } = stores.trust;
     const trust = { ...stores.trust, required: required || signingKey !== null };
     using plan = await readPlanOnDisk(engine, { requirePassport: true, identity, trust });
     const skeleton = skeletonOf(plan);
     const build = await resolveRefit(skeleton, requested, context);
+    await toolchainForPlan(plan, { toolchain: build.toolchain, allowHostCode, environment });
     return await obtainEngine(build, stores, {
       ...context,
-      build: refittingBuilder(skeleton, plan.loadPath),
+      build: refittingBuilder(skeleton, { planPath: plan.loadPath, allowHostCode }),
+      phase: 'refit',
       areSizesKnown: true,
-      answer: answerMaker(true),
+      answer: answerMaker(true, { allowHostCode }),
     });
   });
 }

@@ -112,7 +112,7 @@ export function chooseToolchain(
     'TF_TOOLCHAIN_NOT_FOUND',
     `There is no ${what} to ${purpose} with: ${why}.${unusable}`,
     {
-      remedy: `${repair}${remedyFor(product, version, purpose)}`,
+      remedy: `${repair}${installRemedy(product, version, purpose)}`,
       details: { product, version: version ?? null, found: found.map((each) => each.name) },
     },
   );
@@ -157,10 +157,11 @@ export function unableToBuild(toolchain: FoundToolchain): string | null {
   return null;
 }
 
-function remedyFor(
+/** How to get a version of a product. */
+export function installRemedy(
   product: Toolchain['product'],
   version: string | undefined,
-  purpose: 'build' | 'run',
+  purpose: 'build' | 'run' = 'run',
 ): string {
   const list = '`trtforge toolchain list` shows what is found and where.';
   if (product === 'tensorrt-rtx') {

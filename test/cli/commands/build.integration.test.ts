@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
+import { visibleGpus } from '../../../src/addon/gpus.js';
 import type { BuildReport } from '../../../src/cli/commands/build.js';
 import { buildResultSchema } from '../../../src/engines/builder/build-result-schema.js';
 import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
@@ -25,6 +26,7 @@ import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/index.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { toolchainsFolder } from '../../../src/tensorrt/toolchain/places.js';
 import { convolution, perChannel, product } from '../../formats/onnx/support/quantized.js';
 import { describeWith } from '../../support/needs.js';
@@ -49,6 +51,39 @@ function written(text: string): string {
 /** The environment of a command line with a cache folder of its own. */
 const ownCache = { ...process.env, XDG_CACHE_HOME: join(root, 'xdg'), TENSORRT_CACHE_DIR: '' };
 const trtforge = (args: readonly string[]) => runLine(args, ownCache);
+
+describeWith('toolchain', 'an engine of TensorRT-RTX that can be refitted', () => {
+  const rtx = ['--target', 'tensorrt-rtx:sm_89', '--profile', 'x:1x64'];
+  const environment = { ...ownCache, TRTFORGE_TOOLCHAINS: toolchainsFolder(process.env) };
+  const code = 'TF_GPU_UNAVAILABLE';
+
+  test.skipIf(visibleGpus().gpus.length > 0).each(['refit', 'strip-plan'])(
+    'is refused without a GPU before any work, planned or done, also from code: %s',
+    async (flag) => {
+      const flags = flag === 'refit' ? ['--refit'] : ['--builder-config', `flags=${flag}`];
+      for (const more of [['--dry-run'], []]) {
+        const words = ['build', model, ...rtx, '--precision', 'fp16', ...flags, ...more, '--events'];
+        const { exitCode, err } = await runLine(words, environment);
+        expect(exitCode).toBe(3);
+        expect(err).toMatch(code);
+        expect(err).not.toMatch(/"phase":"(?:convert|build)"/);
+      }
+      const request = {
+        model,
+        target: rtx[1]!,
+        profiles: ['x:1x64'],
+        store: false as const,
+        settings: { flags: [flag] },
+      };
+      await expect(buildOrLoad(request, { environment })).rejects.toMatchObject({
+        code,
+        exitCode: 3,
+      });
+      const why = await runLine(['cache', 'why', model, ...rtx, ...flags, '--json'], environment);
+      expect(why.json()).toMatchObject({ engine: null, refits: null });
+    },
+  );
+});
 
 describe('an engine of another machine', () => {
   const target = ['--target', 'tensorrt@10.13.3.9:sm_90', '--profile', 'x:1x64'];

@@ -3,12 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
+import { graphDifferences, readNamedGraph } from '../../../src/engines/identity/model-graph.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { makeKeys } from '../../../src/engines/store/sign-engines.js';
+import type { WorkEvent } from '../../../src/events.js';
+import { attribute } from '../../../src/formats/onnx/builder.js';
 import { floatTensor } from '../../../src/formats/tensor/values.js';
 import { openEngineSession } from '../../../src/index.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { refitEngine } from '../../../src/quality/known-answer/refit.js';
-import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
+import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { affineModel, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { type FakeEngine, fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { trtforge as runLine } from '../../support/trtforge.js';
@@ -65,6 +69,18 @@ async function refused(args: readonly string[], wishes: NodeJS.ProcessEnv = {}) 
   return { exitCode, ...answer.error };
 }
 
+/** Types the line of a remedy, which builds the engine of a model. */
+async function typed(remedy: string | undefined, of: string) {
+  const [, line = ''] = /(trtforge build .*)$/.exec(remedy ?? '') ?? [];
+  expect(line).toContain(of);
+  const words = line.split(' ').slice(1);
+  rmSync('typed-line.engine', { force: true });
+  const { exitCode } = await trtforge([...words, '--no-cache', '-o', 'typed-line.engine']);
+  expect([line, exitCode]).toEqual([line, 0]);
+  expect(readPassport('typed-line.engine').identity.document.recipe.flags).toContain('refit');
+  rmSync(at('calls'), { force: true });
+}
+
 describe('build --refit', () => {
   it('is the builder flag of the recipe; other identities stay as they are', async () => {
     const identityOf = async (...options: readonly string[]) =>
@@ -117,6 +133,20 @@ describe('engine refit', () => {
     expect(exitCode).toBe(0);
     expect(out).toContain(readPassport('skeleton.engine').identity.digest);
     expect(out).toContain('engine check printed.engine');
+    const { built, identity } = readPassport('printed.engine');
+    const inspected = await runLine(['engine', 'inspect', 'printed.engine'], environment);
+    expect(inspected.out).toMatch(new RegExp(`Refitted +engine +${built.refitted?.identity}`));
+    expect(inspected.out).toContain(identity.document.model);
+    expect((await runLine(['engine', 'inspect', 'skeleton.engine'], environment)).out).not.toContain(
+      'Refitted',
+    );
+  });
+
+  it('reports its phase by its own name', async () => {
+    const line = ['engine', 'refit', 'skeleton.engine', retrained, '-o', 'phases.engine', '--events'];
+    const { err } = await runLine(line, environment);
+    expect(err).toMatch(/"phase-end","phase":"refit"/);
+    expect(err).not.toMatch(/"phase":"build"/);
   });
 
   it('refits again what was refitted', async () => {
@@ -147,11 +177,9 @@ describe('engine refit', () => {
 
   it('rejects an engine that was built without it, and one without passport', async () => {
     await trtforge(['build', model, ...batch, '-o', 'plain.engine']);
-    expect(await refused(['plain.engine', retrained])).toMatchObject({
-      code: 'TF_ENGINE_NOT_REFITTABLE',
-      exitCode: 2,
-      remedy: expect.stringContaining('--refit'),
-    });
+    const plain = await refused(['plain.engine', retrained]);
+    expect(plain).toMatchObject({ code: 'TF_ENGINE_NOT_REFITTABLE', exitCode: 2 });
+    await typed(plain.remedy, retrained);
     expect(await refused(['affine.plan', retrained])).toMatchObject({
       code: 'TF_PASSPORT_MISSING',
       exitCode: 2,
@@ -179,13 +207,57 @@ describe('engine refit', () => {
         });
         graph.output('y', 'float32', ['n', 4]);
       });
-      const { code, exitCode, message } = await refused(['skeleton.engine', other]);
+      const { code, exitCode, message, remedy } = await refused(['skeleton.engine', other]);
       expect(code).toBe('TF_REFIT_MODEL_MISMATCH');
       expect(exitCode).toBe(2);
       for (const line of lines) expect(message).toMatch(line);
       expect(calls()).toEqual([]);
+      await typed(remedy, other);
     },
   );
+
+  it('prints a line with the precision of the engine, and with profiles for other inputs', async () => {
+    const half = ['build', model, ...batch, '--refit', '--precision', 'fp16', '--keep-ops', 'Add'];
+    await trtforge([...half, '-o', 'typed.engine']);
+    const other = await modelFile((graph) => {
+      graph.input('z', 'float32', ['n', 4]);
+      graph.initializer('two', floats('float32', [], [2]));
+      graph.node('Mul', { inputs: ['z', 'two'], outputs: ['y'] });
+      graph.output('y', 'float32', ['n', 4]);
+    });
+    const { code, remedy } = await refused(['typed.engine', other]);
+    expect(code).toBe('TF_REFIT_MODEL_MISMATCH');
+    expect(remedy).toMatch(/--precision fp16 --keep-ops Add .*--profile z:1x4/);
+    // The fake's plan has its own inputs.
+    const words = remedy?.split(' ').slice(4) ?? [];
+    expect(await trtforge([...words, '--dry-run'])).toMatchObject({ exitCode: 0 });
+  });
+
+  it('counts no initializer that nothing uses, and names the first node or constant that differs', async () => {
+    const build = async (more: number, slope: number, axis: number) =>
+      modelFile((graph) => {
+        graph.input('x', 'float32', ['n', 4]);
+        graph.initializer('two', floats('float32', [], [2]));
+        graph.initializer('unused', floats('float32', [], [more]));
+        graph.initializer('axis', ids([1], [axis]));
+        graph.node('Mul', { inputs: ['x', 'two'], outputs: ['m'] });
+        graph.node('Unsqueeze', { inputs: ['m', 'axis'], outputs: ['u'] });
+        graph.node('LeakyRelu', {
+          name: 'bend',
+          inputs: ['u'],
+          outputs: ['y'],
+          attributes: { alpha: attribute.float(slope) },
+        });
+        graph.output('y', 'float32', [null, null, null]);
+      });
+    const read = async (...of: Parameters<typeof build>) => readNamedGraph(await build(...of));
+    const { graph } = await read(1, 0.5, 1);
+    expect(graphDifferences(graph, await read(9, 0.5, 1))).toEqual([]);
+    expect(graphDifferences(graph, await read(1, 0.25, 1))).toEqual([
+      expect.stringContaining('LeakyRelu "bend"'),
+    ]);
+    expect(graphDifferences(graph, await read(1, 0.5, 2))).toEqual([expect.stringContaining('axis')]);
+  });
 
   it('names weights of another shape', async () => {
     const wide = await modelFile((graph) => {
@@ -225,8 +297,10 @@ describe('engine refit', () => {
     ['missing', /needs weights .*unnamed/],
     ['half', /does not give its known answer/],
   ])('leaves nothing where the library %s', async (wish, text) => {
-    const { code, exitCode, message } = await refused(['skeleton.engine', retrained], { FAKE_REFIT: wish });
+    const failed = await refused(['skeleton.engine', retrained], { FAKE_REFIT: wish });
+    const { code, exitCode, message } = failed;
     expect(code).toBe('TF_REFIT_FAILED');
+    await typed(failed.remedy, retrained);
     expect(exitCode).toBe(2);
     expect(message).toMatch(text);
   });
@@ -266,8 +340,64 @@ describe('engine refit', () => {
     expect(await trtforge(line, signs)).toMatchObject({ exitCode: 0 });
     const refit = ['engine', 'refit', 'signed.engine', retrained, '-o', 'signed-new.engine'];
     expect(await trtforge(refit, signs)).toMatchObject({ exitCode: 0 });
+    // The same by options.
+    const trusted = ['--require-signature', '--trust-key', at('team.pem.pub'), '--sign-key', privateKey];
+    const chosen = ['engine', 'refit', 'signed.engine', retrained, '-o', 'chosen.engine', ...trusted];
+    expect(await trtforge(chosen)).toMatchObject({ exitCode: 0 });
+    expect(await refused(['skeleton.engine', retrained, ...trusted])).toMatchObject({
+      code: 'TF_SIGNATURE_INVALID',
+    });
     const required = { ...signs, TRTFORGE_REQUIRE_SIGNATURE: '1' };
     expect(await trtforge(['engine', 'check', 'signed-new.engine'], required)).toMatchObject({ exitCode: 0 });
+  });
+
+  it('runs the code that an engine carries only with permission', async () => {
+    const weights = { two: 2, one: 1 };
+    const plan = { kind: 'affine', inner: 4, layers: manyLayers, weights, hostCode: true } as const;
+    const wishes = { FAKE_PLAN: engines.writePlan(at('carries.plan'), plan) };
+    const flags = ['--builder-config', 'flags=version-compatible'];
+    const line = ['build', model, ...batch, '--refit', '--known-answer', ...flags, '-o', 'carries.engine'];
+    // What a build makes itself runs to prove itself.
+    expect(await trtforge(line, wishes)).toMatchObject({ exitCode: 0, answer: { unanswered: null } });
+    expect(readPassport('carries.engine').knownAnswer?.builtOn).not.toBeNull();
+    rmSync(at('calls'), { force: true });
+    expect(await refused(['carries.engine', retrained], wishes)).toMatchObject({
+      code: 'TF_ENGINE_VERSION_MISMATCH',
+      exitCode: 3,
+      remedy: expect.stringContaining('--allow-host-code'),
+    });
+    expect(calls()).toEqual([]);
+    const refit = ['engine', 'refit', 'carries.engine', retrained, '-o', 'carries-new.engine'];
+    // It runs, and is not written: that needs the lean runtime.
+    expect(await trtforge([...refit, '--allow-host-code'], wishes)).toMatchObject({
+      answer: {
+        error: { code: 'TF_REFIT_FAILED', remedy: expect.stringContaining('libnvinfer_lean.so.10') },
+      },
+    });
+    expect(calls()).toContain('refitCudaEngine');
+    // One without its runtime carries no code, and is written without it again.
+    const light = ['--builder-config', 'flags=version-compatible,exclude-lean-runtime'];
+    await trtforge(['build', model, ...batch, '--refit', ...light, '-o', 'light.engine']);
+    const lightly = ['engine', 'refit', 'light.engine', retrained, '-o', 'light-new.engine'];
+    expect(await trtforge(lightly)).toMatchObject({ exitCode: 0 });
+    expect(await trtforge([...lightly, '--allow-host-code'])).toMatchObject({ exitCode: 0 });
+    // A passport that does not state the code does not help it.
+    engines.writePlan('skeleton-with-code.plan', plan);
+    const hidden = { FAKE_PLAN: at('skeleton-with-code.plan') };
+    await trtforge(['build', model, ...batch, '--refit', '-o', 'hidden.engine'], hidden);
+    expect(await refused(['hidden.engine', retrained], hidden)).toMatchObject({
+      code: 'TF_PLAN_LOAD_FAILED',
+      remedy: expect.stringContaining('--allow-host-code'),
+    });
+  });
+
+  it('names the TensorRT that it lacks, and how to get it', async () => {
+    const { code, exitCode, message, remedy } = await refused(['skeleton.engine', retrained], {
+      TENSORRT_HOME: at('none'),
+    });
+    expect([code, exitCode]).toEqual(['TF_TOOLCHAIN_NOT_FOUND', 3]);
+    expect(message).toMatch(/refitted with the tensorrt 10\.3\.\S+ that built it/);
+    expect(`${message} ${remedy}`).not.toMatch(/store|--remote/);
   });
 
   it('is cancelled without a trace', async () => {
@@ -314,6 +444,12 @@ describe('session.refit', () => {
     },
   );
 
+  it('needs the path of a model', async () => {
+    await using session = await openEngineSession('skeleton.engine', { environment });
+    const refit = session.refit.bind(session) as (model?: string) => Promise<void>;
+    await expect(refit()).rejects.toMatchObject({ code: 'TF_USAGE' });
+  });
+
   it('is not done while a run is under way, nor runs meanwhile', async () => {
     await using session = await openEngineSession('skeleton.engine', { environment });
     const running = session.run({ x: x() });
@@ -339,7 +475,10 @@ describe('session.refit', () => {
     await session.run({ x: x() });
     process.env.FAKE_REFIT = 'fails';
     try {
-      await expect(session.refit(retrained)).rejects.toMatchObject({ code: 'TF_REFIT_FAILED' });
+      await expect(session.refit(retrained)).rejects.toMatchObject({
+        code: 'TF_REFIT_FAILED',
+        remedy: expect.stringContaining(retrained),
+      });
     } finally {
       delete process.env.FAKE_REFIT;
     }
@@ -361,6 +500,28 @@ describe('build --refit with a store', () => {
     const { answer: skeleton } = await build(model);
     expect(skeleton).toMatchObject({ source: 'built', refittedFrom: null });
     expect(isBuilt()).toBe(true);
+    // What is planned is what is done.
+    const planned = async (of: string, ...more: readonly string[]) =>
+      (await build(of, {}, '--dry-run', ...more)).answer as unknown as { readonly steps: readonly unknown[] };
+    const refits = [
+      expect.objectContaining({ does: 'refit', what: skeleton.engine }),
+      expect.objectContaining({ does: 'keep' }),
+    ];
+    expect((await planned(retrained)).steps).toEqual(refits);
+    expect((await planned(retrained, '--force-rebuild')).steps[0]).toMatchObject({ does: 'build' });
+    const relu = await modelFile((graph) => {
+      graph.input('x', 'float32', ['n', 4]);
+      graph.node('Relu', { inputs: ['x'], outputs: ['y'] });
+      graph.output('y', 'float32', ['n', 4]);
+    });
+    expect((await planned(relu)).steps[0]).toMatchObject({ does: 'build' });
+    const why = ['cache', 'why', retrained, '--cache-dir', at('store'), '--batch', '1/8/64', '--refit'];
+    expect((await trtforge(why)).answer.refits).toEqual({
+      engine: skeleton.engine,
+      identity: skeleton.identity,
+      isCompared: true,
+    });
+    expect((await runLine(why, environment)).out).toContain(`would be refitted  ${skeleton.engine}`);
     const { answer } = await build(retrained);
     expect(answer).toMatchObject({ source: 'built', refittedFrom: skeleton.identity, unanswered: null });
     expect(isBuilt()).toBe(false);
@@ -382,6 +543,75 @@ describe('build --refit with a store', () => {
     expect((await build(relu)).answer).toMatchObject({ refittedFrom: null, warnings: [] });
   });
 
+  it('refits no engine of a store that carries code, and runs none for its answer', async () => {
+    const weights = { two: 2, one: 1 };
+    const plan = { kind: 'affine', inner: 4, layers: manyLayers, weights, hostCode: true } as const;
+    const wishes = { FAKE_PLAN: engines.writePlan(at('stored.plan'), plan) };
+    const more = ['--builder-config', 'flags=version-compatible'];
+    const skeleton = await affineModel({ two: 21, one: 1 });
+    await buildOrLoad(
+      {
+        model: skeleton,
+        store: at('store'),
+        batch: '1/8/64',
+        refit: true,
+        settings: { flags: ['version-compatible'] },
+        knownAnswer: false,
+      },
+      { environment: { ...environment, ...wishes } },
+    );
+    const found = await build(skeleton, wishes, ...more, '--known-answer');
+    expect(found).toMatchObject({
+      exitCode: 0,
+      answer: { source: 'local', wrongAnswer: null, unanswered: expect.stringContaining('--force-rebuild') },
+    });
+    const { answer } = await build(await affineModel({ two: 2, one: 9 }), wishes, ...more);
+    expect(answer).toMatchObject({ source: 'built', refittedFrom: null });
+  });
+
+  it('fails where an engine does not give its known answer, found or built, and keeps none that it built', async () => {
+    const wrong = await affineModel({ two: 31, one: 1 });
+    const request = { model: wrong, store: at('store'), batch: '1/8/64', refit: true };
+    const work = { environment };
+    const { engine: stored } = await buildOrLoad(
+      { ...request, knownAnswer: false, forceRebuild: true },
+      work,
+    );
+    const found = async () => build(wrong, {}, '--known-answer');
+    for (const { exitCode, answer } of [await found(), await found()]) {
+      expect(exitCode).toBe(1);
+      expect(answer).toMatchObject({
+        ok: false,
+        source: 'local',
+        wrongAnswer: expect.stringMatching(/^y is wrong/),
+        warnings: [expect.stringContaining('--force-rebuild')],
+      });
+    }
+    rmSync(stored);
+    const events: WorkEvent[] = [];
+    const emit = (event: WorkEvent) => events.push(event);
+    await expect(
+      buildOrLoad({ ...request, knownAnswer: true, forceRebuild: true }, { ...work, emit }),
+    ).rejects.toMatchObject({
+      code: 'TF_ENGINE_WRONG_ANSWER',
+      exitCode: 1,
+      remedy: expect.stringContaining('trtforge bisect'),
+    });
+    expect(events).toContainEqual(expect.objectContaining({ type: 'phase-failed', phase: 'known answer' }));
+    expect(existsSync(stored)).toBe(false);
+    const written = await build(wrong, {}, '--known-answer', '--force-rebuild', '-o', 'wrong.engine');
+    expect(written).toMatchObject({
+      exitCode: 1,
+      answer: {
+        source: 'built',
+        wrongAnswer: expect.any(String),
+        warnings: [expect.stringContaining('bisect')],
+      },
+    });
+    expect(existsSync(stored)).toBe(false);
+    expect((await trtforge(['engine', 'check', 'wrong.engine'])).exitCode).toBe(1);
+  });
+
   it.each(['fails', 'half'])('builds, with a warning, where a refit %s', async (wish) => {
     const fresh = await affineModel({ two: wish === 'half' ? 11 : 12, one: 1 });
     const { answer, exitCode } = await build(fresh, { FAKE_REFIT: wish });
@@ -394,12 +624,35 @@ describe('build --refit with a store', () => {
   });
 });
 
+describe('a build that could not be refitted', () => {
+  it.each([
+    ['int8', ['--precision', 'int8', '--calibration', 'nowhere/']],
+    ['int4', ['--precision', 'int4']],
+  ])('is refused before any work: %s', async (_, options) => {
+    for (const verb of ['build', 'build --dry-run', 'cache why', 'forge'] as const) {
+      const words = [...verb.split(' '), model, '--refit', ...options, '--batch', '1/8/64'];
+      const { exitCode, answer } = await trtforge(words);
+      expect(exitCode).toBe(2);
+      expect(answer.error).toMatchObject({
+        code: 'TF_ENGINE_NOT_REFITTABLE',
+        remedy: expect.stringContaining('--refit'),
+      });
+    }
+    expect(calls()).toEqual([]);
+  });
+});
+
 describe('TensorRT 8.6', () => {
   it('builds such engines, and its parser refits none', async () => {
     const old = await fakeEngine('8');
     old.writePlan(at('old.plan'), { kind: 'affine', inner: 4, layers: manyLayers });
     const wishes = { TENSORRT_HOME: old.install(at('old')), FAKE_PLAN: at('old.plan') };
-    const line = ['build', model, ...batch, '--refit', '--weakly-typed', '-o', 'old.engine'];
+    const options = [...batch, '--weakly-typed', '-o', 'old.engine'];
+    expect((await trtforge(['build', model, ...options, '--refit'], wishes)).answer.error).toMatchObject({
+      code: 'TF_OPTION_UNSUPPORTED',
+      remedy: expect.stringContaining('--refit'),
+    });
+    const line = ['build', model, ...options, '--builder-config', 'flags=refit'];
     expect(await trtforge(line, wishes)).toMatchObject({ exitCode: 0 });
     expect(await refused(['old.engine', retrained], wishes)).toMatchObject({
       code: 'TF_OPTION_UNSUPPORTED',

@@ -1,10 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import {
-  parseProfile,
-  profileText,
-  resolveProfiles,
-  suggestProfile,
-} from '../../../src/engines/profiles/profile.js';
+import { profileText } from '../../../src/engines/identity/build-line.js';
+import { parseProfile, resolveProfiles, suggestProfile } from '../../../src/engines/profiles/profile.js';
 import type { ValueFacts } from '../../../src/formats/onnx/model-facts.js';
 import { refusal } from '../../support/refusal.js';
 

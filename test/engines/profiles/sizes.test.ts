@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { profileText, resolveProfiles, suggestProfile } from '../../../src/engines/profiles/profile.js';
+import { profileText } from '../../../src/engines/identity/build-line.js';
+import { resolveProfiles, suggestProfile } from '../../../src/engines/profiles/profile.js';
 import { type ProfileSizes, requestedSizes, sizedProfile } from '../../../src/engines/profiles/sizes.js';
 import type { ValueFacts } from '../../../src/formats/onnx/model-facts.js';
 import { codeOf, refusal } from '../../support/refusal.js';

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
 import type { FleetPlan, FleetWork } from '../../../src/products/fleet/plan-schema.js';
-import { fakeEngine } from '../../fakes/tensorrt/engine.js';
+import { manyLayers } from '../../fakes/tensorrt/affine.js';
+import { fakeEngine, type NetworkPlan } from '../../fakes/tensorrt/engine.js';
 import { samplePassport } from '../../support/sample-engine.js';
 import { trtforge } from '../../support/trtforge.js';
 import { writeAffine } from './affine.js';
@@ -14,7 +15,7 @@ const home = process.cwd();
 const root = mkdtempSync(join(tmpdir(), 'trtforge-fleet-proving-'));
 const at = (name: string) => join(root, name);
 let environment: NodeJS.ProcessEnv;
-let writePlan: (path: string) => string;
+let writePlan: (path: string, more?: Partial<NetworkPlan>) => string;
 afterAll(() => {
   process.chdir(home);
   rmSync(root, { recursive: true, force: true });
@@ -28,7 +29,7 @@ beforeAll(async () => {
     XDG_CACHE_HOME: at('cache'),
   });
   engine.bench.enter(environment);
-  writePlan = (path) => engine.writePlan(path, { kind: 'affine' });
+  writePlan = (path, more = {}) => engine.writePlan(path, { kind: 'affine', ...more });
   await writeAffine(at('right.onnx'));
   await writeAffine(at('wrong.onnx'), 3);
   writeFileSync(
@@ -65,5 +66,26 @@ describe('an engine that is there and has not passed its policy', () => {
     const work = await run('work', address, '--jobs', '0');
     expect(work.json<FleetWork>().jobs).toMatchObject([{ did, gate: { outcome } }]);
     expect(work.exitCode).toBe(exitCode);
+  });
+
+  test('is built again where it carries code, which does not run', async () => {
+    const file = at('code.yaml');
+    writeFileSync(
+      file,
+      `store: code\ntargets: { h100: { target: 'tensorrt@10.3.0:sm_90' } }\nmodels: [{ model: ${at('right.onnx')}, batch: 1/8/64, builder-config: [flags=version-compatible], gate: ${at('policy.yaml')} }]\n`,
+    );
+    const plan = { hostCode: true, layers: manyLayers };
+    // The store takes the file.
+    const [path, built] = [writePlan(at('code.plan'), plan), writePlan(at('built.plan'), plan)];
+    const run = (...words: readonly string[]) =>
+      trtforge(['fleet', ...words, '--json'], { ...environment, FAKE_PLAN: built });
+    const { jobs, address } = (await run('plan', file)).json<FleetPlan & { address: string }>();
+    const { model, recipe, target } = jobs[0]!;
+    const document = { schema: 'trtforge.identity/1' as const, model: model.digest, recipe, target };
+    const store = openLocalStore(at('code'), environment);
+    await store.put(path, samplePassport(readFileSync(path), document));
+    const work = await run('work', address, '--jobs', '0');
+    expect(work.json<FleetWork>().jobs).toMatchObject([{ did: 'built', gate: { outcome: 'pass' } }]);
+    expect(work.exitCode).toBe(0);
   });
 });

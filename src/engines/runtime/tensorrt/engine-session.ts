@@ -138,10 +138,14 @@ class LoadedSession implements EngineSession {
   }
 
   async refit(model: string, { signal }: RunOptions = {}): Promise<void> {
+    if (typeof model !== 'string' || model === '')
+      throw new TrtforgeError('TF_USAGE', '`session.refit` needs the path of an ONNX model.', {
+        remedy: 'Pass it: `session.refit("retrained.onnx")`.',
+      });
     this.#checkIdle();
     const { native, toolchain, plan } = this.#engine;
     // Loaded only now: who runs an engine needs no converter.
-    const { refittingParser, skeletonOf, typedForRefit, weightsToRefit } = await import(
+    const { refittingParser, skeletonOf, typedForRefit, weightsToRefit, withRefitRemedy } = await import(
       '../../plan/refit.js'
     );
     const parserLibrary = refittingParser(toolchain);
@@ -153,7 +157,9 @@ class LoadedSession implements EngineSession {
       throwIfCancelled(signal, `refitting ${plan.path}`);
       this.#checkIdle();
       this.#isRefitting = true;
-      await native.refit({ parserLibrary, modelPath, changed }, this.#tellLog).done;
+      await native.refit({ parserLibrary, modelPath, changed }, this.#tellLog).done.catch((error) => {
+        throw withRefitRemedy(error, skeleton, model);
+      });
     } finally {
       this.#isRefitting = false;
       removeIfAllowed(folder);

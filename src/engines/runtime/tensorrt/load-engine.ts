@@ -168,7 +168,8 @@ const remedies = [
   { code: 'TF_PLAN_LOAD_FAILED', words: /engine with lean runtime/i, remedy: HOST_CODE_REMEDY },
 ] as const;
 
-function withRemedy(error: unknown): unknown {
+/** The same error of loading, with the remedy of its text. */
+export function withRemedy(error: unknown): unknown {
   if (!(error instanceof TrtforgeError)) return error;
   const known = remedies.find(({ code, words }) => code === error.code && words.test(error.message));
   if (known === undefined) return error;

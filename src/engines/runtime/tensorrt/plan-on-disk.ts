@@ -107,9 +107,6 @@ export interface ToolchainChoice extends OptionsOf<typeof loadOptions> {
   readonly environment: NodeJS.ProcessEnv;
 }
 
-/** An engine whose code is known: it was built here, or only its place is asked for. */
-export const trusted = { allowHostCode: true } as const;
-
 /** The remedy for a plan that runs only with permission. */
 export const HOST_CODE_REMEDY =
   'A version-compatible plan carries its own runtime, which is code: allow it with --allow-host-code if you trust the file.';

@@ -10,7 +10,7 @@ import { mapOf } from '../session-inputs.js';
 import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine-interface.js';
 import { loadOptions } from './engine-options.js';
 import type { EngineChildCall, EngineOpened, EngineRan } from './engine-protocol.js';
-import { toolchainForPlan, trusted } from './plan-on-disk.js';
+import { toolchainForPlan } from './plan-on-disk.js';
 import { type Exchange, filesOf, openExchange, TensorReceiver, TensorSender } from './tensor-exchange.js';
 
 const CHILD = new URL('../../../../dist/engines/runtime/tensorrt/engine-child.js', import.meta.url);
@@ -85,7 +85,8 @@ export async function environmentFor(
 ): Promise<NodeJS.ProcessEnv> {
   try {
     const plan = { path: planPath, header: readPlanHeader(planPath), passport: null };
-    const found = await toolchainForPlan(plan, { toolchain, ...trusted, environment });
+    // Only the library's folder is asked for: the child that loads the plan needs the permission.
+    const found = await toolchainForPlan(plan, { toolchain, allowHostCode: true, environment });
     return withLibraries(found, environment);
   } catch {
     return environment;

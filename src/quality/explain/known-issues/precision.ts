@@ -1,3 +1,4 @@
+import { behaviour } from '../../../behaviour/facts.js';
 import { type KnownIssue, tensorrtIssue } from './issue.js';
 
 export const precisionIssues: readonly KnownIssue[] = [
@@ -56,9 +57,8 @@ export const precisionIssues: readonly KnownIssue[] = [
     id: 'refit-needs-gpu',
     severity: 'error',
     pattern: /graph_jit\.cpp:\d+: CHECK\(status == CUDA_SUCCESS\) failed/,
-    cause:
-      "tensorrt-rtx's compiler called CUDA, which is not here: engines whose weights are stripped or can be refitted (strip-plan, refit, refit-identical) are not built without a GPU.",
-    remedy: 'Leave these flags out, take refit-individual, or build where there is a GPU.',
+    cause: `tensorrt-rtx's compiler called CUDA, which is not here: engines whose weights are stripped or can be refitted (${behaviour['flags-need-gpu'].value.join(', ')}) are not built without a GPU.`,
+    remedy: 'Leave these flags out, or build where there is a GPU.',
     versions: 'tensorrt-rtx 1.7',
     source: 'measured',
   },
