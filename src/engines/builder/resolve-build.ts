@@ -40,6 +40,7 @@ import {
   targetText,
   thisPlatform,
 } from '../identity/target.js';
+import { platformOfEngine } from '../plan/loads.js';
 import {
   type ProfileRequest,
   parseProfile,
@@ -71,7 +72,10 @@ export async function resolveBuild(requested: BuildOptions, work: WorkContext = 
     );
   const { request, toolchain } = await chooseTarget({ ...requested, target: asked }, environment);
   // Before the weights are read.
-  assertBuildable({ toolchain, computeCapabilities: request.computeCapabilities ?? [] }, ignoreEvents);
+  assertBuildable(
+    { toolchain, computeCapabilities: request.computeCapabilities ?? [], platform: platformFor(request) },
+    ignoreEvents,
+  );
   if (request.product === 'tensorrt' && device !== undefined)
     chosenGpu(visibleGpus(), device, 'Building with TensorRT needs an NVIDIA GPU');
   viewModel(model, ({ proto }) => rejectWrappedEngine(model, proto));
@@ -94,7 +98,8 @@ export async function resolveBuild(requested: BuildOptions, work: WorkContext = 
   const format = formatNamed(recipe.precision);
   const { timingCache = 'auto', extension = 'engine', builder = 'native' } = requested;
   const { computeCapabilities } = target;
-  assertBuildable({ toolchain, computeCapabilities, recipe, builder, model: content }, emit);
+  const platform = platformOfEngine({ recipe, target });
+  assertBuildable({ toolchain, computeCapabilities, platform, recipe, builder, model: content }, emit);
   const unused = unusedTimingCache(target, timingCache);
   if (unused !== null)
     emit({ type: 'log', source: 'trtforge', severity: 'warning', message: unusedTimingCacheText(unused) });

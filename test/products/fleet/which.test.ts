@@ -324,7 +324,7 @@ const inventory = `machines:
   spark: { gpu: Spark, tensorrt-rtx: 1.7.1.116 }
   gb10: { gpu: GB10 }
   grace: { gpu: GH200 }
-  odd: { gpu: sm_87, arch: x86_64 }
+  odd: { gpu: sm_121, os: windows }
 `;
 
 function written(text: string): string {
@@ -361,7 +361,7 @@ describe('an inventory', () => {
       { name: 'spark', gpu: { capability: 121 }, arch: 'aarch64' },
       { name: 'gb10', gpu: { capability: 121 }, arch: 'aarch64' },
       { name: 'grace', gpu: { capability: 90 }, arch: 'aarch64' },
-      { name: 'odd', gpu: { capability: 87 }, arch: 'x86_64' },
+      { name: 'odd', gpu: { capability: 121 }, os: 'windows', arch: 'aarch64' },
     ]);
   });
 
@@ -373,6 +373,9 @@ describe('an inventory', () => {
     ['another processor', 'machines: { a: { arch: riscv } }', 'machines.a.arch', 'x86_64'],
     ['a driver that is none', 'machines: { a: { driver: latest } }', 'machines.a.driver', '550.54'],
     ['a GPU that is not known', 'machines:\n  a: { gpu: L5 }', 'line 2, machines.a.gpu', '"L5"'],
+    ['Windows', 'machines:\n  a: { gpu: Orin, os: windows }', 'line 2, machines.a', 'with Linux alone'],
+    ['x86-64', 'machines: { a: { gpu: Spark, arch: x86_64 } }', 'machines.a', 'Arm processors'],
+    ['the processor of Grace', 'machines: { a: { gpu: GH200, arch: x86_64 } }', 'machines.a', 'GH200 exists'],
     ['a list', '- a', 'inventory.yaml', 'entries'],
     ['what is not YAML', 'machines: [', 'line 1', ']'],
     [

@@ -136,6 +136,7 @@ function buildLine(
     buildFaults({
       toolchain,
       computeCapabilities: gpu === null ? [] : [gpu.capability],
+      platform: { os, arch },
       recipe: { ...defaultRecipe, precision, stronglyTyped },
       model: content,
     }).find(({ severity }) => severity === 'error');
