@@ -190,7 +190,8 @@ export class LocalStore implements EngineSource<StoredEngine> {
   /** The removals that `evict` would make. */
   async evictionPlan(maxBytes: number): Promise<EvictionPlan> {
     const engines = (await this.list()).flatMap(({ identity }) => this.#evictable(identity) ?? []);
-    return chooseVictims([...engines, ...(await evictableTimings(this.timing))], maxBytes);
+    const { timings } = await evictableTimings(this.timing);
+    return chooseVictims([...engines, ...timings], maxBytes);
   }
 
   /** Removes the engines and timing caches used least recently until the rest fits into `maxBytes`; never one in use. Throws TF_STORE_UNWRITABLE. */
