@@ -259,7 +259,7 @@ export const catalogue = {
     meaning:
       'TensorRT builds for the GPU and the platform it runs on, and this machine has none or another one.',
     remedy:
-      'Choose such a GPU with --device, build on a machine that has one, or use --target tensorrt-rtx, which builds without.',
+      'Build on a machine that has it. To find its engine in stores, name version and GPU in the target: tensorrt@VERSION:sm_89.',
   },
   TF_PROFILE_MISSING: {
     exitCode: ExitCode.badInput,

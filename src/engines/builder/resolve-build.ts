@@ -154,7 +154,9 @@ export async function chooseTarget(
     );
     return { request, toolchain: here ?? declaredToolchain(request.product, wanted) };
   }
-  return { request, toolchain: named ?? chooseToolchain(found, { product: request.product }, damaged) };
+  const { product, computeCapabilities } = request;
+  const needed = { product, computeCapability: computeCapabilities?.[0] };
+  return { request, toolchain: named ?? chooseToolchain(found, needed, damaged) };
 }
 
 /** The library here builds for its own platform. Throws TF_TARGET_UNAVAILABLE for another, whose TensorRT only the target can name. */

@@ -228,24 +228,36 @@ export function resolveTarget(
     product: request.product,
     version: toolchain.version,
     cudaMajor: request.product === 'tensorrt' ? (toolchain.cudaMajor ?? null) : null,
-    computeCapabilities: [...capabilitiesFor(request, machine.gpuComputeCapability)],
+    computeCapabilities: [...capabilitiesFor(request, toolchain, machine.gpuComputeCapability)],
     ...platformFor(request, machine.platform),
   };
 }
 
-function capabilitiesFor(request: TargetRequest, gpu: number | null): readonly number[] {
+function capabilitiesFor(
+  request: TargetRequest,
+  { version, cudaMajor = null }: Parameters<typeof resolveTarget>[1],
+  gpu: number | null,
+): readonly number[] {
+  const elsewhere = (sm: number) =>
+    `--target ${targetText({ ...request, computeCapabilities: [sm], named: { version, cudaMajor } })}`;
   if (request.product === 'tensorrt-rtx') return request.computeCapabilities ?? usualOnRtx;
   const wanted = request.computeCapabilities?.[0] ?? gpu;
   if (wanted === null) {
     throw new TrtforgeError(
       'TF_TARGET_UNAVAILABLE',
       'TensorRT builds for the GPU it runs on, and this machine shows none.',
+      {
+        remedy: `Build on a machine that has one. To find its engine in stores, name its GPU: ${elsewhere(89)}`,
+      },
     );
   }
   if (gpu !== null && wanted !== gpu) {
     throw new TrtforgeError(
       'TF_TARGET_UNAVAILABLE',
       `The target is ${describeComputeCapability(wanted)}, but the GPU it would be built on is ${describeComputeCapability(gpu)}.`,
+      {
+        remedy: `Choose such a GPU with --device, or build on a machine that has one. To find its engine in stores, name the TensorRT there: ${elsewhere(wanted)}`,
+      },
     );
   }
   return [wanted];

@@ -113,6 +113,15 @@ describe('an engine of another machine', () => {
     expect(decided.err).toMatch(message);
   });
 
+  test('without a TensorRT here or a version in the target, the remedy names both', async () => {
+    const bare = { ...ownCache, TENSORRT_HOME: '', TRTFORGE_TOOLCHAINS: join(root, 'none') };
+    const line = ['build', model, '--target', 'tensorrt:Orin', '--profile', 'x:1x64', '--json'];
+    const { error } = (await runLine(line, bare)).json();
+    expect(error?.code).toBe('TF_TOOLCHAIN_NOT_FOUND');
+    expect(error?.remedy).toContain('tensorrt@VERSION:sm_87');
+    expect(error?.remedy).not.toContain('tensorrt-rtx');
+  });
+
   test('is not built where its TensorRT is not', async () => {
     const { exitCode, json } = await trtforge(['build', model, ...target, '--json']);
     expect({ exitCode, code: json().error?.code }).toEqual({ exitCode: 3, code: 'TF_TOOLCHAIN_NOT_FOUND' });

@@ -181,12 +181,22 @@ describe('a target made whole', () => {
   });
 
   test.each([
-    ['tensorrt', null, /this machine shows none/],
-    ['tensorrt:sm_86', 90, /sm_86 .* but the GPU it would be built on is sm_90/],
-  ])('%s with a GPU of %s is rejected', (text, gpu, message) => {
+    ['tensorrt', null, /this machine shows none/, 'tensorrt@10.6.0.26+cuda12:sm_89'],
+    ['tensorrt@10.6.0.26', null, /this machine shows none/, 'tensorrt@10.6.0.26+cuda12:sm_89'],
+    [
+      'tensorrt:sm_86',
+      90,
+      /sm_86 .* but the GPU it would be built on is sm_90/,
+      'tensorrt@10.6.0.26+cuda12:sm_86',
+    ],
+  ])('%s with a GPU of %s is rejected', (text, gpu, message, elsewhere) => {
     const error = refusal(() => resolveTarget(parseTarget(text), trt, machine(gpu)));
     expect(error.code).toBe('TF_TARGET_UNAVAILABLE');
     expect(error.message).toMatch(message);
+    // The target that finds the engine instead.
+    const [, named = ''] = /--target (\S+)$/.exec(error.remedy) ?? [];
+    expect(named).toBe(elsewhere);
+    expect(resolveTarget(parseTarget(named), trt, machine(null)).computeCapabilities).toHaveLength(1);
   });
 });
 
