@@ -1,5 +1,6 @@
 import type { ValueOption } from '../../base/options/option.js';
 import { formatBytes, plural } from '../../base/text/quantity.js';
+import { shortIdentity } from '../../engines/identity/identity.js';
 import { listCache } from '../../engines/store/cache-listing.js';
 import type { CacheClearing, CacheEntry } from '../../engines/store/cache-result.js';
 import { collectGarbage, planCollection } from '../../engines/store/collect-garbage.js';
@@ -155,7 +156,7 @@ async function everything(store: LocalStore | RemoteStore, signal: AbortSignal) 
 }
 
 const entryRow = ({ identity, name, target, precision, bytes, builtAt, signedBy, problem }: CacheEntry) => [
-  identity.slice(0, 12),
+  shortIdentity(identity),
   precision ?? '–',
   target ?? '–',
   bytes === null ? '–' : formatBytes(bytes),
