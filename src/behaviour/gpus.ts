@@ -49,7 +49,7 @@ export const isArmOnly = (sm: number, product = ''): boolean =>
 
 /**
  * Whether a GPU exists on a platform. Jetson and DRIVE run Linux on Arm alone; GB10 and products with Grace have Arm processors, and are known with Linux. Cards are in x86-64
- * machines of both systems and in Arm servers with Linux; of Windows on Arm no TensorRT is published.
+ * machines of both systems and in Arm servers with Linux; of Windows on Arm nothing is known.
  */
 export function existsOn(
   { os, arch }: { readonly os: 'linux' | 'windows'; readonly arch: Processor },

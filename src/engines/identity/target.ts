@@ -137,7 +137,7 @@ export function platformFault(
   const here = platformText(platform);
   if (exists === 'unknown') {
     const message = `Nothing is known of ${gpu} on ${here}.`;
-    return { severity: 'warning', message, remedy: `NVIDIA publishes no TensorRT for ${here}.` };
+    return { severity: 'warning', message, remedy: 'The support matrix of its TensorRT decides.' };
   }
   const limit = platform.arch === 'aarch64' ? 'with Linux alone' : 'with Arm processors (aarch64) alone';
   const pair = `${gpu} exists ${limit}, and the platform is ${here}`;
