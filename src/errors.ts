@@ -348,7 +348,7 @@ export const catalogue = {
   },
   TF_STORE_UNWRITABLE: {
     exitCode: ExitCode.machineCannot,
-    meaning: 'The engine store cannot keep an engine: it is read-only or belongs to another user.',
+    meaning: 'The engine store cannot keep an engine, or remove one: it is read-only or belongs to another user; or signatures are required, and no key is here that signs what is made, also with -o.',
     remedy:
       'Pass a path for the engine with -o FILE, or another store with --cache-dir or TENSORRT_CACHE_DIR.',
   },

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { nearestName } from '../../base/text/suggest-name.js';
+import { didYouMean, nearestName } from '../../base/text/suggest-name.js';
 import { behaviour, processorOf } from '../../behaviour/facts.js';
 import { describeComputeCapability, existsOn, gpuArchitectures, isArmOnly } from '../../behaviour/gpus.js';
 import { isVersion } from '../../behaviour/versions.js';
@@ -21,7 +21,9 @@ export function parseGpu(text: string): NamedGpu {
   const asked = capabilityIn(text.trim());
   const gpu = asked === undefined ? knownGpu(text) : { capability: asked };
   if (gpu !== undefined) return gpu;
-  throw new TrtforgeError('TF_USAGE', `"${text}" is not a GPU whose compute capability is known.`, {
+  const products = gpuArchitectures.flatMap(({ examples }) => examples.split(', ').map(shortProduct));
+  const hint = didYouMean(text.trim(), products);
+  throw new TrtforgeError('TF_USAGE', `"${text}" is not a GPU whose compute capability is known.${hint}`, {
     remedy: 'Write the compute capability: sm_89.',
   });
 }
@@ -37,7 +39,9 @@ export function knownGpu(text: string): NamedGpu | undefined {
 
 /** Whether a GPU's whole name, as a driver has it, is of a product in the list of architectures; a Jetson's module has words between: `Jetson AGX Orin`. Each is known without its line too: `Orin`, `Spark`. */
 export const isOfProduct = (gpu: string, product: string): boolean =>
-  new RegExp(`\\b${product.replace(/^(Jetson|DGX) /, '').replaceAll(' ', '[ -]?')}\\b`, 'i').test(gpu);
+  new RegExp(`\\b${shortProduct(product).replaceAll(' ', '[ -]?')}\\b`, 'i').test(gpu);
+
+const shortProduct = (product: string): string => product.replace(/^(Jetson|DGX) /, '');
 
 /** The target of an engine (`identity-schema.ts`). */
 export type Target = z.infer<typeof targetSchema>;

@@ -312,6 +312,16 @@ describe('a GPU', () => {
     expect(refusal(() => parseGpu(text))).toMatchObject({ code: 'TF_USAGE' });
   });
 
+  test.each([
+    ['Orn', 'Orin'],
+    ['Thro', 'Thor'],
+    ['RTX 4090Ti', 'RTX 4090'],
+  ])('%s: the message has the one that is meant, %s', (text, meant) => {
+    const { message } = refusal(() => parseGpu(text));
+    expect(message).toContain(`Did you mean "${meant}"?`);
+    expect(parseGpu(meant)).toMatchObject({ capability: expect.any(Number) });
+  });
+
   test('of a product has its whole name', () => {
     expect(isOfProduct('NVIDIA L4', 'L4')).toBe(true);
     expect(isOfProduct('NVIDIA L40S', 'L4')).toBe(false);

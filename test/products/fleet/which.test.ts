@@ -397,6 +397,7 @@ describe('an inventory', () => {
     ['a version that is none', 'machines: { a: { tensorrt: new } }', 'machines.a.tensorrt', 'version'],
     ['another processor', 'machines: { a: { arch: riscv } }', 'machines.a.arch', 'x86_64'],
     ['a driver that is none', 'machines: { a: { driver: latest } }', 'machines.a.driver', '550.54'],
+    ['a GPU that is misspelt', 'machines: { a: { gpu: Orn } }', 'machines.a.gpu', 'Did you mean "Orin"?'],
     ['a GPU that is not known', 'machines:\n  a: { gpu: L5 }', 'line 2, machines.a.gpu', '"L5"'],
     ['Windows', 'machines:\n  a: { gpu: Orin, os: windows }', 'line 2, machines.a', 'with Linux alone'],
     ['x86-64', 'machines: { a: { gpu: Spark, arch: x86_64 } }', 'machines.a', 'Arm processors'],
@@ -414,6 +415,7 @@ describe('an inventory', () => {
       expect.objectContaining({ code: 'TF_INVENTORY_INVALID', message: expect.stringContaining(where) }),
     );
     expect(() => readInventory(written(text))).toThrow(hint);
+    expect(() => readInventory(written(text))).not.toThrow(/\.\./);
   });
 
   it('has a compute capability that YAML reads as a whole number', () => {
