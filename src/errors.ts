@@ -259,7 +259,7 @@ export const catalogue = {
     meaning:
       'TensorRT builds for the GPU and the platform it runs on, and this machine has none or another one.',
     remedy:
-      'Choose such a GPU with --device, build on a machine that has one, or use --target tensorrt-rtx, which builds without.',
+      'Build on a machine that has it. To find its engine in stores, name version and GPU in the target: tensorrt@VERSION:sm_89.',
   },
   TF_PROFILE_MISSING: {
     exitCode: ExitCode.badInput,
@@ -348,7 +348,8 @@ export const catalogue = {
   },
   TF_STORE_UNWRITABLE: {
     exitCode: ExitCode.machineCannot,
-    meaning: 'The engine store cannot keep an engine: it is read-only or belongs to another user.',
+    meaning:
+      'The engine store cannot keep an engine, or remove one: it is read-only or belongs to another user; or signatures are required, and no key is here that signs what is made, also with -o.',
     remedy:
       'Pass a path for the engine with -o FILE, or another store with --cache-dir or TENSORRT_CACHE_DIR.',
   },

@@ -73,9 +73,13 @@ export const behaviour = {
     tensorrt: always,
     holds:
       'compute capabilities that are served: `oldest` to 90, and `blackwell`; below `oldest`, from `unclear` on, and for other Blackwell GPUs the support matrix of the exact version decides',
-    source: MATRIX,
+    // Thor: JetPack 7 has 10.13, no release from 11.0 to 11.4.0 serves JetPack, 11.4.1 serves 7.2.2.
+    source: `${MATRIX}; of Thor https://docs.nvidia.com/deeplearning/tensorrt/11.4.1/api/migration/tensorrt-10x-to-11x-jetson.html, https://github.com/roboflow/inference/pull/1935 (10.13 on JetPack 7.1)`,
     value: [
-      { since: '10.8', last: '10.16', unclear: 75, oldest: 75, blackwell: [100, 120] },
+      { since: '11.4.1', last: '11.4', unclear: 75, oldest: 75, blackwell: [100, 110, 120] },
+      { since: '11', last: '11.4.0', unclear: 75, oldest: 75, blackwell: [100, 120] },
+      { since: '10.13', last: '10.16', unclear: 75, oldest: 75, blackwell: [100, 110, 120] },
+      { since: '10.8', last: '10.12', unclear: 75, oldest: 75, blackwell: [100, 120] },
       { since: '10.5', last: '10.7', unclear: 75, oldest: 75, blackwell: null },
       { since: '10.0', last: '10.4', unclear: 70, oldest: 70, blackwell: null },
       { since: '9.0', last: '9.3', unclear: 60, oldest: 60, blackwell: null },

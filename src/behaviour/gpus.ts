@@ -1,4 +1,4 @@
-import { behaviour, type products } from './facts.js';
+import { behaviour, type Processor, type products } from './facts.js';
 import { compareVersions } from './versions.js';
 
 /** An NVIDIA GPU architecture, by the compute capability that engines are built for. */
@@ -46,6 +46,20 @@ export const isIntegrated = (sm: number): boolean => isJetson(sm) || sm === 121;
 /** Whether a GPU exists with Arm processors alone: a part of a chip, or a product with Grace (GH200, GB200, GB300), whose capability cards have too. */
 export const isArmOnly = (sm: number, product = ''): boolean =>
   isIntegrated(sm) || /^G[HB]\d+$/.test(product);
+
+/**
+ * Whether a GPU exists on a platform. Jetson and DRIVE run Linux on Arm alone; GB10 and products with Grace have Arm processors, and are known with Linux. Cards are in x86-64
+ * machines of both systems and in Arm servers with Linux; of Windows on Arm nothing is known.
+ */
+export function existsOn(
+  { os, arch }: { readonly os: 'linux' | 'windows'; readonly arch: Processor },
+  sm: number,
+  product?: string,
+): Served {
+  if (isArmOnly(sm, product) && arch !== 'aarch64') return 'no';
+  if (isJetson(sm) && os !== 'linux') return 'no';
+  return os === 'windows' && arch === 'aarch64' ? 'unknown' : 'yes';
+}
 
 /** Whether engines of `ampere-plus` are built on a GPU, and run there. */
 export const isAmperePlus = (sm: number): boolean => sm >= 80 && !isJetson(sm);

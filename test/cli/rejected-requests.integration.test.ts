@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { visibleGpus } from '../../src/addon/gpus.js';
 import { modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { describeWith } from '../support/needs.js';
+import { writeSample } from '../support/sample-engine.js';
 import { codeOfLine, trtforge } from '../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-rejected-'));
@@ -45,6 +46,36 @@ describe('verify', () => {
     const line = ['verify', at('m.onnx'), '--against', at('m.onnx'), ...args];
     expect(await codeOf(line)).toBe(code);
   });
+});
+
+describe('engine inspect', () => {
+  const engine = () => writeSample(folder, 'plain.engine');
+
+  test.each([['--device', '0'], ['--weight-budget', '1G'], ['--plugin', 'p.so'], ['--allow-host-code']])(
+    'loads nothing without --memory, so %s is rejected',
+    async (...option) => {
+      const { exitCode, json } = await trtforge(
+        ['engine', 'inspect', engine(), ...option, '--json'],
+        environment,
+      );
+      const { code, message, remedy } = json().error!;
+      expect([exitCode, code, message]).toEqual([2, 'TF_USAGE', expect.stringContaining(option[0]!)]);
+      expect(remedy).toContain('--memory');
+      expect((await trtforge(['engine', 'inspect', engine()], environment)).exitCode).toBe(0);
+    },
+  );
+
+  test.skipIf(visibleGpus().gpus.length > 0)(
+    'names only options that it has where there is no GPU',
+    async () => {
+      const line = ['engine', 'inspect', engine(), '--memory', '--json'];
+      const { code, remedy } = (await trtforge(line, environment)).json().error!;
+      expect(code).toBe('TF_GPU_UNAVAILABLE');
+      expect(remedy).not.toMatch(/--from|export/);
+      const layers = (await trtforge(['engine', 'diff', engine(), engine(), '--json'], environment)).json();
+      expect(layers.error?.remedy).toContain('in place of the engine');
+    },
+  );
 });
 
 describe('bisect', () => {

@@ -95,6 +95,18 @@ export function readJson(path: string, largest: number = LARGEST_DOCUMENT): unkn
   }
 }
 
+const FORBIDDEN = ['EROFS', 'EACCES', 'EPERM'];
+
+/** What helps where a removal ends with a code of the system, for which no other place helps; undefined: what the catalogue states. */
+export const removalRemedy = (code: string | undefined): string | undefined =>
+  FORBIDDEN.includes(code ?? '')
+    ? 'Run it as a user who may write there, where the file system is not mounted read-only.'
+    : undefined;
+
+/** The same of a write. */
+export const writeRemedy = (code: string | undefined): string | undefined =>
+  FORBIDDEN.includes(code ?? '') ? `Choose another folder. Or: ${removalRemedy(code)}` : undefined;
+
 /** Removes a file or folder if it is there; also a path below what is not a folder is "not there". Throws TF_WRITE_FAILED. */
 export function removeIfThere(path: string): void {
   try {
@@ -104,6 +116,7 @@ export function removeIfThere(path: string): void {
     if (code === 'ENOTDIR') return;
     throw new TrtforgeError('TF_WRITE_FAILED', `${path} cannot be removed (${code ?? String(cause)}).`, {
       cause,
+      remedy: removalRemedy(code),
     });
   }
 }

@@ -13,6 +13,7 @@ import { copyFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import type { ByteSource } from './byte-source.js';
+import { writeRemedy } from './files.js';
 import { makeFolder } from './folders.js';
 import { assertMayReplace, assertNotInput, noteWritten } from './user-files.js';
 
@@ -185,6 +186,7 @@ export function writeFailed(path: string, cause: unknown): TrtforgeError {
   const why = WHY_NOT_WRITTEN[code ?? ''] ?? code ?? String(cause);
   return new TrtforgeError('TF_WRITE_FAILED', `${path} could not be written: ${why}.`, {
     cause,
+    remedy: writeRemedy(code),
     details: { path, systemCode: code ?? null },
   });
 }

@@ -36,7 +36,8 @@ function complaint(issue: z.core.$ZodIssue | undefined): string {
   const { message = 'it is not valid' } = issue ?? {};
   const [, expected, received] =
     /^Invalid (?:input|option): expected (?:one of )?(.+?)(?:, received (.+))?$/.exec(message) ?? [];
-  if (expected === undefined) return message;
+  // A sentence of a schema's own; what it stands in ends it.
+  if (expected === undefined) return message.replace(/\.$/, '');
   if (received === 'undefined') return 'it is missing';
   const plain = (type: string) => TYPES[type] ?? type;
   const wanted = plain(expected.replaceAll('"|"', '" or "'));

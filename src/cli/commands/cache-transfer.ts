@@ -1,6 +1,7 @@
 import { formatBytes, plural } from '../../base/text/quantity.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import type { Exporter } from '../../engines/exports/exporter.js';
+import { shortIdentity } from '../../engines/identity/identity.js';
 import { openLocalStore, storeOptions as stores } from '../../engines/store/open-stores.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { openTrust, trustOptions } from '../../engines/store/trust.js';
@@ -66,7 +67,7 @@ export const exportCommand = defineCommand({
   render: (result, { line, colors }) => {
     for (const { path, bytes } of result.engines) line(`${path}  ${colors.dim(formatBytes(bytes))}`);
     for (const { identity, code, reason } of result.rejected)
-      line(`${colors.red('rejected')}  ${identity.slice(0, 12)}  ${colors.dim(code)} ${reason}`);
+      line(`${colors.red('rejected')}  ${shortIdentity(identity)}  ${colors.dim(code)} ${reason}`);
     line(`${plural(result.engines.length, 'engine')}, ${formatBytes(result.bytes)}, to ${result.to}`);
   },
 });

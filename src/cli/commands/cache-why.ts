@@ -1,3 +1,4 @@
+import { shortIdentity } from '../../engines/identity/identity.js';
 import { missLines } from '../../report/sentences.js';
 import { defineCommand } from '../command.js';
 import { buildOptions, buildRequest } from '../options/build.js';
@@ -16,7 +17,7 @@ export const command = defineCommand({
     return (await decidedBuild(request, context)).why;
   },
   render: (result, { line, colors }) => {
-    line(`${colors.bold(result.name)}  ${colors.dim(result.identity.slice(0, 12))}`);
+    line(`${colors.bold(result.name)}  ${colors.dim(shortIdentity(result.identity))}`);
     if (result.engine !== null) line(`${colors.green(`${result.from}, ${result.rule}`)}  ${result.engine}`);
     if (result.refits !== null) {
       const { engine, isCompared } = result.refits;

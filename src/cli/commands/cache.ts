@@ -1,5 +1,6 @@
 import type { ValueOption } from '../../base/options/option.js';
 import { formatBytes, plural } from '../../base/text/quantity.js';
+import { shortIdentity } from '../../engines/identity/identity.js';
 import { listCache } from '../../engines/store/cache-listing.js';
 import type { CacheClearing, CacheEntry } from '../../engines/store/cache-result.js';
 import { collectGarbage, planCollection } from '../../engines/store/collect-garbage.js';
@@ -8,7 +9,7 @@ import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
 import { evictableTimings, evictedTiming } from '../../engines/store/timing-folder.js';
 import { trustOptions } from '../../engines/store/trust.js';
-import { defineCommand } from '../command.js';
+import { type CommandContext, defineCommand } from '../command.js';
 import { confirm, step, yesOption } from '../dry-run.js';
 import { table } from '../text.js';
 import { enginesArgument, placeOptions, trustOf, withPlace } from './cache-store.js';
@@ -30,6 +31,11 @@ export const ls = defineCommand({
     const { count: timings, bytes } = result.timingCaches;
     const caches = timings === 0 ? '' : `, ${plural(timings, 'timing cache')}, ${formatBytes(bytes)}`;
     output.line(`${count}, ${formatBytes(result.bytes)}${caches}, in ${result.store}`);
+    const { problem } = result.timingCaches;
+    if (problem !== null)
+      output.line(
+        `${output.colors.red('bad')}  timing caches  ${output.colors.dim(problem.code)} ${problem.reason}`,
+      );
   },
 });
 
@@ -68,7 +74,8 @@ export const gc = defineCommand({
   run: (_inputs, options, context) => {
     const { maxBytes: limit, yes } = options;
     const { signal, ask } = context;
-    return withPlace(options, context, undefined, (store) => {
+    return withPlace(options, context, undefined, async (store) => {
+      await warnOfTimings(store, context);
       const sure = (identities: readonly string[]) =>
         confirm(`Removing ${counted(identities)} from ${store.place}`, { yes, ask });
       return collectGarbage(store, limit, { confirm: sure, signal });
@@ -103,6 +110,7 @@ export const clear = defineCommand({
   run: (_inputs, options, context): Promise<CacheClearing> =>
     withPlace(options, context, undefined, async (store) => {
       const { signal, ask } = context;
+      await warnOfTimings(store, context);
       const names = (await everything(store, signal)).map(({ name }) => name);
       if (names.length > 0)
         await confirm(`Removing ${counted(names)} from ${store.place}`, { yes: options.yes, ask });
@@ -126,10 +134,21 @@ function counted(identities: readonly string[]): string {
   return timings === 0 ? engines : `${engines} and ${plural(timings, 'timing cache')}`;
 }
 
+/** Reports what is in the place of timing caches; the engines are independent of it. */
+async function warnOfTimings(
+  store: LocalStore | RemoteStore,
+  { signal, emit }: CommandContext,
+): Promise<void> {
+  const { fault } = await evictableTimings(store.timing, signal);
+  if (fault === null) return;
+  const message = `${fault.message} ${fault.remedy}`;
+  emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+}
+
 /** Every engine of a store, those without a passport too, by its identity where the name cannot be read; and every timing cache. */
 async function everything(store: LocalStore | RemoteStore, signal: AbortSignal) {
   const { engines } = await listCache(store, [], signal);
-  const timings = await evictableTimings(store.timing, signal);
+  const { timings } = await evictableTimings(store.timing, signal);
   return [
     ...engines.map(({ name, identity, bytes }) => ({ name: name ?? identity, bytes })),
     ...timings.map(({ identity, bytes }) => ({ name: identity, bytes })),
@@ -137,7 +156,7 @@ async function everything(store: LocalStore | RemoteStore, signal: AbortSignal) 
 }
 
 const entryRow = ({ identity, name, target, precision, bytes, builtAt, signedBy, problem }: CacheEntry) => [
-  identity.slice(0, 12),
+  shortIdentity(identity),
   precision ?? '–',
   target ?? '–',
   bytes === null ? '–' : formatBytes(bytes),

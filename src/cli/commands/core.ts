@@ -105,8 +105,12 @@ export const core: Product = {
       () => import('./cache-check.js'),
     ),
     store('cache verify', 'check every engine against its passport and what is trusted', cache),
-    store('cache gc', 'remove the engines used least recently until the store fits its limit', cache),
-    store('cache clear', 'remove every engine from the store', cache),
+    store(
+      'cache gc',
+      'remove the engines and timing caches used least recently until the store fits its limit',
+      cache,
+    ),
+    store('cache clear', 'remove every engine and timing cache from the store', cache),
     store(
       'cache import',
       'bring engines from elsewhere into the store: files, folders, buckets',

@@ -1,10 +1,11 @@
-import type { OptionValues } from '../../base/options/option.js';
+import { namesOf, type OptionValues } from '../../base/options/option.js';
 import { formatBytes } from '../../base/text/quantity.js';
 import type { LayersResult } from '../../engines/layers/result.js';
 import { stripForeignHeader } from '../../engines/plan/header.js';
 import type { EnginesInspected, StrippedPlan } from '../../engines/plan/inspect.js';
 import { openOptions } from '../../engines/runtime/back-end.js';
 import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { flag, text } from '../option.js';
 
@@ -38,6 +39,7 @@ export const inspect = defineCommand({
   },
   schema: async () => (await import('../../engines/plan/inspect.js')).enginesInspectedSchema,
   run: async (files, { memory, ...options }, context): Promise<EnginesInspected> => {
+    if (!memory) rejectUnloaded(options);
     const { inspectEngine } = await import('../../engines/plan/inspect.js');
     const { findToolchains } = await import('../../tensorrt/toolchain/find.js');
     const toolchains = await findToolchains(context.environment);
@@ -53,6 +55,21 @@ export const inspect = defineCommand({
   render: renderEngines,
 });
 
+/** Nothing is loaded without `--memory`. Throws TF_USAGE for options of loading. */
+function rejectUnloaded(options: LayersOptions): void {
+  const specs = { device, ...enginesOptions };
+  const idle = namesOf(specs).find((name) => {
+    const value = options[name];
+    return Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
+  });
+  if (idle === undefined) return;
+  const [flag] = specs[idle].flags.split(' ');
+  throw new TrtforgeError('TF_USAGE', `${flag} has no effect: \`engine inspect\` loads nothing.`, {
+    remedy: `Remove ${flag}, or add --memory, which loads the engines.`,
+    details: { option: flag },
+  });
+}
+
 async function memoryOf(
   files: readonly string[],
   options: LayersOptions,
@@ -62,7 +79,8 @@ async function memoryOf(
   let gpu = '';
   // One after the other: all at once may not fit.
   for (const file of files) {
-    const { loaded } = await readLayers(file, undefined, options, context);
+    const { layersOfEngine } = await import('../../engines/layers/engine-layers.js');
+    const { loaded } = await layersOfEngine(file, { ...context, ...options });
     activationBytes.push(loaded?.deviceMemoryBytes ?? 0);
     gpu = loaded?.gpu.name ?? gpu;
   }

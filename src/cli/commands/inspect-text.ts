@@ -1,9 +1,10 @@
 import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../../base/text/quantity.js';
 import type { Passport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
-import { targetText } from '../../engines/identity/target.js';
+import { platformText, targetText } from '../../engines/identity/target.js';
 import { versionText } from '../../engines/plan/header.js';
 import type { EnginesInspected, PlanFacts } from '../../engines/plan/inspect.js';
+import { platformOfEngine } from '../../engines/plan/loads.js';
 import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
 import { contentsSentence } from '../../report/sentences.js';
@@ -146,6 +147,7 @@ function renderPlans(engines: readonly PlanFacts[], output: TextOutput): void {
         `${product} ${versionText(version)}`,
         document === undefined ? '–' : document.recipe.precision,
         document === undefined ? '–' : targetText(document.target),
+        document === undefined ? '–' : platformText(platformOfEngine(document)),
         formatBytes(planBytes),
         contents === null ? '–' : formatBytes(contents.weightsBytes),
         contents === null ? '–' : formatBytes(contents.kernelsBytes),
@@ -153,7 +155,17 @@ function renderPlans(engines: readonly PlanFacts[], output: TextOutput): void {
       ];
     },
   );
-  const titles = ['ENGINE', 'BUILT BY', 'PRECISION', 'TARGET', 'SIZE', 'WEIGHTS', 'KERNELS', 'LOADS IN'];
+  const titles = [
+    'ENGINE',
+    'BUILT BY',
+    'PRECISION',
+    'TARGET',
+    'PLATFORM',
+    'SIZE',
+    'WEIGHTS',
+    'KERNELS',
+    'LOADS IN',
+  ];
   const [head = '', ...lines] = table(titles, rows);
   for (const line of [output.colors.dim(head), ...lines]) output.line(line);
   for (const { file, findings } of engines) {
@@ -196,7 +208,9 @@ function renderPassport({ identity, model, plan, built }: Passport, output: Text
       'Layers',
       precisionLines(plan.precisions, output.colors).map((line) => [line]),
     );
-  section(output, 'Target', [[targetText(target)]]);
+  section(output, 'Target', [
+    [`${targetText(target)} · ${platformText(platformOfEngine(identity.document))}`],
+  ]);
   const machine = built.gpu === null ? 'no GPU' : `${built.gpu}, driver ${built.driver ?? 'unknown'}`;
   if (built.refitted !== undefined)
     section(output, 'Refitted', [

@@ -1,4 +1,4 @@
-import { parseTarget, type TargetRequest, targetText } from '../../engines/identity/target.js';
+import { parseTarget, platformFor, type TargetRequest, targetText } from '../../engines/identity/target.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
 import { inspectModel, inspectOptions } from '../../formats/onnx/facts-of-model.js';
@@ -58,7 +58,8 @@ async function targetFindings(
   const { request, toolchain } = await chooseTarget({ target: requested }, environment);
   const { computeCapabilities } = request;
   const model = viewModel(file, buildFactsOf);
-  return buildFaults({ toolchain, computeCapabilities: computeCapabilities ?? [], model }).map(
+  const platform = platformFor(request);
+  return buildFaults({ toolchain, computeCapabilities: computeCapabilities ?? [], platform, model }).map(
     ({ severity, message, remedy = '', opset }) => ({
       ...{ code: 'target-unsupported', severity, where: targetText(request) },
       message: `${message} ${remedy}`.trim(),

@@ -227,11 +227,8 @@ export const trtexecRows: readonly ForeignFlag[] = [
   ...bare('--getPlanVersionOnly', '', '`engine inspect` reports the version without loading the plan', {
     verbs: ['engine inspect'],
   }),
-  ...bare(
-    '--dumpOptimizationProfile --dumpRefit',
-    null,
-    '`trtforge engine inspect` reports what the plan contains',
-  ),
+  ...bare('--dumpOptimizationProfile', null, '`trtforge engine inspect` prints the profiles of the passport'),
+  ...bare('--dumpRefit', null, 'there is no list: `engine refit` takes a model, and has all weights of it'),
   ...valued('--markDebug --saveDebugTensors --saveAllDebugTensors', null, DEBUG),
   ...bare('--markUnfusedTensorsAsDebugTensors', null, DEBUG),
   ...valued('--loadRefOutputs --refPair --accuracyAlgorithm --accuracyThreshold', null, ACCURACY),

@@ -11,6 +11,7 @@ import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { buildArguments } from '../../tensorrt/trtexec/flags.js';
 import type { ModelContent } from '../identity/read-model.js';
 import type { Recipe } from '../identity/recipe.js';
+import { type Platform, platformFaults } from '../identity/target.js';
 import type { BuilderName, ResolvedBuild } from './build.js';
 import { builderSettings } from './builder-settings.js';
 import { trtexecBuildRequest } from './trtexec-recipe.js';
@@ -19,6 +20,8 @@ import { trtexecBuildRequest } from './trtexec-recipe.js';
 export interface Buildable {
   readonly toolchain: Pick<Toolchain, 'product' | 'version'>;
   readonly computeCapabilities: readonly number[];
+  /** Of the engine. */
+  readonly platform?: Platform;
   readonly recipe?: Recipe;
   readonly builder?: BuilderName;
   readonly model?: Pick<ModelContent, 'precisions' | 'operators' | 'opset'>;
@@ -43,6 +46,7 @@ export function buildFaults(asked: Buildable): readonly BuildFault[] {
   const { recipe, model } = asked;
   return [
     ...gpuFaults(asked),
+    ...onPlatform(asked),
     ...(recipe === undefined ? [] : recipeFaults(recipe, asked)),
     ...(model === undefined ? [] : modelFaults(model, asked)),
   ];
@@ -52,7 +56,7 @@ export function buildFaults(asked: Buildable): readonly BuildFault[] {
 export function assertBuildable(asked: Buildable, emit: EventListener): void {
   for (const { severity, code, message, remedy } of buildFaults(asked)) {
     if (severity === 'error') throw new TrtforgeError(code, message, { remedy });
-    emit({ type: 'log', source: 'trtforge', severity, message });
+    emit({ type: 'log', source: 'trtforge', severity, message: [message, remedy ?? []].flat().join(' ') });
   }
 }
 
@@ -110,6 +114,15 @@ function gpuFaults({ toolchain, computeCapabilities }: Buildable): readonly Buil
     ].join(' ');
     return fault('TF_TARGET_UNSUPPORTED', `${nameOf(toolchain)} does not serve ${gpu}.`, remedy);
   });
+}
+
+function onPlatform({ toolchain, computeCapabilities, platform }: Buildable): readonly BuildFault[] {
+  if (platform === undefined) return [];
+  const faults = platformFaults(
+    { product: toolchain.product, computeCapabilities: [...computeCapabilities] },
+    platform,
+  );
+  return faults.map((each) => ({ ...each, code: 'TF_TARGET_UNSUPPORTED' }));
 }
 
 function recipeFaults(recipe: Recipe, asked: Buildable): readonly BuildFault[] {

@@ -87,7 +87,9 @@ export async function resolveRefit(
   throw new TrtforgeError(
     'TF_TOOLCHAIN_NOT_FOUND',
     `${skeleton.planPath} is refitted with the ${product} ${version} that built it, which is not installed here.`,
-    { remedy: `${installRemedy(product, version)} Or run the same line on the machine that built it.` },
+    {
+      remedy: `${installRemedy({ product, version, purpose: 'run' })} Or run the same line on the machine that built it.`,
+    },
   );
 }
 

@@ -40,6 +40,7 @@ import {
   targetText,
   thisPlatform,
 } from '../identity/target.js';
+import { platformOfEngine } from '../plan/loads.js';
 import { assertMakesRefittable } from '../plan/refit.js';
 import {
   type ProfileRequest,
@@ -72,7 +73,10 @@ export async function resolveBuild(requested: BuildOptions, work: WorkContext = 
     );
   const { request, toolchain } = await chooseTarget({ ...requested, target: asked }, environment);
   // Before the weights are read.
-  assertBuildable({ toolchain, computeCapabilities: request.computeCapabilities ?? [] }, ignoreEvents);
+  assertBuildable(
+    { toolchain, computeCapabilities: request.computeCapabilities ?? [], platform: platformFor(request) },
+    ignoreEvents,
+  );
   if (request.product === 'tensorrt' && device !== undefined)
     chosenGpu(visibleGpus(), device, 'Building with TensorRT needs an NVIDIA GPU');
   if (requested.refit === true) assertMakesRefittable(typingOf(requested, toolchain), toolchain);
@@ -96,7 +100,8 @@ export async function resolveBuild(requested: BuildOptions, work: WorkContext = 
   const format = formatNamed(recipe.precision);
   const { timingCache = 'auto', extension = 'engine', builder = 'native' } = requested;
   const { computeCapabilities } = target;
-  assertBuildable({ toolchain, computeCapabilities, recipe, builder, model: content }, emit);
+  const platform = platformOfEngine({ recipe, target });
+  assertBuildable({ toolchain, computeCapabilities, platform, recipe, builder, model: content }, emit);
   const unused = unusedTimingCache(target, timingCache);
   if (unused !== null)
     emit({ type: 'log', source: 'trtforge', severity: 'warning', message: unusedTimingCacheText(unused) });
@@ -151,7 +156,9 @@ export async function chooseTarget(
     );
     return { request, toolchain: here ?? declaredToolchain(request.product, wanted) };
   }
-  return { request, toolchain: named ?? chooseToolchain(found, { product: request.product }, damaged) };
+  const { product, computeCapabilities } = request;
+  const needed = { product, computeCapability: computeCapabilities?.[0] };
+  return { request, toolchain: named ?? chooseToolchain(found, needed, damaged) };
 }
 
 /** The library here builds for its own platform. Throws TF_TARGET_UNAVAILABLE for another, whose TensorRT only the target can name. */

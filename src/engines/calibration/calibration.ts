@@ -31,7 +31,7 @@ import { type Calibration, sampleFiles } from '../../formats/precision/options.j
 import type { Dtype } from '../../formats/tensor/dtype.js';
 import { type PlaceOptions, placeOptions } from '../runtime/back-end.js';
 import { isOrtProvider } from '../runtime/onnxruntime/provider-options.js';
-import { readSamples } from './read-samples.js';
+import { readSamples, repeatedFiles } from './read-samples.js';
 import { partOf, type SamplePart, type SampleSource } from './sample-source.js';
 
 const calibrating = { group: 'Calibration' } as const;
@@ -213,6 +213,8 @@ class CalibrationData {
 
   /** Runs over all samples. ONNX Runtime does not know which of them it fails on, and its remedies are for a run. */
   async over<T>(model: string, work: WorkContext, use: OverSamples<T>): Promise<T> {
+    const message = repeatedFiles(this.#request.data);
+    if (message !== null) work.emit?.({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message });
     const [open, samples] = await Promise.all([
       opener(model, valuesOf(placeOptions, this.#request), work),
       samplesOf(this.sources, work.signal, (sample) => {

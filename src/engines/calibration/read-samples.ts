@@ -46,14 +46,14 @@ interface DataFile {
 
 /**
  * The samples that data name: npz files, npy files (`NAME=@FILE.npy` for a model of several inputs), images, WAV and FLAC, recorded streams, folders of such files, and text files with
- * a path a line, from the folder of the list. Looks at names and first bytes only. Throws TF_FILE_…, TF_USAGE (images without a preparation),
+ * a path a line, from the folder of the list. A file that is named twice counts once (`repeatedFiles`). Looks at names and first bytes only. Throws TF_FILE_…, TF_USAGE (images without a preparation),
  * TF_CALIBRATION_INVALID for what is none of these.
  */
 export function readSamples(
   data: readonly string[],
   { uncut = false, ...preparation }: Preparation & { readonly uncut?: boolean } = {},
 ): readonly SampleSource[] {
-  const files = data.flatMap(filesOf);
+  const files = [...distinctFiles(data).values()].map(([first]) => first!);
   const columns = files.filter(({ input }) => input !== null);
   const sources: SampleSource[] =
     columns.length === 0
@@ -77,6 +77,26 @@ export function readSamples(
   if (audio.length > 0) sources.push(audioSamples(audio));
   if (images.length > 0) sources.push(imageSamples(images, imagePreparation(preparation)));
   return sources;
+}
+
+/** By real path and input, so that links and folders within each other name no file twice. */
+function distinctFiles(data: readonly string[]): ReadonlyMap<string, readonly DataFile[]> {
+  const files = new Map<string, readonly DataFile[]>();
+  for (const file of data.flatMap(filesOf)) {
+    const key = `${file.input ?? ''}=@${existsSync(file.path) ? realpathSync(file.path) : resolve(file.path)}`;
+    files.set(key, [...(files.get(key) ?? []), file]);
+  }
+  return files;
+}
+
+/** A warning of files that data name more than once; null where there is none. Throws what `readSamples` throws of names. */
+export function repeatedFiles(data: readonly string[]): string | null {
+  const repeated = [...distinctFiles(data).values()].filter((named) => named.length > 1);
+  if (repeated.length === 0) return null;
+  const first = repeated[0]![0]!.path;
+  return repeated.length === 1
+    ? `${first} is named more than once among the samples and counts once.`
+    : `${repeated.length} files are named more than once among the samples, ${first} first; each counts once.`;
 }
 
 /** The files among samples that other samples have too. Throws what `readSamples` throws of names. */

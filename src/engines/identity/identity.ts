@@ -24,5 +24,8 @@ export function* differencesOf(a: unknown, b: unknown, field = ''): Generator<Fi
     yield* differencesOf(a[key], b[key], field === '' ? key : `${field}.${key}`);
 }
 
+/** The start of an identity, by which people tell engines apart. */
+export const shortIdentity = (digest: string): string => digest.slice(0, 12);
+
 const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && (!Array.isArray(value) || value.some(isNested));

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { nearestName } from '../../base/text/suggest-name.js';
+import { didYouMean, nearestName } from '../../base/text/suggest-name.js';
 import { behaviour, processorOf } from '../../behaviour/facts.js';
-import { describeComputeCapability, gpuArchitectures, isArmOnly } from '../../behaviour/gpus.js';
+import { describeComputeCapability, existsOn, gpuArchitectures, isArmOnly } from '../../behaviour/gpus.js';
 import { isVersion } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
@@ -21,7 +21,9 @@ export function parseGpu(text: string): NamedGpu {
   const asked = capabilityIn(text.trim());
   const gpu = asked === undefined ? knownGpu(text) : { capability: asked };
   if (gpu !== undefined) return gpu;
-  throw new TrtforgeError('TF_USAGE', `"${text}" is not a GPU whose compute capability is known.`, {
+  const products = gpuArchitectures.flatMap(({ examples }) => examples.split(', ').map(shortProduct));
+  const hint = didYouMean(text.trim(), products);
+  throw new TrtforgeError('TF_USAGE', `"${text}" is not a GPU whose compute capability is known.${hint}`, {
     remedy: 'Write the compute capability: sm_89.',
   });
 }
@@ -37,7 +39,9 @@ export function knownGpu(text: string): NamedGpu | undefined {
 
 /** Whether a GPU's whole name, as a driver has it, is of a product in the list of architectures; a Jetson's module has words between: `Jetson AGX Orin`. Each is known without its line too: `Orin`, `Spark`. */
 export const isOfProduct = (gpu: string, product: string): boolean =>
-  new RegExp(`\\b${product.replace(/^(Jetson|DGX) /, '').replaceAll(' ', '[ -]?')}\\b`, 'i').test(gpu);
+  new RegExp(`\\b${shortProduct(product).replaceAll(' ', '[ -]?')}\\b`, 'i').test(gpu);
+
+const shortProduct = (product: string): string => product.replace(/^(Jetson|DGX) /, '');
 
 /** The target of an engine (`identity-schema.ts`). */
 export type Target = z.infer<typeof targetSchema>;
@@ -76,7 +80,7 @@ const usualOnRtx: readonly number[] = behaviour['rtx-gpus'].value.usual;
  * Reads `tensorrt`, `tensorrt:sm_90`, `tensorrt-rtx`, `tensorrt-rtx:sm_89,sm_120`, and `tensorrt@10.13.3.9:sm_90` for an engine of another machine; `+cuda12` behind
  * the version where the package there names its CUDA, as Debian's do. A GPU may have its name: `tensorrt-rtx:RTX 4090`. The platform stands last:
  * `tensorrt@10.13.3.9:sm_90:linux-aarch64`. What a version can build is asked of `buildFaults`.
- * Throws TF_USAGE for text that is not a target and TF_TARGET_UNSUPPORTED for several GPUs where TensorRT builds for one.
+ * Throws TF_USAGE for text that is not a target and TF_TARGET_UNSUPPORTED for several GPUs where TensorRT builds for one, and for a GPU that does not exist on the platform.
  */
 export function parseTarget(text: string): TargetRequest {
   const [, product, version, cuda, list, os, arch] =
@@ -95,6 +99,11 @@ export function parseTarget(text: string): TargetRequest {
       { remedy: 'Build once on each GPU, or use tensorrt-rtx, which builds for several at once.' },
     );
   }
+  const impossible = (gpus ?? [])
+    .flatMap((gpu) => (os === undefined ? [] : (platformFault({ product, os, arch } as On, gpu) ?? [])))
+    .find(({ severity }) => severity === 'error');
+  if (impossible !== undefined)
+    throw new TrtforgeError('TF_TARGET_UNSUPPORTED', impossible.message, { remedy: impossible.remedy });
   // Of GH200 only its name states the processor: H100 has its number too.
   const isArm =
     product === 'tensorrt' && gpus?.some((gpu) => isArmOnly(gpu.capability, gpu.product)) === true;
@@ -106,6 +115,53 @@ export function parseTarget(text: string): TargetRequest {
     ...platform,
   };
 }
+
+type On = Pick<Target, 'product'> & Platform;
+
+/** A doubt about a GPU on a platform. */
+export interface PlatformFault {
+  readonly severity: 'error' | 'warning';
+  readonly message: string;
+  readonly remedy: string;
+}
+
+const across: Readonly<Record<Product, 'unproven' | 'no'>> = behaviour['other-platform'].value;
+
+/**
+ * Whether an engine of a platform can be for a GPU, which exists with some platforms only: an error where its product loads on no other platform, a warning where that is unproven or
+ * the pair is not known. null: nothing speaks against it.
+ */
+export function platformFault(
+  { product, ...platform }: On,
+  { capability, product: name }: NamedGpu,
+): PlatformFault | null {
+  const exists = existsOn(platform, capability, name);
+  if (exists === 'yes') return null;
+  const gpu = isArmOnly(capability) ? describeComputeCapability(capability) : (name ?? `sm_${capability}`);
+  const here = platformText(platform);
+  if (exists === 'unknown') {
+    const message = `Nothing is known of ${gpu} on ${here}.`;
+    return { severity: 'warning', message, remedy: 'The support matrix of its TensorRT decides.' };
+  }
+  const limit = platform.arch === 'aarch64' ? 'with Linux alone' : 'with Arm processors (aarch64) alone';
+  const pair = `${gpu} exists ${limit}, and the platform is ${here}`;
+  if (across[product] === 'no') {
+    const remedy = `Name ${platformText(linuxOnArm)} as its platform, or none.`;
+    return { severity: 'error', message: `${pair}.`, remedy };
+  }
+  return {
+    severity: 'warning',
+    message: `${pair}: that engines of ${product} load on another platform is unproven.`,
+    remedy: `Build it on ${platformText(linuxOnArm)}, or prove it there with \`trtforge engine check\`.`,
+  };
+}
+
+/** The doubts about all GPUs of a target. */
+export const platformFaults = (
+  { product, computeCapabilities }: Pick<Target, 'product' | 'computeCapabilities'>,
+  { os, arch }: Platform,
+): readonly PlatformFault[] =>
+  computeCapabilities.flatMap((capability) => platformFault({ product, os, arch }, { capability }) ?? []);
 
 const linuxOnArm: Platform = { os: 'linux', arch: 'aarch64' };
 
@@ -176,24 +232,36 @@ export function resolveTarget(
     product: request.product,
     version: toolchain.version,
     cudaMajor: request.product === 'tensorrt' ? (toolchain.cudaMajor ?? null) : null,
-    computeCapabilities: [...capabilitiesFor(request, machine.gpuComputeCapability)],
+    computeCapabilities: [...capabilitiesFor(request, toolchain, machine.gpuComputeCapability)],
     ...platformFor(request, machine.platform),
   };
 }
 
-function capabilitiesFor(request: TargetRequest, gpu: number | null): readonly number[] {
+function capabilitiesFor(
+  request: TargetRequest,
+  { version, cudaMajor = null }: Parameters<typeof resolveTarget>[1],
+  gpu: number | null,
+): readonly number[] {
+  const elsewhere = (sm: number) =>
+    `--target ${targetText({ ...request, computeCapabilities: [sm], named: { version, cudaMajor } })}`;
   if (request.product === 'tensorrt-rtx') return request.computeCapabilities ?? usualOnRtx;
   const wanted = request.computeCapabilities?.[0] ?? gpu;
   if (wanted === null) {
     throw new TrtforgeError(
       'TF_TARGET_UNAVAILABLE',
       'TensorRT builds for the GPU it runs on, and this machine shows none.',
+      {
+        remedy: `Build on a machine that has one. To find its engine in stores, name its GPU: ${elsewhere(89)}`,
+      },
     );
   }
   if (gpu !== null && wanted !== gpu) {
     throw new TrtforgeError(
       'TF_TARGET_UNAVAILABLE',
       `The target is ${describeComputeCapability(wanted)}, but the GPU it would be built on is ${describeComputeCapability(gpu)}.`,
+      {
+        remedy: `Choose such a GPU with --device, or build on a machine that has one. To find its engine in stores, name the TensorRT there: ${elsewhere(wanted)}`,
+      },
     );
   }
   return [wanted];

@@ -39,7 +39,10 @@ export async function layersOf(
     throw wrongKind(`--from is for engines; ${file} is a file of layers.`);
   }
   if (!isEngineFile(file)) throw wrongKind(`${file} is not an engine: it has no layers of TensorRT.`);
-  return from === undefined ? layersOfEngine(file, options) : layersOfFile(from, file);
+  if (from !== undefined) return layersOfFile(from, file);
+  return layersOfEngine(file, options).catch((error: unknown) => {
+    throw withoutGpuRemedy(error);
+  });
 }
 
 const wrongKind = (message: string) => new TrtforgeError('TF_USAGE', message);
@@ -55,11 +58,7 @@ export interface LayersChildAnswer {
  */
 export async function layersOfEngine(planPath: string, options: LayersOptions): Promise<LayersResult> {
   const { planBytes } = readPlanHeader(planPath);
-  const answer = await askEngine(childModule, planPath, options, `loading ${planPath}`).catch(
-    (error: unknown) => {
-      throw withoutGpuRemedy(error);
-    },
-  );
+  const answer = await askEngine(childModule, planPath, options, `loading ${planPath}`);
   const { text, planSha256, loaded } = answer as LayersChildAnswer;
   const read = readLayers(text, `The inspector's text of ${planPath}`);
   return resultOf(read, { file: planPath, layersFrom: planPath, planBytes, planSha256, loaded });
@@ -131,13 +130,13 @@ const resultOf = (read: EngineLayers, source: Source): LayersResult => ({
   findings: layerFindings(read, source.file),
 });
 
-/** Where there is no GPU the exported text of another machine helps. */
+/** Where there is no GPU the exported text of another machine helps; it stands in place of the engine in every verb, whatever options that has. */
 function withoutGpuRemedy(error: unknown): unknown {
   if (!(error instanceof TrtforgeError) || error.code !== 'TF_GPU_UNAVAILABLE') return error;
   const { code, message, details } = error;
   return new TrtforgeError(code, message, {
     cause: error,
-    remedy: `${catalogue.TF_GPU_UNAVAILABLE.remedy} Without one, export the layers where the engine runs (\`trtforge engine layers ENGINE --json\`, or trtexec --exportLayerInfo=FILE) and pass them with --from FILE.`,
+    remedy: `${catalogue.TF_GPU_UNAVAILABLE.remedy} Without one, export the layers where the engine runs (\`trtforge engine layers ENGINE --json\`, or trtexec --exportLayerInfo=FILE) and pass that .json file in place of the engine.`,
     details,
   });
 }

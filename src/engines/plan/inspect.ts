@@ -6,7 +6,7 @@ import { findingSchema } from '../../formats/onnx/model-facts.js';
 import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
 import { passportPath } from '../identity/engine-name.js';
 import { type Passport, passportSchema, planContentsSchema, readPassport } from '../identity/passport.js';
-import { type Platform, thisPlatform } from '../identity/target.js';
+import { type Platform, platformFaults, thisPlatform } from '../identity/target.js';
 import { foreignName, type PlanHeader, planDigest, readPlanHeader } from './header.js';
 import { loadsIn, platformOfEngine } from './loads.js';
 import { changedModel, wrappersOf } from './model-beside.js';
@@ -119,6 +119,14 @@ export function inspectPlan(path: string, environment: PlanEnvironment): PlanFac
       ? passport.content.identity.document
       : undefined;
   const plan = { ...header, ...(document && platformOfEngine(document)) };
+  const doubts = document === undefined ? [] : platformFaults(document.target, platformOfEngine(document));
+  for (const { message, remedy } of doubts)
+    findings.push({
+      code: 'target-platform',
+      severity: 'warning',
+      message: `${message} ${remedy}`,
+      where: path,
+    });
   return {
     kind: 'plan',
     file: path,

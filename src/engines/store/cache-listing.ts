@@ -19,9 +19,13 @@ export async function listCache(
     )
     .map((entry) => ({ ...entry, problem: 'upload' in store ? entry.problem : problemOf(entry) }));
   const bytes = engines.reduce((sum, { bytes: size }) => sum + (size ?? 0), 0);
-  const timings = await evictableTimings(store.timing, signal);
-  const timingCaches = { count: timings.length, bytes: timings.reduce((sum, each) => sum + each.bytes, 0) };
-  const exitCode = engines.some(({ problem }) => problem !== null) ? 1 : 0;
+  const { timings, fault } = await evictableTimings(store.timing, signal);
+  const timingCaches = {
+    count: timings.length,
+    bytes: timings.reduce((sum, each) => sum + each.bytes, 0),
+    problem: fault === null ? null : { code: fault.code, reason: fault.message },
+  };
+  const exitCode = [...engines, timingCaches].some(({ problem }) => problem !== null) ? 1 : 0;
   return { schema: 'trtforge.cache-ls/1', store: store.place, engines, bytes, timingCaches, exitCode };
 }
 

@@ -44,8 +44,9 @@ export const cacheListSchema = z.object({
   store: z.string(),
   engines: z.array(entrySchema),
   bytes: z.int(),
-  timingCaches: z.object({ count: z.int(), bytes: z.int() }),
-  /** 1 where an engine has a problem. */
+  /** `problem`: what is in the place of their folder. */
+  timingCaches: z.object({ count: z.int(), bytes: z.int(), problem: problemSchema }),
+  /** 1 where an engine or the timing caches have a problem. */
   exitCode: z.literal([0, 1]),
 });
 export type CacheList = z.infer<typeof cacheListSchema>;

@@ -59,5 +59,6 @@ async function remotePlan(
     lastUsed: Date.parse(builtAt ?? '') || 0,
     held: held.has(identity),
   }));
-  return chooseVictims([...engines, ...(await evictableTimings(store.timing, signal))], maxBytes);
+  const { timings } = await evictableTimings(store.timing, signal);
+  return chooseVictims([...engines, ...timings], maxBytes);
 }

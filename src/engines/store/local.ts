@@ -1,6 +1,6 @@
 import { accessSync, constants, existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { removeIfThere, statIfThere } from '../../base/files/files.js';
+import { removalRemedy, removeIfThere, statIfThere } from '../../base/files/files.js';
 import { cacheFolder, makeFolder, oddPart, pathBelow } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
@@ -183,14 +183,15 @@ export class LocalStore implements EngineSource<StoredEngine> {
       rmSync(dirname(planPath), { recursive: true, force: true });
       return existed;
     } catch (cause) {
-      throw unwritable(this.place, cause);
+      throw unremovable(this.place, cause);
     }
   }
 
   /** The removals that `evict` would make. */
   async evictionPlan(maxBytes: number): Promise<EvictionPlan> {
     const engines = (await this.list()).flatMap(({ identity }) => this.#evictable(identity) ?? []);
-    return chooseVictims([...engines, ...(await evictableTimings(this.timing))], maxBytes);
+    const { timings } = await evictableTimings(this.timing);
+    return chooseVictims([...engines, ...timings], maxBytes);
   }
 
   /** Removes the engines and timing caches used least recently until the rest fits into `maxBytes`; never one in use. Throws TF_STORE_UNWRITABLE. */
@@ -201,7 +202,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
     for (const { identity } of plan.victims) {
       try {
         const timing = evictedTiming(identity);
-        if (timing !== undefined) await this.timing.remove(timing);
+        if (timing !== undefined) await this.#removeTiming(timing);
         if (timing !== undefined || (await this.#take(identity))) taken.push(identity);
       } catch (error) {
         failed.push(error);
@@ -211,6 +212,14 @@ export class LocalStore implements EngineSource<StoredEngine> {
     const victims = plan.victims.filter(({ identity }) => taken.includes(identity));
     const bytesAfter = plan.bytesBefore - victims.reduce((sum, { bytes }) => sum + bytes, 0);
     return { ...plan, victims, bytesAfter, excessBytes: Math.max(0, bytesAfter - maxBytes) };
+  }
+
+  async #removeTiming(name: string): Promise<void> {
+    try {
+      await this.timing.remove(name);
+    } catch (error) {
+      throw unremovable(this.place, error instanceof TrtforgeError ? error.cause : error);
+    }
   }
 
   /** Size, last use and locks of an engine; undefined for an entry that cannot be read. */
@@ -257,7 +266,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
       sweepPending(pathBelow(this.place, 'pending'));
       for (const room of ['partial', 'timing']) removeIfThere(join(this.place, room));
     } catch (cause) {
-      throw unwritable(this.place, cause);
+      throw unremovable(this.place, cause);
     }
     return engines.length;
   }
@@ -288,7 +297,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
       return true;
     } catch (cause) {
       if (systemErrorCode(cause) === 'ENOENT') return false;
-      throw unwritable(this.place, cause);
+      throw unremovable(this.place, cause);
     } finally {
       pending.remove();
     }
@@ -299,7 +308,7 @@ export class LocalStore implements EngineSource<StoredEngine> {
     try {
       return createPending(pathBelow(this.place, 'pending'));
     } catch (error) {
-      throw unwritable(this.place, error instanceof TrtforgeError ? error.cause : error);
+      throw unremovable(this.place, error instanceof TrtforgeError ? error.cause : error);
     }
   }
 
@@ -321,10 +330,15 @@ export class LocalStore implements EngineSource<StoredEngine> {
   }
 }
 
-const unwritable = (place: string, cause?: unknown): TrtforgeError =>
+const unwritable = (place: string, cause: unknown, remedy?: string): TrtforgeError =>
   new TrtforgeError('TF_STORE_UNWRITABLE', `The engine store ${place} cannot be written${because(cause)}.`, {
     cause,
+    remedy,
   });
+
+/** The same of a removal, for which no other place helps; what is in the way has a remedy of its own. */
+const unremovable = (place: string, cause: unknown): TrtforgeError =>
+  unwritable(place, cause, cause instanceof TrtforgeError ? cause.remedy : removalRemedy('EROFS'));
 
 /** `by-identity/3f/3f2a…` */
 const wayTo = (identity: string): readonly string[] => ['by-identity', identity.slice(0, 2), identity];

@@ -29,15 +29,26 @@ export type TimingFiles = Pick<TimingFolder, 'place' | 'list' | 'text' | 'fetch'
 
 const ROOM = 'timing';
 
-/** The timing caches of a store as eviction sees them. In a bucket the time of use is when one was put there. */
-export async function evictableTimings(files: TimingFiles, signal?: AbortSignal): Promise<Evictable[]> {
-  const found = (await files.list(undefined, signal)).filter(({ name }) => name.endsWith('.timing'));
-  return found.map(({ name, bytes, modified }) => ({
-    identity: `${ROOM}/${name}`,
-    bytes,
-    lastUsed: modified,
-    held: false,
-  }));
+/** The timing caches of a store as eviction sees them; none where their folder cannot be read, and why. In a bucket the time of use is when one was put there. */
+export async function evictableTimings(
+  files: TimingFiles,
+  signal?: AbortSignal,
+): Promise<{ readonly timings: readonly Evictable[]; readonly fault: TrtforgeError | null }> {
+  try {
+    const found = (await files.list(undefined, signal)).filter(({ name }) => name.endsWith('.timing'));
+    const timings = found.map(({ name, bytes, modified }) => ({
+      identity: `${ROOM}/${name}`,
+      bytes,
+      lastUsed: modified,
+      held: false,
+    }));
+    return { timings, fault: null };
+  } catch (error) {
+    // What stands in their place concerns no engine.
+    if (error instanceof TrtforgeError && error.code === 'TF_FILE_UNREADABLE')
+      return { timings: [], fault: error };
+    throw error;
+  }
 }
 
 /** The name of an evictable that is a timing cache; undefined for an engine's identity. */

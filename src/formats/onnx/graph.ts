@@ -120,7 +120,7 @@ export const nodeLabel = (node: NodeProto): string =>
 export const nodeName = ({ name, opType, output }: NodeProto): string =>
   name === '' ? `${opType}:${output[0] ?? ''}` : name;
 
-/** An op type as DESIGN spells it: plain for the ONNX domain, `domain::Type` for others. */
+/** An op type in one text: plain for the ONNX domain, `domain::Type` for others. */
 export const qualifiedOpType = (node: NodeProto): string =>
   isOnnxDomain(node.domain) ? node.opType : `${node.domain}::${node.opType}`;
 

@@ -3,6 +3,7 @@ import { isStored, operatorName } from './flow.js';
 import { type FloatFormatId, floatFormats } from './formats/index.js';
 import { type ResolvedConversion, requestedRules } from './options.js';
 import type { Plan } from './plan.js';
+import { keptBy } from './quantize/assert-quantizable.js';
 import type { Quantization } from './quantize/quantize.js';
 
 /** The decisions of a conversion about a file. */
@@ -29,11 +30,7 @@ export async function assertConverted(decided: Decided, options: ResolvedConvers
   const { format, quantization } = options;
   const { label } = quantization?.format ?? format;
   const kept = quantized?.placement.decisions ?? keptNodes(plan);
-  const rules: Record<string, number> = {};
-  for (const { rule } of kept) rules[rule] = (rules[rule] ?? 0) + 1;
-  const reasons = Object.entries(rules).map(
-    ([rule, nodes]) => `${rule} (${nodes}: ${kept.find((each) => each.rule === rule)?.reason})`,
-  );
+  const { rules, reasons } = keptBy(kept);
   const able: FloatFormatId[] = [];
   for (const { id } of floatFormats)
     if ((quantization !== undefined || id !== format.id) && (await wouldConvert(id))) able.push(id);

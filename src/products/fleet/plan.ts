@@ -2,7 +2,8 @@ import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { chooseTarget, resolveBuild } from '../../engines/builder/resolve-build.js';
 import { engineNameOf, formatEngineName } from '../../engines/identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../../engines/identity/identity.js';
-import { parseTarget } from '../../engines/identity/target.js';
+import { parseTarget, platformFaults } from '../../engines/identity/target.js';
+import { platformOfEngine } from '../../engines/plan/loads.js';
 import { plainMiss } from '../../engines/store/lookup.js';
 import { inParallel } from '../../engines/store/remote/objects.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
@@ -133,6 +134,9 @@ export const AT_ONCE = 8;
 /** The plan with the states looked up again. */
 export async function lookedUp(plan: FleetPlan, store: FleetStore, work: Work): Promise<FleetPlan> {
   const states = await inParallel(plan.jobs, AT_ONCE, work.signal, (job) => stateOf(job, store, work));
+  for (const { recipe, target } of plan.jobs)
+    for (const { message, remedy } of platformFaults(target, platformOfEngine({ recipe, target })))
+      work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message: `${message} ${remedy}` });
   return { ...plan, jobs: plan.jobs.map((job, index) => ({ ...job, ...states[index]! })) };
 }
 

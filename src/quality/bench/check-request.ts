@@ -2,13 +2,14 @@ import { checkDevice } from '../../addon/gpus.js';
 import { assertWithin } from '../../base/options/check.js';
 import { readPlanHeader } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/check-sources.js';
-import { inputsInPassport, passportHere } from '../../engines/run/passport-inputs.js';
+import { bindingsInPassport, inputsInPassport, passportHere } from '../../engines/run/passport-inputs.js';
 import { checkWeightBudget } from '../../engines/runtime/tensorrt/engine-options.js';
 import { TrtforgeError } from '../../errors.js';
 import { modeOptions } from '../../tensorrt/trtexec/request.js';
 import { type BenchRequest, sourcesOf } from './request.js';
+import { shapeCases, withFileShapes } from './shape-cases.js';
 
-/** Rejects what is wrong whatever GPU there is: a model or a file that is not a plan, inputs that cannot be fed. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` throws. */
+/** Rejects what is wrong whatever GPU there is: a model or a file that is not a plan, inputs that cannot be fed, shapes that no profile of the passport takes. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` and `shapeCases` throw. */
 export function checkRequest(request: BenchRequest): void {
   const { engine, device, inputs, shapes, mode, percentiles } = request;
   if (/\.onnx$/i.test(engine))
@@ -22,7 +23,10 @@ export function checkRequest(request: BenchRequest): void {
   readPlanHeader(engine);
   const { ranges } = inputs;
   const asked = shapes.kind === 'shapes' ? { shapes: shapes.shapes } : {};
-  checkSources({ sources: sourcesOf(inputs), ranges, ...asked }, inputsInPassport(passportHere(engine)));
+  const passport = passportHere(engine);
+  checkSources({ sources: sourcesOf(inputs), ranges, ...asked }, inputsInPassport(passport));
+  const bindings = bindingsInPassport(passport);
+  if (bindings !== null) shapeCases(bindings, withFileShapes(bindings, request));
 }
 
 /** Throws TF_USAGE for a percentile beyond 0 and 100. */

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { openFile } from '../../base/files/byte-source.js';
 import { statIfThere } from '../../base/files/files.js';
 import { noteInput, protectingInputs } from '../../base/files/user-files.js';
-import { readSamples, typedSample } from '../../engines/calibration/read-samples.js';
+import { readSamples, repeatedFiles, typedSample } from '../../engines/calibration/read-samples.js';
 import type { CalibrationSample, SampleFile, SampleSource } from '../../engines/calibration/sample-source.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { rejectMissing } from '../../engines/run/check-sources.js';
@@ -111,8 +111,13 @@ async function run(request: RunSamplesRequest, context: RunContext) {
   const { predictions, why } = predictor.finish();
   const predicted = samples.map((sample, at) => ({ ...sample, prediction: predictions[at] ?? null }));
   const lost = pictures ? predicted.filter(({ prediction }) => prediction === null) : [];
-  const warnings = lost.map(({ origin }) => `${origin} is not drawn: ${why?.message}`);
-  return { ...result, warnings: [...result.warnings, ...warnings], samples: predicted };
+  const repeated = repeatedFiles(request.samples);
+  const undrawn = lost.map(({ origin }) => `${origin} is not drawn: ${why?.message}`);
+  return {
+    ...result,
+    warnings: [...result.warnings, ...(repeated === null ? [] : [repeated]), ...undrawn],
+    samples: predicted,
+  };
 }
 
 /** Preparation and names of an engine come from its passport and `--labels`, those of a model from `--preprocess` and its metadata. */

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { plural } from '../../base/text/quantity.js';
-import { readSamples, typedSample } from '../../engines/calibration/read-samples.js';
+import { readSamples, repeatedFiles, typedSample } from '../../engines/calibration/read-samples.js';
 import {
   type CalibrationSample,
   FEWEST_SAMPLES,
@@ -192,6 +192,7 @@ export async function readData(
   const given = itemsIn(sized);
   const left = itemsIn(sized) - itemsIn(fitting);
   const drawn = inputs.filter(({ name }) => !samples[0]!.inputs.has(name)).map(({ name }) => name);
+  const repeated = repeatedFiles(named);
   const fewSentence = `${from} has ${plural(total, 'sample')}, too few to hold some out: the samples that the ranges are made from judge the result.`;
   const leftSentence = `${left} of ${plural(given, 'sample')} of ${from} are outside of the profiles of the engine and left out${fitting.length === 0 ? ': the samples are drawn' : ''}.`;
   const batchSentence = `${from} has ${plural(samples.length, 'sample')}: ${samples.length - given} do not fill a batch and are left out.`;
@@ -199,6 +200,7 @@ export async function readData(
     samples: fitting,
     available,
     warnings: [
+      ...(repeated === null ? [] : [repeated]),
       ...(total < FEWEST_SAMPLES ? [fewSentence] : []),
       ...(drawn.length > 0 ? [`${from} has no ${drawn.join(', ')}: drawn.`] : []),
       ...(available === 1 && drawn.length === 0

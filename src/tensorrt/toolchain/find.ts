@@ -4,6 +4,7 @@ import { dirname, isAbsolute, join, relative } from 'node:path';
 import { namesIn } from '../../base/files/files.js';
 import { runCommand } from '../../base/process/command.js';
 import { behaviour, products } from '../../behaviour/facts.js';
+import { serves } from '../../behaviour/gpus.js';
 import { isInLine, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { generationOf } from './abi.js';
@@ -80,6 +81,8 @@ interface ToolchainRequest {
   readonly product: Toolchain['product'];
   /** A version or its beginning: `10`, `10.6`, `10.6.0.26`. */
   readonly version?: string;
+  /** The GPU that a target names. */
+  readonly computeCapability?: number | undefined;
   /** The required ability; building needs the full libraries and the ONNX parser. Default: build. */
   readonly purpose?: 'build' | 'run';
 }
@@ -89,7 +92,7 @@ interface ToolchainRequest {
  */
 export function chooseToolchain(
   found: readonly FoundToolchain[],
-  { product, version, purpose = 'build' }: ToolchainRequest,
+  { product, version, computeCapability, purpose = 'build' }: ToolchainRequest,
   damaged: readonly DamagedLibrary[] = [],
 ): FoundToolchain {
   const ofProduct = found.filter((toolchain) => toolchain.product === product);
@@ -112,7 +115,7 @@ export function chooseToolchain(
     'TF_TOOLCHAIN_NOT_FOUND',
     `There is no ${what} to ${purpose} with: ${why}.${unusable}`,
     {
-      remedy: `${repair}${installRemedy(product, version, purpose)}`,
+      remedy: `${repair}${installRemedy({ product, version, computeCapability, purpose })}`,
       details: { product, version: version ?? null, found: found.map((each) => each.name) },
     },
   );
@@ -157,20 +160,25 @@ export function unableToBuild(toolchain: FoundToolchain): string | null {
   return null;
 }
 
-/** How to get a version of a product. */
-export function installRemedy(
-  product: Toolchain['product'],
-  version: string | undefined,
-  purpose: 'build' | 'run' = 'run',
-): string {
+/** How to get a toolchain. */
+export function installRemedy({
+  product,
+  version,
+  computeCapability: sm,
+  purpose,
+}: ToolchainRequest): string {
   const list = '`trtforge toolchain list` shows what is found and where.';
   if (product === 'tensorrt-rtx') {
     const wanted = version !== undefined && /^\d+(\.\d+){3}$/.test(version) ? ` --version ${version}` : '';
     return `Run \`trtforge toolchain install tensorrt-rtx${wanted} --accept-license\`. ${list}`;
   }
-  const instead = purpose === 'build' ? ', or add --target tensorrt-rtx to build without it' : '';
   const wanted = version === undefined ? '' : ` ${version}`;
-  return `Install TensorRT${wanted} from NVIDIA (Debian package, archive or container) and set TENSORRT_HOME to its folder${instead}. ${list}`;
+  const install = `Install TensorRT${wanted} from NVIDIA (Debian package, archive or container) and set TENSORRT_HOME to its folder`;
+  if (purpose === 'run') return `${install}. ${list}`;
+  const rtx = { product: 'tensorrt-rtx', version: behaviour['rtx-gpus']['tensorrt-rtx'].since } as const;
+  if (sm === undefined) return `${install}, or build without it: --target tensorrt-rtx. ${list}`;
+  const instead = serves(rtx, sm) === 'yes' ? `, or build without it: --target tensorrt-rtx:sm_${sm}` : '';
+  return `${install}${instead}. To find the engine of another machine, name the version there: --target tensorrt@${version ?? 'VERSION'}:sm_${sm}. ${list}`;
 }
 
 interface Candidate {

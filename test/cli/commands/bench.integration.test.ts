@@ -13,9 +13,11 @@ import {
   benchComparisonSchema,
   benchResultSchema,
 } from '../../../src/quality/bench/result.js';
+import { fakeIdentity } from '../../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { gate, policyOf } from '../../quality/gate/gate-case.js';
+import { samplePassport } from '../../support/sample-engine.js';
 import { type Answer, trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-bench-'));
@@ -41,6 +43,18 @@ beforeAll(async () => {
     ],
   });
   engine.writePlan(at('b.engine'), { kind: 'affine', inner: 4, profiles: [[1, 8, 64]] });
+  engine.writePlan(at('stated.engine'), { kind: 'affine', inner: 4, profiles: [[1, 8, 64]] });
+  const identity = fakeIdentity();
+  const x = { min: [1, 4], opt: [8, 4], max: [64, 4], values: false };
+  const passport = samplePassport(readFileSync(at('stated.engine')), {
+    ...identity,
+    recipe: { ...identity.recipe, profiles: [{ x }] },
+  });
+  const inputs = [{ name: 'x', dtype: 'float32', shape: [null, 4] }];
+  writeFileSync(
+    at('stated.engine.passport.json'),
+    JSON.stringify({ ...passport, plan: { ...passport.plan, inputs } }),
+  );
   engine.writePlan(at('streamed.engine'), { kind: 'affine', inner: 4, streamable: 1 << 20 });
   engine.writePlan(at('shape.engine'), { kind: 'shape', inner: 4 });
   writeNpy(at('wide.npy'), tensorFrom('float32', [16, 4], new Float32Array(64)));
@@ -246,6 +260,27 @@ describe('trtforge bench ENGINE', () => {
       ['a.engine', '--inputs', `x=@${at('x.npy')}`, '--inputs', `x=@${at('x.npy')}`],
       2,
       'TF_USAGE',
+      { FAKE_GPU: 'none' },
+    ],
+    [
+      'a batch that no profile of the passport takes, even without GPU',
+      ['stated.engine', '--batch', '99'],
+      2,
+      'TF_PROFILE_MISFIT',
+      { FAKE_GPU: 'none' },
+    ],
+    [
+      'shapes that no profile of the passport takes, even without GPU',
+      ['stated.engine', '--shapes', 'x:99x4'],
+      2,
+      'TF_PROFILE_MISFIT',
+      { FAKE_GPU: 'none' },
+    ],
+    [
+      'a machine without GPU, with a batch that a profile takes',
+      ['stated.engine', '--batch', '64'],
+      3,
+      'TF_GPU_UNAVAILABLE',
       { FAKE_GPU: 'none' },
     ],
     [

@@ -136,6 +136,27 @@ describe('an engine of another machine', () => {
     ]);
   });
 
+  test.each([
+    ['tensorrt@10.3.0.30:sm_87:linux-x86_64', 2, /exists with Arm processors \(aarch64\) alone/],
+    ['tensorrt@10.3.0.30:sm_87:windows-aarch64', 2, /exists with Linux alone/],
+    ['tensorrt@10.13.3.9:sm_89:windows-aarch64', 0, /Nothing is known of sm_89 on windows-aarch64/],
+    ['tensorrt-rtx@1.7.1.116:sm_121:linux-x86_64', 0, /load on another platform is unproven/],
+  ])('%s is decided with exit code %i', async (text, exitCode, message) => {
+    const line = ['build', model, '--target', text, '--profile', 'x:1x64', '--dry-run'];
+    const decided = await trtforge(line);
+    expect(decided.exitCode).toBe(exitCode);
+    expect(decided.err).toMatch(message);
+  });
+
+  test('without a TensorRT here or a version in the target, the remedy names both', async () => {
+    const bare = { ...ownCache, TENSORRT_HOME: '', TRTFORGE_TOOLCHAINS: join(root, 'none') };
+    const line = ['build', model, '--target', 'tensorrt:Orin', '--profile', 'x:1x64', '--json'];
+    const { error } = (await runLine(line, bare)).json();
+    expect(error?.code).toBe('TF_TOOLCHAIN_NOT_FOUND');
+    expect(error?.remedy).toContain('tensorrt@VERSION:sm_87');
+    expect(error?.remedy).not.toContain('tensorrt-rtx');
+  });
+
   test('is not built where its TensorRT is not', async () => {
     const { exitCode, json } = await trtforge(['build', model, ...target, '--json']);
     expect({ exitCode, code: json().error?.code }).toEqual({ exitCode: 3, code: 'TF_TOOLCHAIN_NOT_FOUND' });

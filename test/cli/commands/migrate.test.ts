@@ -107,6 +107,15 @@ describe('every line migrates, and what it becomes parses', () => {
 });
 
 describe('lines of trtexec', () => {
+  test('the list of refittable weights has no counterpart, and no verb is named that lists them', async () => {
+    const { flags } = await migrated('trtexec --loadEngine=m.plan --dumpRefit --dumpOptimizationProfile');
+    const [refit, profile] = ['--dumpRefit', '--dumpOptimizationProfile'].map((name) =>
+      flags.find(({ flag }) => flag === name),
+    );
+    expect([refit?.ours, refit?.why]).toEqual([null, expect.stringContaining('there is no list')]);
+    expect(profile?.why).toContain('engine inspect');
+  });
+
   test('a build is measured afterwards, unless it is only built', async () => {
     const { lines } = await migrated('trtexec --onnx=m.onnx --saveEngine=m.plan --noTF32 --warmUp=500');
     expect(lines.map(({ command }) => command)).toEqual([

@@ -121,6 +121,14 @@ test('names the sample that makes an activation infinite', async () => {
   });
 });
 
+test('samples that are named twice are a warning, and change no digest', async () => {
+  const twice = { data: [samples, data('one-more.npy', 2), samples], method: 'max' };
+  expect(await calibrate(twice)).toMatchObject({ warned: true });
+  expect(calibrationOf(twice).digest()).toBe(
+    calibrationOf({ ...twice, data: twice.data.slice(0, 2) }).digest(),
+  );
+});
+
 describe('a calibration cache', () => {
   const cache = join(folder, 'ranges.json');
 

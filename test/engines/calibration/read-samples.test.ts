@@ -1,10 +1,14 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, describe, expect, test } from 'vitest';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
-import { preparedSamples, readSamples } from '../../../src/engines/calibration/read-samples.js';
+import {
+  preparedSamples,
+  readSamples,
+  repeatedFiles,
+} from '../../../src/engines/calibration/read-samples.js';
 import { preparedImages, preprocessingOf } from '../../../src/engines/run/image-inputs.js';
 import type { Binding } from '../../../src/engines/runtime/session.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
@@ -274,6 +278,31 @@ describe('images', async () => {
       calibrationOf({ data: [pictures], preprocess, imgsz }).digest();
     expect(new Set([digest('yolo'), digest('yolo', 320), digest('rt-detr')]).size).toBe(3);
     expect(digest('yolo', 640)).toBe(digest('yolo'));
+  });
+});
+
+describe('a file that is named twice', () => {
+  const twice = place('twice');
+  mkdirSync(twice);
+  for (const [at, name] of ['a.npy', 'b.npy'].entries()) writeNpy(join(twice, name), floats([1, 2], at));
+  symlinkSync(twice, `${twice}-link`);
+  const list = `${twice}.txt`;
+  writeFileSync(list, `${join(twice, 'a.npy')}\n${join(twice, 'a.npy')}\n`);
+
+  test.each([
+    ['a folder twice', [twice, twice], '2 files are named more than once among the samples'],
+    ['a folder and a link to it', [twice, `${twice}-link`], '2 files are named more than once'],
+    ['a folder and a file of it', [twice, join(twice, 'b.npy')], 'b.npy is named more than once'],
+    ['a list that repeats', [list, join(twice, 'b.npy')], 'a.npy is named more than once'],
+  ])('counts once: %s', async (_, data, warning) => {
+    expect(await samplesIn(data, batch)).toEqual(await samplesIn([twice], batch));
+    expect(repeatedFiles(data)).toContain(warning);
+  });
+
+  test('may be that of two inputs', () => {
+    const path = join(twice, 'a.npy');
+    expect(repeatedFiles([`x=@${path}`, `y=@${path}`])).toBeNull();
+    expect(repeatedFiles([twice])).toBeNull();
   });
 });
 

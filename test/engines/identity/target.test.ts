@@ -7,6 +7,7 @@ import {
   parseGpu,
   parseTarget,
   parseToolchain,
+  platformFaults,
   platformFor,
   resolveTarget,
   targetText,
@@ -93,7 +94,7 @@ describe('a target', () => {
     'tensorrt-rtx',
     'tensorrt@10.13.3.9+cuda12:sm_90',
     'tensorrt@10.3.0.30:sm_87',
-    'tensorrt:sm_87:linux-x86_64',
+    'tensorrt:sm_90:linux-aarch64',
     'tensorrt:sm_89:windows-x86_64',
     `tensorrt-rtx:sm_121:linux-${otherArch}`,
     `tensorrt-rtx:linux-${otherArch}`,
@@ -180,12 +181,22 @@ describe('a target made whole', () => {
   });
 
   test.each([
-    ['tensorrt', null, /this machine shows none/],
-    ['tensorrt:sm_86', 90, /sm_86 .* but the GPU it would be built on is sm_90/],
-  ])('%s with a GPU of %s is rejected', (text, gpu, message) => {
+    ['tensorrt', null, /this machine shows none/, 'tensorrt@10.6.0.26+cuda12:sm_89'],
+    ['tensorrt@10.6.0.26', null, /this machine shows none/, 'tensorrt@10.6.0.26+cuda12:sm_89'],
+    [
+      'tensorrt:sm_86',
+      90,
+      /sm_86 .* but the GPU it would be built on is sm_90/,
+      'tensorrt@10.6.0.26+cuda12:sm_86',
+    ],
+  ])('%s with a GPU of %s is rejected', (text, gpu, message, elsewhere) => {
     const error = refusal(() => resolveTarget(parseTarget(text), trt, machine(gpu)));
     expect(error.code).toBe('TF_TARGET_UNAVAILABLE');
     expect(error.message).toMatch(message);
+    // The target that finds the engine instead.
+    const [, named = ''] = /--target (\S+)$/.exec(error.remedy) ?? [];
+    expect(named).toBe(elsewhere);
+    expect(resolveTarget(parseTarget(named), trt, machine(null)).computeCapabilities).toHaveLength(1);
   });
 });
 
@@ -223,7 +234,6 @@ describe('the platform of a target', () => {
     ['tensorrt-rtx:sm_121', 'x86_64', 'aarch64'],
     ['tensorrt-rtx:sm_121:linux-aarch64', 'aarch64', 'aarch64'],
     ['tensorrt-rtx:sm_121:linux-x86_64', 'x86_64', 'x86_64'],
-    ['tensorrt:sm_87:linux-x86_64', 'x86_64', 'x86_64'],
     ['tensorrt:sm_90:linux-aarch64', 'aarch64', 'aarch64'],
   ])('%s is for %s on x86-64, for %s on Arm', (text, onX64, onArm) => {
     expect(built(text, x64)).toMatchObject({ os: 'linux', arch: onX64 });
@@ -232,6 +242,46 @@ describe('the platform of a target', () => {
 
   test('of Windows is written, too', () => {
     expect(built('tensorrt:sm_89:windows-x86_64', x64)).toMatchObject({ os: 'windows', arch: 'x86_64' });
+  });
+});
+
+describe('a GPU that does not exist on the platform', () => {
+  test.each([
+    ['tensorrt@10.3.0.30:sm_87:linux-x86_64', 'sm_87 (Ampere: Jetson Orin) exists with Arm processors'],
+    ['tensorrt:Orin:windows-x86_64', 'with Arm processors (aarch64) alone'],
+    ['tensorrt@10.3.0.30:sm_87:windows-aarch64', 'with Linux alone, and the platform is windows-aarch64'],
+    ['tensorrt@10.13.3.9:Thor:linux-x86_64', 'Jetson Thor'],
+    ['tensorrt@10.13.3.9:GB10:linux-x86_64', 'GB10'],
+    // H100 has its number, and cards of x86-64 have it.
+    ['tensorrt:GH200:linux-x86_64', 'GH200 exists with Arm processors (aarch64) alone'],
+  ])('%s is no target', (text, message) => {
+    const error = refusal(() => parseTarget(text));
+    expect(error).toMatchObject({ code: 'TF_TARGET_UNSUPPORTED', exitCode: 2 });
+    expect(error.message).toContain(message);
+    expect(error.remedy).toContain('linux-aarch64');
+  });
+
+  test.each([
+    'tensorrt:sm_90:linux-x86_64',
+    'tensorrt:sm_121:windows-aarch64',
+    'tensorrt:sm_89:windows-aarch64',
+    'tensorrt-rtx:sm_121:linux-x86_64',
+  ])('%s is one', (text) => {
+    expect(parseTarget(text)).toMatchObject({ computeCapabilities: [expect.any(Number)] });
+  });
+
+  test.each([
+    ['tensorrt-rtx', [89, 121], 'linux-x86_64', ['sm_121 (Blackwell: DGX Spark, GB10) exists with Arm']],
+    ['tensorrt-rtx', [89, 121], 'linux-aarch64', []],
+    ['tensorrt', [90], 'linux-x86_64', []],
+    ['tensorrt', [89], 'windows-x86_64', []],
+    ['tensorrt', [89], 'windows-aarch64', ['Nothing is known of sm_89 on windows-aarch64']],
+    ['tensorrt', [121], 'windows-aarch64', ['Nothing is known of sm_121']],
+  ] as const)('%s for %s on %s is doubted by %s', (product, computeCapabilities, platform, messages) => {
+    const [os, arch] = platform.split('-') as [Platform['os'], Platform['arch']];
+    const faults = platformFaults({ product, computeCapabilities: [...computeCapabilities] }, { os, arch });
+    expect(faults.map(({ severity }) => severity)).toEqual(messages.map(() => 'warning'));
+    for (const [at, message] of messages.entries()) expect(faults[at]?.message).toContain(message);
   });
 });
 
@@ -260,6 +310,16 @@ describe('a GPU', () => {
 
   test.each(['fast', '', 'A1000'])('"%s" is not', (text) => {
     expect(refusal(() => parseGpu(text))).toMatchObject({ code: 'TF_USAGE' });
+  });
+
+  test.each([
+    ['Orn', 'Orin'],
+    ['Thro', 'Thor'],
+    ['RTX 4090Ti', 'RTX 4090'],
+  ])('%s: the message has the one that is meant, %s', (text, meant) => {
+    const { message } = refusal(() => parseGpu(text));
+    expect(message).toContain(`Did you mean "${meant}"?`);
+    expect(parseGpu(meant)).toMatchObject({ capability: expect.any(Number) });
   });
 
   test('of a product has its whole name', () => {

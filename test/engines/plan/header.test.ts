@@ -195,6 +195,20 @@ describe('inspectPlan', () => {
     });
   });
 
+  it('doubts an engine whose GPU does not exist on its platform', () => {
+    const plan = rtxPlan();
+    const findings = (arch: 'x86_64' | 'aarch64') => {
+      const identity = sampleIdentity();
+      const target = { ...identity.target, computeCapabilities: [89, 121], arch };
+      const passport = samplePassport(plan, { ...identity, target });
+      const read = () => passport;
+      return inspectPlan(file(plan), { ...nothingAround, passport: { path: 'p.json', read } }).findings;
+    };
+    expect(findings('aarch64')).toEqual([]);
+    expect(findings('x86_64')).toMatchObject([{ code: 'target-platform', severity: 'warning' }]);
+    expect(findings('x86_64')[0]?.message).toContain('sm_121 (Blackwell: DGX Spark, GB10) exists with Arm');
+  });
+
   it('states when the passport is of another plan, or cannot be trusted', () => {
     const plan = file(rtxPlan());
     const other = samplePassport(Buffer.alloc(4096));

@@ -239,6 +239,25 @@ describe('a read-only layer', () => {
     expect(built.engine.startsWith(join(folder, 'top'))).toBe(true);
   });
 
+  test('as the store itself, evict of a timing cache ends with the same error', async () => {
+    const store = open();
+    const name = `tensorrt-10.6.0.26_sm_90_0/${'a'.repeat(64)}.timing`;
+    writeFileSync(join(folder, 'made.timing'), 'times');
+    await store.timing.put(name, join(folder, 'made.timing'), '{}', {});
+    refusals.readOnly = join(folder, 'engines');
+    await expect(open().evict(0)).rejects.toMatchObject({
+      code: 'TF_STORE_UNWRITABLE',
+      message: expect.stringContaining('EROFS'),
+      remedy: expect.not.stringMatching(/-o FILE|Free space/),
+    });
+    expect(() => publishFile(join(store.place, 'note'), 'x')).toThrow(
+      expect.objectContaining({
+        code: 'TF_WRITE_FAILED',
+        remedy: expect.stringContaining('not mounted read-only'),
+      }),
+    );
+  });
+
   test.each<[string, (store: LocalStore, identity: string) => Promise<unknown>]>([
     ['remove', (store, identity) => store.remove(identity)],
     ['clear', (store) => store.clear()],
@@ -252,6 +271,8 @@ describe('a read-only layer', () => {
     await expect(work(open(), identity)).rejects.toMatchObject({
       code: 'TF_STORE_UNWRITABLE',
       message: expect.stringContaining(join(folder, 'engines')),
+      // A removal has no other place to go to.
+      remedy: expect.not.stringMatching(/-o FILE|Free space/),
     });
     refusals.readOnly = null;
     expect(await open().get(identity)).toMatchObject({ found: true });

@@ -19,6 +19,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { identityDigest } from '../../../src/engines/identity/identity.js';
 import { listCache } from '../../../src/engines/store/cache-listing.js';
+import type { CacheList } from '../../../src/engines/store/cache-result.js';
 import { verifyCache } from '../../../src/engines/store/cache-verify.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { ledgerPath, takeUp } from '../../../src/engines/store/partial.js';
@@ -32,6 +33,7 @@ import {
   sampleToolchain,
   writeSampleModel,
 } from '../../support/sample-engine.js';
+import { trtforge } from '../../support/trtforge.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-shared-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -113,6 +115,38 @@ describe.each(['partial', 'pending', 'leases', 'by-identity', 'by-name'])('a lin
     expect([built, count()]).toEqual(isInTheWay ? [refused, 0] : ['built', 1]);
     for (const work of [() => open(folder).evict(0), () => open(folder).clear()])
       await work().catch((error: unknown) => expect(error).toMatchObject({ code: /^TF_/ }));
+    expect(content(elsewhere)).toEqual(before);
+  });
+});
+
+describe.each<[string, (path: string, elsewhere: string) => void]>([
+  ['a link', (path, elsewhere) => symlinkSync(elsewhere, path)],
+  ['a file', (path) => writeFileSync(path, 'x')],
+])('%s in place of timing', (_, make) => {
+  test('has a problem, and the engines are listed, collected and cleared', async () => {
+    const folder = place();
+    const store = open(folder);
+    const engines = [await keep(store, 'a'), await keep(store, 'c')];
+    const elsewhere = victim(folder);
+    const before = content(elsewhere);
+    make(join(store.place, 'timing'), elsewhere);
+    const listed = await trtforge(['cache', 'ls', '--cache-dir', store.place, '--json']);
+    expect([listed.exitCode, listed.json<CacheList>()]).toMatchObject([
+      1,
+      { timingCaches: { count: 0, problem: { code: 'TF_FILE_UNREADABLE' } } },
+    ]);
+    expect(listed.json<CacheList>().engines).toHaveLength(2);
+    const dry = await trtforge(['cache', 'clear', '--cache-dir', store.place, '--dry-run']);
+    expect(dry.exitCode).toBe(0);
+    const { planPath } = engines[0]!;
+    const collected = await trtforge(['cache', 'gc', '--cache-dir', store.place, '--max-size', '1K']);
+    expect([collected.exitCode, collected.err]).toEqual([
+      0,
+      expect.stringContaining('timing is not a folder'),
+    ]);
+    expect([existsSync(planPath), existsSync(join(store.place, 'timing'))]).toEqual([false, true]);
+    const cleared = await trtforge(['cache', 'clear', '--cache-dir', store.place, '--yes']);
+    expect([cleared.exitCode, existsSync(join(store.place, 'timing'))]).toEqual([0, false]);
     expect(content(elsewhere)).toEqual(before);
   });
 });

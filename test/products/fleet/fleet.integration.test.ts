@@ -212,6 +212,15 @@ describeWith('toolchain', 'a fleet', () => {
 });
 
 describe('a plan', () => {
+  test('for a GPU on a platform that it does not have warns, also when it is read again', async () => {
+    const spark = "spark: { target: 'tensorrt-rtx@1.7.1.116:sm_121:linux-x86_64' }";
+    const file = written('spark', [`model: ${model}, batch: 1/2/4, targets: [spark]`], [spark]);
+    const planned = await trtforge(['fleet', 'plan', file], environment);
+    expect(planned.err).toContain('sm_121 (Blackwell: DGX Spark, GB10) exists with Arm processors');
+    const { address } = (await run('plan', file)).json<Planned>();
+    expect((await trtforge(['fleet', 'status', address], environment)).err).toContain('is unproven');
+  });
+
   test.each([
     ['half written', (text: string) => text.slice(0, text.length / 2)],
     ['of another form', () => '{"schema":"trtforge.fleet-plan/1"}'],

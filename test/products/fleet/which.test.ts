@@ -281,6 +281,31 @@ describe('what a machine takes, and what it builds', () => {
     expect(build?.split(' --target ')[1]).toBe(target);
   });
 
+  it('names what differs between engines of one name, and which of them is taken', () => {
+    const refit = candidate('10.13.3.9:89', { recipe: { flags: ['refit-individual'] } });
+    const plain = { ...own, engine: 'plain.engine' };
+    const { best, chosen } = which([{ ...refit, engine: 'refit.engine' }, plain], machine('10.13.3.9 L4'))
+      .machines[0]!;
+    expect(best).toBe('refit.engine');
+    const [taken, other] = [refit, plain].map(({ identity }) => identity!.slice(0, 12));
+    expect(chosen).toBe(
+      `2 engines load. Taken: the types of the model (${taken}), the newest of those that fit best; the others: the types of the model (${other}, with recipe.flags []).`,
+    );
+    const half = candidate('10.13.3.9:89', { recipe: { precision: 'fp16' } });
+    expect(which([half, plain], machine('10.13.3.9 L4')).machines[0]?.chosen).toMatch(
+      /Taken: FP16, .*; the others: the types of the model\.$/,
+    );
+  });
+
+  it('is none where the driver is too old for that CUDA: it would end with an error', () => {
+    const on = (driver: string) =>
+      which([candidate('10.13.3.9:89 cuda13')], machine(`10.13.3.9+cuda13 L4 driver=${driver}`)).machines[0]!;
+    expect(on('570.10')).toMatchObject({ build: null, loads: [{ rule: 'driver-old' }] });
+    expect(on('570.10').chosen).toContain('CUDA 13 needs driver 580 or newer; this is 570.10.');
+    const other = which([own], machine('10.14.1.48+cuda13 L4 driver=580.10')).machines[0]!;
+    expect(other.build).toContain('--target tensorrt@10.14.1.48+cuda13:sm_89');
+  });
+
   it('leaves the precision out that needs a calibration', () => {
     const conversion = { calibration: 'f'.repeat(64) } as Recipe['conversion'];
     const engine = candidate('10.13.3.9:89', { recipe: { precision: 'int8', conversion } });
@@ -324,7 +349,7 @@ const inventory = `machines:
   spark: { gpu: Spark, tensorrt-rtx: 1.7.1.116 }
   gb10: { gpu: GB10 }
   grace: { gpu: GH200 }
-  odd: { gpu: sm_87, arch: x86_64 }
+  odd: { gpu: sm_121, os: windows }
 `;
 
 function written(text: string): string {
@@ -361,7 +386,7 @@ describe('an inventory', () => {
       { name: 'spark', gpu: { capability: 121 }, arch: 'aarch64' },
       { name: 'gb10', gpu: { capability: 121 }, arch: 'aarch64' },
       { name: 'grace', gpu: { capability: 90 }, arch: 'aarch64' },
-      { name: 'odd', gpu: { capability: 87 }, arch: 'x86_64' },
+      { name: 'odd', gpu: { capability: 121 }, os: 'windows', arch: 'aarch64' },
     ]);
   });
 
@@ -372,7 +397,11 @@ describe('an inventory', () => {
     ['a version that is none', 'machines: { a: { tensorrt: new } }', 'machines.a.tensorrt', 'version'],
     ['another processor', 'machines: { a: { arch: riscv } }', 'machines.a.arch', 'x86_64'],
     ['a driver that is none', 'machines: { a: { driver: latest } }', 'machines.a.driver', '550.54'],
+    ['a GPU that is misspelt', 'machines: { a: { gpu: Orn } }', 'machines.a.gpu', 'Did you mean "Orin"?'],
     ['a GPU that is not known', 'machines:\n  a: { gpu: L5 }', 'line 2, machines.a.gpu', '"L5"'],
+    ['Windows', 'machines:\n  a: { gpu: Orin, os: windows }', 'line 2, machines.a', 'with Linux alone'],
+    ['x86-64', 'machines: { a: { gpu: Spark, arch: x86_64 } }', 'machines.a', 'Arm processors'],
+    ['the processor of Grace', 'machines: { a: { gpu: GH200, arch: x86_64 } }', 'machines.a', 'GH200 exists'],
     ['a list', '- a', 'inventory.yaml', 'entries'],
     ['what is not YAML', 'machines: [', 'line 1', ']'],
     [
@@ -386,6 +415,7 @@ describe('an inventory', () => {
       expect.objectContaining({ code: 'TF_INVENTORY_INVALID', message: expect.stringContaining(where) }),
     );
     expect(() => readInventory(written(text))).toThrow(hint);
+    expect(() => readInventory(written(text))).not.toThrow(/\.\./);
   });
 
   it('has a compute capability that YAML reads as a whole number', () => {
@@ -510,6 +540,21 @@ describe('trtforge which', () => {
       verdict: 'no',
       rule: 'TF_ENGINE_SIZE_MISMATCH',
     });
+  });
+
+  it('writes the start of the identity beside names that are equal', async () => {
+    const twins = new LocalStore(join(root, 'twins'), join(root, 'twins-memo'));
+    const pending = join(root, 'pending.plan');
+    const kept: string[] = [];
+    for (const flags of [[], ['refit-individual']]) {
+      const plan = samplePlan(5 + flags.length);
+      writeFileSync(pending, plan);
+      const passport = passportOf('rtx-1.7.1.116:89', { recipe: { flags } }, plan);
+      kept.push((await twins.put(pending, passport)).identity);
+    }
+    const { out } = await trtforge(['which', 'sample', ...on, '--cache-dir', twins.place], environment);
+    for (const identity of kept)
+      expect(out).toMatch(new RegExp(`sample_\\S+\\.engine {2}${identity.slice(0, 12)}`));
   });
 
   it('takes engines of layers, and of any place only those that a trusted key signed', async () => {

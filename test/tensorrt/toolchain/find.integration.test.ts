@@ -331,6 +331,18 @@ describe('choosing', () => {
     expect(error.remedy).toMatch(remedy);
   });
 
+  it.each([
+    // A Jetson, which TensorRT-RTX does not serve, and a card that it does.
+    [87, 'tensorrt@VERSION:sm_87', null],
+    [89, 'tensorrt@VERSION:sm_89', '--target tensorrt-rtx:sm_89'],
+  ])('for a target of sm_%i without TensorRT, the remedy has %s', (sm, elsewhere, instead) => {
+    const wish = { product: 'tensorrt', computeCapability: sm } as const;
+    const { remedy } = caught(() => chooseToolchain([], wish));
+    expect(remedy).toContain(`--target ${elsewhere}`);
+    if (instead === null) expect(remedy).not.toContain('tensorrt-rtx');
+    else expect(remedy).toContain(instead);
+  });
+
   it('a library that has disappeared or is damaged is named, with the way to have it again', async () => {
     const here = machine();
     mkdirSync(join(here.root, 'opt/tensorrt/lib'), { recursive: true });

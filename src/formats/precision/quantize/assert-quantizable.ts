@@ -32,11 +32,7 @@ export function assertQuantizable(
       `The convolutions and matrix products of ${path} are ${typeLabel(dtype)} already, and only FP32 weights can be quantized.`,
       { remedy: 'Quantize the FP32 original.', details: { dtype } },
     );
-  const rules: Record<string, number> = {};
-  for (const { rule } of decisions) rules[rule] = (rules[rule] ?? 0) + 1;
-  const reasons = Object.entries(rules).map(
-    ([rule, nodes]) => `${rule} (${nodes}: ${decisions.find((kept) => kept.rule === rule)?.reason})`,
-  );
+  const { rules, reasons } = keptBy(decisions);
   const { label } = quantization.format;
   throw new TrtforgeError(
     'TF_NOT_QUANTIZABLE',
@@ -48,6 +44,29 @@ export function assertQuantizable(
       details: { rules, precisions: able.map(({ id }) => id) },
     },
   );
+}
+
+/** So many reasons of one rule are in a message. */
+const MOST_REASONS = 3;
+
+/** How many nodes each rule kept out, and the same in words: of each rule its reasons, which name channels and sizes of single nodes, with the number of nodes that have each. */
+export function keptBy(kept: readonly { readonly rule: string; readonly reason: string }[]): {
+  readonly rules: Readonly<Record<string, number>>;
+  readonly reasons: readonly string[];
+} {
+  const rules: Record<string, number> = {};
+  const nodes = new Map<string, Map<string, number>>();
+  for (const { rule, reason } of kept) {
+    rules[rule] = (rules[rule] ?? 0) + 1;
+    const own = nodes.get(rule) ?? new Map<string, number>();
+    nodes.set(rule, own.set(reason, (own.get(reason) ?? 0) + 1));
+  }
+  const reasons = [...nodes].map(([rule, own]) => {
+    const texts = [...own].slice(0, MOST_REASONS).map(([reason, count]) => `${count}: ${reason}`);
+    const rest = own.size - texts.length;
+    return `${rule} (${texts.join(', ')}${rest > 0 ? `, and ${rest} more` : ''})`;
+  });
+  return { rules, reasons };
 }
 
 /** The type of a model's convolutions and matrix products that were converted to 16 bits. */

@@ -1,5 +1,6 @@
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { searchOptions } from '../../../cli/options/store.js';
+import { shortIdentity } from '../../../engines/identity/identity.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { machineOptions, whichEngines } from '../which/engines.js';
 import type { Which } from '../which/which.js';
@@ -38,8 +39,10 @@ function render({ machines }: Which, { line, colors: { bold, dim, green, red, ye
     ];
     line(`${bold(name)}  ${dim(facts.join(', '))}`);
     if (loads.length === 0) line(`  ${red('no')}  The stores have no engine of this model.`);
-    for (const { name: engine, verdict, rule, reason, warning } of loads) {
-      line(`  ${paint[verdict](verdict)}  ${engine}  ${dim(`${rule}: ${reason}`)}`);
+    for (const { name: engine, identity, verdict, rule, reason, warning } of loads) {
+      const isShared = loads.filter((each) => each.name === engine).length > 1;
+      const id = isShared && identity !== null ? `  ${shortIdentity(identity)}` : '';
+      line(`  ${paint[verdict](verdict)}  ${engine}${id}  ${dim(`${rule}: ${reason}`)}`);
       if (warning !== null) line(`  ${yellow('warning')}  ${warning}`);
     }
     if (best !== null) line(`  ${bold('take')}  ${best}`);

@@ -14,7 +14,7 @@ import type { EngineSource, EngineSummary } from '../../../engines/store/store.j
 import { type Trust, verifyTrusted } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../../events.js';
-import { machineOf, readInventory } from './machine.js';
+import { doubtOf, machineOf, readInventory } from './machine.js';
 import { type Candidate, type Found, judgeEngines, type Which } from './which.js';
 
 /** The machines that are asked about. */
@@ -72,6 +72,16 @@ export async function whichEngines(options: WhichOptions, context?: WorkContext)
       remedy: 'Add --on inventory.yaml, --triton 24.05-py3 or --deepstream 9.0.',
     });
   if (inventory !== undefined) machines.unshift(...readInventory(inventory));
+  for (const { name, ...machine } of machines) {
+    const { message, remedy } = doubtOf(machine) ?? {};
+    if (message === undefined) continue;
+    work.emit({
+      type: 'log',
+      source: 'trtforge',
+      severity: 'warning',
+      message: `${name}: ${message} ${remedy}`,
+    });
+  }
   const { close, ...stores } = await openStores(stored, work.environment);
   try {
     return judgeEngines(await findEngines(query, stores, work), machines);

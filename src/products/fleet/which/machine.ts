@@ -3,7 +3,13 @@ import { firstProblem, readYaml } from '../../../base/text/yaml.js';
 import { tensorrtIn } from '../../../behaviour/containers.js';
 import { isArmOnly, isJetson } from '../../../behaviour/gpus.js';
 import { targetSchema } from '../../../engines/identity/identity-schema.js';
-import { parseGpu } from '../../../engines/identity/target.js';
+import {
+  type NamedGpu,
+  type Platform,
+  type PlatformFault,
+  parseGpu,
+  platformFault,
+} from '../../../engines/identity/target.js';
 import { parsed } from '../parsed.js';
 
 const { product, version, cudaMajor, os, arch } = targetSchema.shape;
@@ -37,8 +43,24 @@ const statedSchema = z
   .strictObject({ gpu, driver, container: z.string(), os, arch })
   .extend({ tensorrt: stated, 'tensorrt-rtx': stated })
   .partial()
-  .refine((one) => !(one.tensorrt && one['tensorrt-rtx']), 'tensorrt and tensorrt-rtx are two machines');
+  .refine((one) => !(one.tensorrt && one['tensorrt-rtx']), 'tensorrt and tensorrt-rtx are two machines')
+  .superRefine(({ gpu, ...stated }, { addIssue }) => {
+    const { severity, message, remedy } =
+      doubtOf({ gpu: gpu ?? null, ...platformOf({ gpu, ...stated }) }) ?? {};
+    if (severity === 'error') addIssue({ code: 'custom', message: `${message} ${remedy}` });
+  });
+type Stated = z.infer<typeof statedSchema>;
 const inventorySchema = z.strictObject({ machines: z.record(z.string(), statedSchema) });
+
+/** Of what is stated; Linux, with the processor that the GPU exists with. */
+function platformOf({ gpu, os = 'linux', arch }: Partial<Platform> & { gpu?: NamedGpu }): Platform {
+  const isArm = gpu !== undefined && isArmOnly(gpu.capability, gpu.product);
+  return { os, arch: arch ?? (isArm ? 'aarch64' : 'x86_64') };
+}
+
+/** What speaks against the GPU of a machine on its platform. */
+export const doubtOf = ({ gpu, os, arch }: Pick<Machine, 'gpu' | 'os' | 'arch'>): PlatformFault | null =>
+  gpu === null ? null : platformFault({ product: 'tensorrt', os, arch }, gpu);
 
 /** Reads an inventory. Throws TF_INVENTORY_INVALID (with the line), TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE. */
 export function readInventory(path: string): readonly Machine[] {
@@ -51,14 +73,12 @@ export function readInventory(path: string): readonly Machine[] {
 }
 
 /** Completes what is stated of a machine by what is known of its container. */
-export function machineOf(name: string, stated: z.infer<typeof statedSchema>, anyGpu = false): Machine {
-  const { gpu = null, driver = null, container = null, os = 'linux' } = stated;
-  const isArm = os === 'linux' && gpu !== null && isArmOnly(gpu.capability, gpu.product);
-  const { arch = isArm ? 'aarch64' : 'x86_64' } = stated;
+export function machineOf(name: string, stated: Stated, anyGpu = false): Machine {
+  const { gpu = null, driver = null, container = null } = stated;
   const product = stated['tensorrt-rtx'] === undefined ? ('tensorrt' as const) : ('tensorrt-rtx' as const);
   const known = container === null || isJetson(gpu?.capability ?? 0) ? undefined : tensorrtIn(container);
   const [version, cuda] = (stated[product] ?? known)?.split('+cuda') ?? [];
   const cudaMajor = cuda === undefined ? null : Number.parseInt(cuda, 10);
   const tensorrt = version === undefined ? null : { product, version, cudaMajor };
-  return { name, gpu, anyGpu, driver, tensorrt, container, os, arch };
+  return { name, gpu, anyGpu, driver, tensorrt, container, ...platformOf(stated) };
 }

@@ -6,6 +6,7 @@ import { operatorLists } from '../../../behaviour/operators.js';
 import { agree } from '../../../behaviour/versions.js';
 import { buildFaults } from '../../../engines/builder/buildable.js';
 import { buildWords } from '../../../engines/identity/build-line.js';
+import { differencesOf, shortIdentity } from '../../../engines/identity/identity.js';
 import type { Passport } from '../../../engines/identity/passport.js';
 import type { ModelContent } from '../../../engines/identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../../../engines/identity/recipe.js';
@@ -102,14 +103,28 @@ function ableOf(loads: readonly Load[]): readonly Load[] {
 const labelOf = (passport: Passport | null | undefined): string =>
   formatNamed(passport?.identity.document.recipe.precision)?.label ?? 'the types of the model';
 
-/** Which of several engines that load is taken, by its precision. */
+/** Which of several engines that load is taken, by its precision; of those with one precision the fields that differ, by identity. */
 function takenOf(able: readonly Load[], { engines }: Found): string | null {
-  const [taken, ...others] = able.map(({ engine }) =>
-    labelOf(engines.find((each) => each.engine === engine)?.passport),
+  if (able.length < 2) return null;
+  const passports = able.map(
+    ({ engine }) => engines.find((each) => each.engine === engine)?.passport ?? null,
   );
-  return others.length === 0
-    ? null
-    : `${able.length} engines load. Taken: ${taken}, the newest of those that fit best; the others: ${others.join(', ')}.`;
+  const labels = passports.map(labelOf);
+  const isShared = (label: string) => labels.filter((each) => each === label).length > 1;
+  const [first] = passports;
+  const texts = passports.map((passport, at) => {
+    const label = labels[at]!;
+    if (passport === null || !isShared(label)) return label;
+    const id = shortIdentity(passport.identity.digest);
+    if (first === null || first === undefined || at === 0) return `${label} (${id})`;
+    const fields = Array.from(
+      differencesOf(first.identity.document, passport.identity.document),
+      ({ field, b }) => `${field} ${JSON.stringify(b) ?? 'absent'}`,
+    );
+    return `${label} (${id}${labels[0] === label && fields.length > 0 ? `, with ${fields.join(', ')}` : ''})`;
+  });
+  const [taken, ...others] = texts;
+  return `${able.length} engines load. Taken: ${taken}, the newest of those that fit best; the others: ${others.join(', ')}.`;
 }
 
 /**
@@ -125,6 +140,9 @@ function buildLine(
   const [nearest] = passports;
   const file = model !== null ? query : nearest && `${nearest.model.name}.onnx`;
   if (file === undefined) return { build: null, chosen: null };
+  const old = oldDriver(machine);
+  if (old !== null)
+    return { build: null, chosen: `${old} Install that driver, or state a TensorRT for an older CUDA.` };
   const { recipe, target } = nearest?.identity.document ?? {};
   const { product, version, cudaMajor } = tensorrt ?? { product: productFor(machine, target), version: '' };
   // Of a version that is not known only what the newest cannot build is known.
@@ -136,6 +154,7 @@ function buildLine(
     buildFaults({
       toolchain,
       computeCapabilities: gpu === null ? [] : [gpu.capability],
+      platform: { os, arch },
       recipe: { ...defaultRecipe, precision, stronglyTyped },
       model: content,
     }).find(({ severity }) => severity === 'error');
@@ -195,15 +214,23 @@ function judge({ header, passport, ...engine }: Candidate, machine: Machine): Lo
 }
 
 function rulingOf(header: Candidate['header'], passport: Passport | null, machine: Machine): Ruling {
-  const { gpu, tensorrt, driver } = machine;
-  const { product, version, cudaMajor } = tensorrt ?? {};
-  const series = drivers[cudaMajor ?? 0];
+  const { gpu, tensorrt } = machine;
+  const { product, version } = tensorrt ?? {};
+  const old = oldDriver(machine);
   if ('found' in header) return ['no', header.code ?? 'TF_FILE_NOT_FOUND', header.reason];
   if (!isServed(machine))
     return ['no', 'gpu-not-served', `${product} ${version} does not serve sm_${gpu?.capability}.`];
-  if (series !== undefined && Number.parseInt(driver ?? '', 10) < series)
-    return ['no', 'driver-old', `CUDA ${cudaMajor} needs driver ${series} or newer; this is ${driver}.`];
+  if (old !== null) return ['no', 'driver-old', old];
   return passport === null ? byHeader(header, machine) : byPassport(passport, machine);
+}
+
+/** Why a machine's driver runs no library of its CUDA; null where it does, or either is not stated. */
+function oldDriver({ driver, tensorrt }: Machine): string | null {
+  const { cudaMajor } = tensorrt ?? {};
+  const series = drivers[cudaMajor ?? 0];
+  return series !== undefined && Number.parseInt(driver ?? '', 10) < series
+    ? `CUDA ${cudaMajor} needs driver ${series} or newer; this is ${driver}.`
+    : null;
 }
 
 /** Whether a machine's TensorRT may serve its GPU. */

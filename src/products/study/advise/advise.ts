@@ -4,7 +4,7 @@ import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
 import { calibrationOf } from '../../../engines/calibration/calibration.js';
-import { readSamples } from '../../../engines/calibration/read-samples.js';
+import { readSamples, repeatedFiles } from '../../../engines/calibration/read-samples.js';
 import {
   FEWEST_SAMPLES,
   MOST_HELD_OUT,
@@ -180,6 +180,8 @@ async function heldOutSamples(
     });
   const isDivided = heldOut.length === 0;
   let total: number | null = null;
+  const message = repeatedFiles(heldOut);
+  if (message !== null) context.emit?.({ type: 'log', source: 'trtforge', severity: 'warning', message });
   const sources = readSamples(isDivided ? data : heldOut, preparation);
   const parts = isDivided ? [partOf(sources, 'held-out', (samples) => (total = samples))] : sources;
   const tensors = await firstSamples(model, parts, MOST_HELD_OUT, { threads, context });
