@@ -225,7 +225,7 @@ export const openEngineSession = lazy(
  * ```
  */
 export const activationPool = lazy(
-  async () => (await import('./engines/runtime/tensorrt/activation-pool.js')).activationPool,
+  async () => (await import('./engines/runtime/tensorrt/engine-interface.js')).activationPool,
 );
 /**
  * Compares an engine or a model with a model on the same inputs.
@@ -435,13 +435,14 @@ export type {
 } from './engines/runtime/back-end.js';
 export type { OrtFacts } from './engines/runtime/onnxruntime/ort-facts.js';
 export type { Binding, RunOptions, Session } from './engines/runtime/session.js';
-export type { ActivationPool } from './engines/runtime/tensorrt/activation-pool.js';
 export type {
+  ActivationPool,
+  CudaGraph,
   EngineContext,
+  EngineLoadOptions,
   EngineState,
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
-export type { CudaGraph, EngineLoadOptions } from './engines/runtime/tensorrt/engine-options.js';
 export type { InspectOptions } from './formats/onnx/facts-of-model.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
 export type { ConversionResult } from './formats/precision/conversion.js';

@@ -1,4 +1,4 @@
-import { requireAddon } from './load.js';
+import { requireAddon } from './addon.js';
 import { jobOf, type NativeJob, rethrown } from './native-job.js';
 
 /** ONNX Runtime's C interface (`native/src/ort_*`), as data goes in and out of it. Every call names the library it means. */

@@ -4,10 +4,9 @@ import { valuesOf } from '../base/options/option.js';
 import { formatBytes, formatMs } from '../base/text/quantity.js';
 import { obtainEngine } from '../engines/builder/obtain-engine.js';
 import { flatExporter } from '../engines/exports/exporter.js';
-import { passportPath } from '../engines/identity/engine-name.js';
-import { identityDigest } from '../engines/identity/identity.js';
-import { whyNotRun } from '../engines/identity/machine.js';
+import { identityDigest, passportPath } from '../engines/identity/identity.js';
 import { readPassport } from '../engines/identity/passport.js';
+import { whyNotRun } from '../engines/identity/target.js';
 import type { LocalStore } from '../engines/store/local.js';
 import { openLocalStore, openStores } from '../engines/store/open-stores.js';
 import { type Trust, verifyTrusted } from '../engines/store/trust.js';
@@ -22,8 +21,7 @@ import type { ForgedEngine } from '../report/result.js';
 import { onlyLoadOptions } from '../tensorrt/trtexec/request.js';
 import { builtShapes, judgingData, outcomeText } from './model-phases.js';
 import type { SkippablePhase } from './options.js';
-import type { PhaseOutcome } from './phase.js';
-import type { Forged, ForgePhase, Run } from './run-state.js';
+import type { Forged, ForgePhase, PhaseOutcome, Run } from './run.js';
 
 /** The phases over the engine: it is found or built, compared with the model, measured. */
 

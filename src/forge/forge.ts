@@ -2,28 +2,31 @@ import { relative } from 'node:path';
 import { onDevice } from '../addon/gpus.js';
 import { keepingFiles, openFile } from '../base/files/byte-source.js';
 import { protectingInputs } from '../base/files/user-files.js';
+import type { ResolvedBuild } from '../engines/builder/build.js';
+import { type DecidedBuild, decideBuild } from '../engines/builder/resolve-build.js';
 import { targetText } from '../engines/identity/target.js';
+import { openTrust } from '../engines/store/trust.js';
 import { ExitCode, TrtforgeError } from '../errors.js';
 import { ignoreEvents, inPhase, workOf } from '../events.js';
 import type { ForgeResult } from '../report/result.js';
 import { packageVersion } from '../version.js';
-import { benchPhase, buildPhase, verifyEnginePhase } from './engine-phases.js';
+import { benchPhase, buildPhase, keptEngine, verifyEnginePhase, whyEngineIdle } from './engine-phases.js';
 import { environmentPart, lookAtMachine } from './environment.js';
 import { healRun } from './heal.js';
-import { convertPhase, inspectPhase, resolvePhase, verifyPhase } from './model-phases.js';
+import { convertPhase, inspectPhase, resolvePhase, verifyPhase, whyNotVerified } from './model-phases.js';
 import type { ForgeOptions, ForgeSeams } from './options.js';
-import { PhaseRun } from './phase.js';
+import type { Forged, Run } from './run.js';
 import {
   defaultRunRoot,
   hasFinishedReport,
   openRunLog,
+  PhaseRun,
   type RunRoot,
   runRootAt,
   stampedLine,
   writeJson,
   writeReport,
-} from './run-root.js';
-import type { Forged, Run } from './run-state.js';
+} from './run.js';
 import { judge } from './verdict.js';
 
 /** The phases from a model to its engine: what decides everything, what makes the engine, and what checks it. */
@@ -203,4 +206,57 @@ function filesOf(root: RunRoot, found: Partial<Forged>): ForgeResult['files'] {
   return all.flatMap(([path, what]) =>
     typeof path === 'string' ? [{ path: relative(root.path, path), what }] : [],
   );
+}
+
+/** The plan by which the phases over one model get its engine. */
+export interface EnginePlan {
+  readonly decided: DecidedBuild;
+  /** The engine that stays in its place; null: it is taken from a store or built. */
+  readonly kept: string | null;
+  /** Whether a phase before the build writes the typed model. */
+  readonly isConverted: boolean;
+}
+
+/** The work that a run of forge would do. */
+export interface ForgePlan {
+  /** The folder it would write. */
+  readonly runRoot: string;
+  /** null with --skip build. */
+  readonly engine: EnginePlan | null;
+  /** The phases after the decisions, in order, each with the reason why it would be left out, or null. */
+  readonly phases: readonly { readonly name: string; readonly skipped: string | null }[];
+}
+
+/** Looks for the engine in its place and in the stores; builds and fetches nothing. Throws what `openStores` throws. */
+export async function planEngine(
+  run: Run,
+  prepared: ResolvedBuild,
+  signal: AbortSignal | undefined,
+): Promise<EnginePlan> {
+  const { options, environment } = run;
+  const decided = await decideBuild(prepared, options, { signal, environment });
+  const kept = await keptEngine(run, prepared, openTrust(options, environment));
+  return { decided, kept: kept?.engine ?? null, isConverted: convertPhase(run).skip({ prepared }) === null };
+}
+
+/** Decides everything about a run of forge; writes nothing. Throws what its phase resolve ends with. */
+export async function planForge(options: ForgeOptions, context: ForgeSeams): Promise<ForgePlan> {
+  const run = runOf(options, context);
+  const resolve = resolvePhase(run);
+  const isSkipped = resolve.skip({}) !== null;
+  const prepared = isSkipped ? undefined : (await resolve.run({}, workOf(context))).found.prepared;
+  const convert = convertPhase(run).skip({ prepared });
+  return {
+    runRoot: run.root.path,
+    engine: prepared === undefined ? null : await planEngine(run, prepared, context.signal),
+    phases: [
+      { name: 'convert', skipped: convert },
+      { name: 'build', skipped: buildPhase(run).skip({ prepared }) },
+      { name: 'verify', skipped: whyNotVerified(options, convert === null) },
+      { name: 'verify engine', skipped: whyEngineIdle(run, prepared, 'verify') },
+      { name: 'bench', skipped: whyEngineIdle(run, prepared, 'bench') },
+      ...(options.heal === undefined ? [] : [{ name: 'heal', skipped: 'unless a comparison fails' }]),
+      { name: 'report', skipped: null },
+    ],
+  };
 }

@@ -17,8 +17,7 @@ import { computedNodes, decidingVerification } from '../report/sentences.js';
 import { engineRequest } from './engine-phases.js';
 import { judgingData, typedModelRequest } from './model-phases.js';
 import type { ForgeOptions, Healer, Healing } from './options.js';
-import type { PhaseContext, PhaseRun } from './phase.js';
-import type { Forged, ForgePhase, Run } from './run-state.js';
+import type { Forged, ForgePhase, PhaseContext, PhaseRun, Run } from './run.js';
 
 type PhasesOf = (run: Run) => Readonly<Record<'decide' | 'make' | 'check', readonly ForgePhase[]>>;
 

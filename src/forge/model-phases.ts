@@ -6,7 +6,7 @@ import { resolveBuild } from '../engines/builder/resolve-build.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { targetText } from '../engines/identity/target.js';
 import { profileEnds } from '../engines/profiles/profile.js';
-import { assertStreamed, checkWeightBudget } from '../engines/runtime/tensorrt/engine-options.js';
+import { assertStreamed, checkWeightBudget } from '../engines/runtime/tensorrt/engine-interface.js';
 import { factsOfModel } from '../formats/onnx/facts-of-model.js';
 import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';
@@ -14,7 +14,7 @@ import type { SampleData, VerifyRequest } from '../quality/verify/request.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import { conversionSentence } from '../report/sentences.js';
 import type { ForgeOptions } from './options.js';
-import type { Forged, ForgePhase, Run } from './run-state.js';
+import type { Forged, ForgePhase, Run } from './run.js';
 
 /** The phases over the model: what it has, what is decided about its engine, the typed model, and whether that computes the same. */
 

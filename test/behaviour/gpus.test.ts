@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { existsOn, isArmOnly, servedFrom, serves } from '../../src/behaviour/gpus.js';
+import { existsOn, isArmOnly, servedFrom, serves } from '../../src/behaviour/facts.js';
 import { supportTable } from '../../src/quality/doctor/support.js';
 
 describe('which TensorRT serves a GPU', () => {

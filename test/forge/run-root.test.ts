@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ignoreEvents, type WorkEvent } from '../../src/events.js';
-import { openRunLog, runRootAt, stampedLine, writeReport } from '../../src/forge/run-root.js';
+import { openRunLog, runRootAt, stampedLine, writeReport } from '../../src/forge/run.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
 import { readReport } from '../../src/report/pages/read.js';
 import { sampleResult } from '../report/sample.js';

@@ -9,14 +9,14 @@
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
-import { trtexecToMeasure } from '../../dist/engines/builder/trtexec-program.js';
-import { loadsIn } from '../../dist/engines/plan/loads.js';
+import { loadsIn } from '../../dist/engines/plan/header.js';
 import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
 import { openSupervisedEngine } from '../../dist/engines/runtime/tensorrt/supervised-engine.js';
 import { float32Values } from '../../dist/formats/tensor/values.js';
 import { defaultMode } from '../../dist/quality/bench/request.js';
 import { benchTrtexec } from '../../dist/quality/bench/trtexec/trtexec-bench.js';
 import { findToolchains } from '../../dist/tensorrt/toolchain/find.js';
+import { trtexecToMeasure } from '../../dist/tensorrt/toolchain/trtexec.js';
 import { COMPATIBLE, leanLibrary, named, rows, using, WIDTH } from './engines.mjs';
 import { buildWith, openChecks, refused, runtimeAt, writeLayers } from './harness.mjs';
 

@@ -13,7 +13,7 @@ import {
   generations,
   isAtLeast,
   versionsWith,
-} from '../../src/tensorrt/toolchain/abi.js';
+} from '../../src/tensorrt/toolchain/toolchain.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-abi-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

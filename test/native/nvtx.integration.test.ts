@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
-import { addonPath } from '../../src/addon/load.js';
+import { addonPath } from '../../src/addon/addon.js';
 import { readPassport } from '../../src/engines/identity/passport.js';
 import { affineModel, manyLayers } from '../fakes/tensorrt/affine.js';
 import { type FakeEngine, fakeEngine } from '../fakes/tensorrt/engine.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GpuList, NativeBuildResult } from '../../src/addon/addon.js';
 import type { NativeGpuState } from '../../src/addon/native-engine.js';
-import { onlyGpu } from '../../src/engines/identity/machine.js';
+import { onlyGpu } from '../../src/engines/identity/target.js';
 import { FakeBench } from '../fakes/tensorrt/library.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-visible-gpus-'));

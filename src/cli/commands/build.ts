@@ -2,9 +2,9 @@ import { assertNoFolder } from '../../base/files/user-files.js';
 import type { OptionValues } from '../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/build.js';
+import type { ProfileOrigin } from '../../engines/builder/build-result.js';
 import { buildResult, originText } from '../../engines/builder/build-result.js';
-import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
-import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
+import { type EngineExtension, engineExtensions } from '../../engines/identity/identity.js';
 import { ExitCode } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
@@ -50,7 +50,7 @@ export const command = defineCommand({
   schema: async () => {
     const [{ z }, { buildResultSchema, profileOriginSchema }, { explainedIssueSchema }] = await Promise.all([
       import('zod'),
-      import('../../engines/builder/build-result-schema.js'),
+      import('../../engines/builder/build-result.js'),
       import('../../quality/explain/explained-issue.js'),
     ]);
     return buildResultSchema.extend({

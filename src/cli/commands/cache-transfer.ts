@@ -3,7 +3,7 @@ import { didYouMean } from '../../base/text/suggest-name.js';
 import type { Exporter } from '../../engines/exports/exporter.js';
 import { shortIdentity } from '../../engines/identity/identity.js';
 import { openLocalStore, storeOptions as stores } from '../../engines/store/open-stores.js';
-import { isRemoteAddress } from '../../engines/store/remote/address.js';
+import { isRemoteAddress } from '../../engines/store/remote/bucket.js';
 import { openTrust, trustOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { broughtBy, defineCommand, type Product } from '../command.js';
@@ -59,7 +59,7 @@ export const exportCommand = defineCommand({
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheExportSchema,
   run: async ([to = '', ...names], options, context) => {
     const { environment, products } = context;
-    const { exportEngines } = await import('../../engines/exports/export-engines.js');
+    const { exportEngines } = await import('../../engines/exports/exporter.js');
     const exporter = await exporterFor(to, options.as, products);
     const store = openStoreThere(options.store, context, openTrust({}, environment));
     return exportEngines(store, to, names, { ...context, exporter });

@@ -17,7 +17,7 @@ export const keygen = defineCommand({
     }),
   },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheKeygenSchema,
-  run: async (_inputs, { output }) => (await import('../../engines/store/sign-engines.js')).makeKeys(output),
+  run: async (_inputs, { output }) => (await import('../../engines/store/cache.js')).makeKeys(output),
   render: (result, { line, colors }) => {
     line(
       `private  ${result.privateKey}  ${colors.dim('signs: --sign-key, TRTFORGE_SIGNING_KEY; keep it secret')}`,
@@ -37,7 +37,7 @@ export const sign = defineCommand({
   run: async (names, options, context) => {
     const { environment } = context;
     const signingKey = signingKeyOf(options.signKey, environment);
-    const { signEngines } = await import('../../engines/store/sign-engines.js');
+    const { signEngines } = await import('../../engines/store/cache.js');
     return withPlace(options, context, undefined, (store) => signEngines(store, names, signingKey, context));
   },
   render: (result, { line }) => {

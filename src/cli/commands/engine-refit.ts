@@ -17,7 +17,7 @@ export const command = defineCommand({
     'trtforge build model.onnx --refit -o model.engine',
   ],
   options,
-  schema: async () => (await import('../../engines/builder/build-result-schema.js')).refitResultSchema,
+  schema: async () => (await import('../../engines/builder/build-result.js')).refitResultSchema,
   run: async ([engine = '', model = ''], options, context): Promise<RefitResult> => {
     assertNoFolder(options.output, "the engine's file", 'new.engine');
     return refitResult(await refitEngine({ engine, model, ...options }, context));

@@ -4,7 +4,7 @@ import type { LayersResult } from '../../engines/layers/result.js';
 import { stripForeignHeader } from '../../engines/plan/header.js';
 import type { EnginesInspected, StrippedPlan } from '../../engines/plan/inspect.js';
 import { openOptions } from '../../engines/runtime/back-end.js';
-import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { flag, text } from '../option.js';

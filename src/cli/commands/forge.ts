@@ -1,16 +1,15 @@
 import { type OptionValues, valuesOf } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
+import type { ProfileOrigin } from '../../engines/builder/build-result.js';
 import { originText } from '../../engines/builder/build-result.js';
-import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
 import { TrtforgeError } from '../../errors.js';
-import { forge } from '../../forge/forge.js';
+import { type ForgePlan, forge, planForge } from '../../forge/forge.js';
 import {
   type ForgeOptions,
   forgeOptions as requestOptions,
   type SkippablePhase,
   skippablePhases,
 } from '../../forge/options.js';
-import { type ForgePlan, planForge } from '../../forge/plan.js';
 import { verifyHeadline } from '../../quality/verify/headline.js';
 import type { ForgeResult } from '../../report/result.js';
 import {

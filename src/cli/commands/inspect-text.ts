@@ -2,9 +2,8 @@ import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../
 import type { Passport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { platformText, targetText } from '../../engines/identity/target.js';
-import { versionText } from '../../engines/plan/header.js';
+import { platformOfEngine, versionText } from '../../engines/plan/header.js';
 import type { EnginesInspected, PlanFacts } from '../../engines/plan/inspect.js';
-import { platformOfEngine } from '../../engines/plan/loads.js';
 import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
 import { contentsSentence } from '../../report/sentences.js';

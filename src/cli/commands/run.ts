@@ -6,7 +6,7 @@ import { formatBytes, formatMs, formatStatistic, plural } from '../../base/text/
 import { guessLine } from '../../engines/run/guessed-run.js';
 import { runFile } from '../../engines/run/run-file.js';
 import { type RunSource, runOptions } from '../../engines/run/run-result.js';
-import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
 import { drawnOver } from '../../formats/images/image.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';

@@ -1,11 +1,11 @@
 import type { BuildContext, BuildOptions } from '../../engines/builder/build.js';
-import type { ProfileOrigin } from '../../engines/builder/build-result-schema.js';
+import type { ProfileOrigin } from '../../engines/builder/build-result.js';
 import { assertGpuToBuild } from '../../engines/builder/buildable.js';
-import type { DecidedBuild } from '../../engines/builder/cache-why.js';
+import type { DecidedBuild } from '../../engines/builder/resolve-build.js';
 import { profileText } from '../../engines/identity/build-line.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { targetText } from '../../engines/identity/target.js';
-import type { EnginePlan } from '../../forge/plan.js';
+import type { EnginePlan } from '../../forge/forge.js';
 import { missLines } from '../../report/sentences.js';
 import { type Plan, type PlanStep, step } from '../dry-run.js';
 
@@ -13,7 +13,7 @@ import { type Plan, type PlanStep, step } from '../dry-run.js';
 export async function decidedBuild(requested: BuildOptions, context: BuildContext): Promise<DecidedBuild> {
   const [{ resolveBuild }, { decideBuild }] = await Promise.all([
     import('../../engines/builder/resolve-build.js'),
-    import('../../engines/builder/cache-why.js'),
+    import('../../engines/builder/resolve-build.js'),
   ]);
   return decideBuild(await resolveBuild(requested, context), requested, context);
 }

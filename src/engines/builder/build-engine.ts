@@ -10,19 +10,21 @@ import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { packageVersion } from '../../version.js';
-import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
-import { type IdentityDocument, identityDigest } from '../identity/identity.js';
-import { machineFacts, onlyGpu } from '../identity/machine.js';
-import { readModelGraph } from '../identity/model-graph.js';
+import {
+  engineNameOf,
+  formatEngineName,
+  type IdentityDocument,
+  identityDigest,
+} from '../identity/identity.js';
 import type { LayerPrecisions, Passport, PlanContents } from '../identity/passport.js';
-import { isPlatform, platformText, thisPlatform } from '../identity/target.js';
-import { layerPrecisions } from '../layers/precisions.js';
+import { readModelGraph } from '../identity/read-model.js';
+import { isPlatform, machineFacts, onlyGpu, platformText, thisPlatform } from '../identity/target.js';
 import { readPlanHeader } from '../plan/header.js';
-import { withoutPlaceholders } from '../plan/parsed-model.js';
 import { contentsOf, type PlanProgram, readPlanProgram } from '../plan/program.js';
-import { isRefittable } from '../plan/refit.js';
+import { isRefittable, withoutPlaceholders } from '../plan/refit.js';
 import { checkPlanHeader } from '../plan/verify-engine.js';
 import type { BuildFiles, BuildOutcome, BuildSeams, PlanBuilder, ResolvedBuild } from './build.js';
+import { layerPrecisions } from './layer-precisions.js';
 import { runSizes, withPossibleSizes } from './runnable-sizes.js';
 
 /** No plan is smaller than its header and one kernel. */

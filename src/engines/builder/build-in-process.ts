@@ -7,8 +7,8 @@ import { type EventListener, ignoreEvents, logSeverities, type WorkContext } fro
 import { viewModel } from '../../formats/onnx/model.js';
 import { dtypeFromTensorrt } from '../../formats/tensor/dtype.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
+import { cachesRead } from './build.js';
 import { type BuilderSettings, builderSettings } from './builder-settings.js';
-import { cachesRead } from './timing-cache.js';
 
 interface InProcessOptions extends WorkContext {
   readonly addon?: Addon;

@@ -1,6 +1,13 @@
 import { chosenGpu, visibleGpus } from '../../addon/gpus.js';
-import { behaviour, holds, products } from '../../behaviour/facts.js';
-import { describeComputeCapability, isAmperePlus, servedFrom, serves } from '../../behaviour/gpus.js';
+import {
+  behaviour,
+  describeComputeCapability,
+  holds,
+  isAmperePlus,
+  products,
+  servedFrom,
+  serves,
+} from '../../behaviour/facts.js';
 import { operatorElsewhere, opsetRanges } from '../../behaviour/operators.js';
 import { compareVersions } from '../../behaviour/versions.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';

@@ -4,6 +4,7 @@ import { behaviour, type FactId, holds } from '../../behaviour/facts.js';
 import { rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatNamed, formats } from '../../formats/precision/formats/index.js';
+import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import {
   abiTable,
   enumerator,
@@ -13,8 +14,7 @@ import {
   numberOf,
   sinceIn,
   versionsWith,
-} from '../../tensorrt/toolchain/abi.js';
-import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
+} from '../../tensorrt/toolchain/toolchain.js';
 import type { Recipe } from '../identity/recipe.js';
 
 /** A recipe in the numbers and calls of one version of TensorRT. */

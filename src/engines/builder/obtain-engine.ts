@@ -5,17 +5,15 @@ import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Exporter, flatExporter, writeExport } from '../exports/exporter.js';
-import { passportPath } from '../identity/engine-name.js';
-import { identityDigest } from '../identity/identity.js';
+import { identityDigest, passportPath } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
 import { isRefittable, type Skeleton } from '../plan/refit.js';
 import { releaseUse } from '../store/claims/in-use.js';
 import { type Lease, waitForTurn } from '../store/claims/lease.js';
 import type { LocalStore } from '../store/local.js';
-import { lookUpLocally, type Miss, plainMiss } from '../store/lookup.js';
+import { lookUpLocally, type Miss, plainMiss, RemoteSource } from '../store/lookup.js';
 import type { EngineStores } from '../store/open-stores.js';
 import { type PendingFolder, preparePending } from '../store/pending.js';
-import { RemoteSource } from '../store/remote/remote-source.js';
 import type { StoredEngine } from '../store/store.js';
 import { TimingFolder } from '../store/timing-folder.js';
 import { assertSigns, signatureFor } from '../store/trust.js';
@@ -26,7 +24,7 @@ import {
   type UnansweredEngine,
   wrongAnswer,
 } from './build.js';
-import type { obtainedEngineSchema } from './build-result-schema.js';
+import type { obtainedEngineSchema } from './build-result.js';
 import { assertGpuToBuild } from './buildable.js';
 
 export interface ObtainedEngine extends z.infer<typeof obtainedEngineSchema> {}
@@ -257,7 +255,7 @@ class ObtainRun {
       if (build.timingScope === null) return builder(build, files, context);
       const [{ TimingCaches }, { sharingTimingCaches }] = await Promise.all([
         import('../store/timing-caches.js'),
-        import('./timing-cache.js'),
+        import('./build.js'),
       ]);
       const { store, trust } = this.#stores;
       const caches = new TimingCaches({

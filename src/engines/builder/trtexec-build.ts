@@ -12,15 +12,14 @@ import { viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import { builderEnvironment } from '../../tensorrt/toolchain/places.js';
+import { trtexecOf } from '../../tensorrt/toolchain/trtexec.js';
 import { buildArguments } from '../../tensorrt/trtexec/flags.js';
 import type { TrtexecLog } from '../../tensorrt/trtexec/log/result.js';
 import { buildMisreadings, requireUnderstood } from '../../tensorrt/trtexec/misreadings.js';
-import { runTrtexec, type TrtexecRun } from '../../tensorrt/trtexec/run.js';
-import { requireSuccess } from '../../tensorrt/trtexec/verdict.js';
+import { requireSuccess, runTrtexec, type TrtexecRun } from '../../tensorrt/trtexec/run.js';
 import { planHeaderOf, versionText } from '../plan/header.js';
 import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
-import { cachesRead } from './timing-cache.js';
-import { trtexecOf } from './trtexec-program.js';
+import { cachesRead } from './build.js';
 import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-recipe.js';
 
 /** trtexec prints the size of an engine with six significant digits. */

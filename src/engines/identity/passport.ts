@@ -6,9 +6,8 @@ import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import { isIntegerDtype } from '../../formats/tensor/values.js';
-import { identitiesOf, passportPath } from './engine-name.js';
-import { identityDigest } from './identity.js';
-import { identityDocumentSchema, sha256Schema } from './identity-schema.js';
+import { identitiesOf, identityDigest, passportPath } from './identity.js';
+import { identityDocumentSchema, sha256Schema } from './recipe.js';
 
 /** Distribution of an input's elements: drawn (`formats/tensor/random.ts`), a mask of ones and then zeros, or listed (values of a shape tensor). */
 const spreadSchema = z.discriminatedUnion('kind', [

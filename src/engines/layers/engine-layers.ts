@@ -8,7 +8,7 @@ import { catalogue, TrtforgeError } from '../../errors.js';
 import type { Passport } from '../identity/passport.js';
 import { isEngineFile, planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
-import { loadOptions } from '../runtime/tensorrt/engine-options.js';
+import { loadOptions } from '../runtime/tensorrt/engine-interface.js';
 import { askEngine } from '../runtime/tensorrt/supervised-engine.js';
 import { checkLayersMatch, type PlanOfLayers } from './match.js';
 import { LARGEST_BYTES, layersInvalid, layersText, readLayers } from './read-layers.js';

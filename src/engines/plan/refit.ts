@@ -1,16 +1,32 @@
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
+import { editModel } from '../../formats/onnx/model.js';
+import { clearPlaceholders } from '../../formats/onnx/open-dimensions.js';
+import { writeModel } from '../../formats/onnx/write.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { conversionOptionsOf } from '../../formats/precision/recipe.js';
-import { generationOf, isAtLeast, numberOf, sinceIn, versionsWith } from '../../tensorrt/toolchain/abi.js';
-import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
+import {
+  generationOf,
+  isAtLeast,
+  numberOf,
+  sinceIn,
+  type Toolchain,
+  versionsWith,
+} from '../../tensorrt/toolchain/toolchain.js';
 import { refittableLine } from '../identity/build-line.js';
-import { changedWeights, graphDifferences, readNamedGraph } from '../identity/model-graph.js';
 import type { ModelGraph, Passport } from '../identity/passport.js';
+import { changedWeights, graphDifferences, readNamedGraph } from '../identity/read-model.js';
 import type { Recipe } from '../identity/recipe.js';
-import { carriesHostCode } from './loads.js';
-import { withoutPlaceholders } from './parsed-model.js';
+import { carriesHostCode } from './header.js';
+
+/** The model as the library's parser reads it: as it is, or a copy of it in which axes that an exporter left without a name may differ; a typed model is one already. */
+export const withoutPlaceholders = (path: string, copy: string, work: WorkContext): Promise<string> =>
+  editModel(path, async (model) => {
+    if (!clearPlaceholders(model.proto)) return path;
+    await writeModel(model, copy, work, work.emit);
+    return copy;
+  });
 
 /** Whether an engine of a recipe takes other weights. */
 export const isRefittable = ({ flags }: Pick<Recipe, 'flags'>): boolean => flags.includes('refit');

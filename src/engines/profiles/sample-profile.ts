@@ -11,7 +11,7 @@ import { type CalibrationSample, ofSample } from '../calibration/sample-source.j
 import { readModelContent } from '../identity/model-content.js';
 import { checkConvertible } from '../run/inputs.js';
 import type { Binding } from '../runtime/session.js';
-import { checkDims, rejectUnknown } from '../runtime/session-inputs.js';
+import { checkDims, rejectUnknown } from '../runtime/session.js';
 import { isOpen, type ProfileRequest, shapeValues } from './profile.js';
 
 /** The inputs of a model, for profiles. */

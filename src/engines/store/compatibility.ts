@@ -1,8 +1,8 @@
 import { canonicalJson } from '../../base/files/digest.js';
-import { isAmperePlus } from '../../behaviour/gpus.js';
+import { isAmperePlus } from '../../behaviour/facts.js';
 import { differencesOf, type FieldDifference, type IdentityDocument } from '../identity/identity.js';
 import type { Target } from '../identity/target.js';
-import { loadsAcross, loadsIn } from '../plan/loads.js';
+import { loadsAcross, loadsIn } from '../plan/header.js';
 
 /** Why a stored engine may serve a request, or may not. */
 export interface Compatibility {

@@ -3,10 +3,10 @@ import { basename, dirname, join } from 'node:path';
 import { listFolder, removeIfAllowed, statIfThere } from '../../base/files/files.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import { engineExtensions } from '../identity/engine-name.js';
+import { engineExtensions } from '../identity/identity.js';
 import type { CacheImport } from './cache-result.js';
 import type { LocalStore } from './local.js';
-import { isRemoteAddress } from './remote/address.js';
+import { isRemoteAddress } from './remote/bucket.js';
 import { fetchBucket, listBucket } from './remote/fetch-bucket.js';
 import { type Trust, verifyTrusted } from './trust.js';
 

@@ -4,30 +4,29 @@ import { removalRemedy, removeIfThere, statIfThere } from '../../base/files/file
 import { cacheFolder, makeFolder, oddPart, pathBelow } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
-import { passportPath } from '../identity/engine-name.js';
 import type { IdentityDocument } from '../identity/identity.js';
+import { passportPath } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
 import { isInUse, lastUsed, markInUse } from './claims/in-use.js';
 import { LeaseFolder } from './claims/lease.js';
 import { mayServe, othersMayServe } from './compatibility.js';
-import { brokenSummary, summaryOf } from './engine-summary.js';
 import { chooseVictims, type Evictable, type EvictionPlan } from './eviction.js';
-import { sweepPartials } from './partial.js';
 import {
   createPending,
   type PendingFolder,
   passportText,
   preparePending,
   publishEngine,
+  sweepPartials,
   sweepPending,
 } from './pending.js';
 import { ReadableLinks } from './readable-links.js';
-import { readSignature, writeSignature } from './signature-file.js';
 import type { EngineSignature } from './signature-schema.js';
 import type { EngineSource, EngineSummary, NotFound, StoredEngine, StoreHit } from './store.js';
+import { brokenSummary, summaryOf } from './store.js';
 import { StoreIndex } from './store-index.js';
 import { evictableTimings, evictedTiming, TimingFolder } from './timing-folder.js';
-import { noTrust, type Trust, VerifiedEngines } from './trust.js';
+import { noTrust, readSignature, type Trust, VerifiedEngines, writeSignature } from './trust.js';
 
 const PLAN = 'engine.plan';
 

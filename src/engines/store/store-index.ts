@@ -5,7 +5,7 @@ import { listFolder, lstatIfThere, readJson } from '../../base/files/files.js';
 import { pathBelow } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { isRecord } from '../../base/text/lenient-json.js';
-import { passportPath } from '../identity/engine-name.js';
+import { passportPath } from '../identity/identity.js';
 import type { EngineSummary } from './store.js';
 
 /** Goes up when a summary gets another form. */

@@ -6,7 +6,7 @@ import { parseJson } from '../../base/files/json.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import { targetSchema } from '../identity/identity-schema.js';
+import { targetSchema } from '../identity/recipe.js';
 import { engineSignatureSchema, type Signable } from './signature-schema.js';
 import {
   LARGEST_DESCRIPTION,

@@ -1,14 +1,158 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  sign as signBytes,
+  verify as verifyBytes,
+} from 'node:crypto';
 import { delimiter } from 'node:path';
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { FileMemo, type FileStamp, stampOf } from '../../base/files/file-memo.js';
+import { readText, removeIfThere } from '../../base/files/files.js';
+import { parseJson } from '../../base/files/json.js';
+import { publishFile, writeFailed } from '../../base/files/publish.js';
 import * as is from '../../base/options/kinds.js';
 import { type OptionsOf, optional } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
-import { passportPath } from '../identity/engine-name.js';
+import { passportPath } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
-import { checkSignature, keyIdOf, readPrivateKey, readTrustedKeys, signDocument } from './signature.js';
-import { readSignature } from './signature-file.js';
 import type { EngineSignature, Signable } from './signature-schema.js';
+
+/** Ahead of what is signed, so that a signature made for something else with the same key never fits a document of ours. */
+const CONTEXT = 'trtforge.signature/1\n';
+
+/** Real ones have 120 bytes. */
+const LARGEST_KEY = 1 << 16;
+
+/** Where the signature of an engine lies: beside its plan. */
+export const signaturePath = (planPath: string): string => `${planPath}.signature.json`;
+
+/** A new Ed25519 pair as PEM text: PKCS #8 and SPKI (RFC 8410), as OpenSSL reads and writes them. */
+export function generateKeys(): {
+  readonly privateKey: string;
+  readonly publicKey: string;
+  readonly keyId: string;
+} {
+  const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+  return {
+    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
+    publicKey: publicKey.export({ type: 'spki', format: 'pem' }).toString(),
+    keyId: keyIdOf(publicKey),
+  };
+}
+
+/** Signs a document; a passport's SHA-256 of the plan signs that with it. Throws TF_KEY_INVALID. */
+export function signDocument(document: Signable, privateKey: KeyObject): EngineSignature {
+  const publicKey = createPublicKey(privateKey);
+  return {
+    schema: 'trtforge.signature/1',
+    algorithm: 'ed25519',
+    keyId: keyIdOf(publicKey),
+    signature: signBytes(null, signedBytes(document), privateKey).toString('base64'),
+  };
+}
+
+/** The key among those trusted that signed this document. Throws TF_SIGNATURE_INVALID: missing, of a key that is not trusted, or not fitting. */
+export function checkSignature(
+  name: string,
+  document: Signable,
+  signature: EngineSignature | null,
+  trusted: ReadonlyMap<string, KeyObject>,
+): string {
+  if (signature === null) throw unsigned(name, 'it is not signed');
+  const key = trusted.get(signature.keyId);
+  if (key === undefined)
+    throw unsigned(name, `it is signed with the key ${signature.keyId}, which is not trusted here`);
+  const fits = verifyBytes(null, signedBytes(document), key, Buffer.from(signature.signature, 'base64'));
+  if (!fits) throw unsigned(name, `the signature of the key ${signature.keyId} does not fit its content`);
+  return signature.keyId;
+}
+
+/** Reads an Ed25519 private key. Throws TF_FILE_NOT_FOUND, TF_KEY_INVALID. */
+export const readPrivateKey = (path: string): KeyObject => readKey(path, createPrivateKey);
+
+/** Reads Ed25519 public keys by their ids. Throws TF_FILE_NOT_FOUND, TF_KEY_INVALID. */
+export function readTrustedKeys(paths: readonly string[]): ReadonlyMap<string, KeyObject> {
+  const keys = paths.map((path) => readKey(path, createPublicKey));
+  return new Map(keys.map((key) => [keyIdOf(key), key]));
+}
+
+/** The first 16 hex digits of the SHA-256 of the public key's DER form. */
+export const keyIdOf = (publicKey: KeyObject): string =>
+  sha256(publicKey.export({ type: 'spki', format: 'der' })).slice(0, 16);
+
+const signedBytes = (document: Signable): Buffer => Buffer.from(CONTEXT + canonicalJson(document));
+
+function readKey(path: string, parse: (pem: string) => KeyObject): KeyObject {
+  const text = readText(path, LARGEST_KEY, 'TF_KEY_INVALID');
+  try {
+    const key = parse(text);
+    if (key.asymmetricKeyType === 'ed25519') return key;
+  } catch {
+    // Reported below, without the text: it may be a secret.
+  }
+  throw new TrtforgeError(
+    'TF_KEY_INVALID',
+    `${path} is not an Ed25519 key in PEM form of the kind that is needed.`,
+  );
+}
+
+const unsigned = (name: string, why: string): TrtforgeError =>
+  new TrtforgeError('TF_SIGNATURE_INVALID', `${name} is rejected: ${why}.`);
+
+/** Real ones have 200 bytes. */
+const LARGEST = 4096;
+
+/** The signature beside a plan; null when there is none. Throws TF_SIGNATURE_INVALID for a file that is not a signature. */
+export async function readSignature(planPath: string): Promise<EngineSignature | null> {
+  const path = signaturePath(planPath);
+  let text: string;
+  try {
+    text = readText(path, LARGEST, 'TF_SIGNATURE_INVALID');
+  } catch (error) {
+    if (error instanceof TrtforgeError && error.code === 'TF_FILE_NOT_FOUND') return null;
+    throw new TrtforgeError('TF_SIGNATURE_INVALID', `The signature ${path} cannot be read.`, {
+      cause: error,
+    });
+  }
+  return parseSignature(text, path);
+}
+
+/** Reads a signature's text; `path` is for messages. Throws TF_SIGNATURE_INVALID. */
+export async function parseSignature(text: string, path: string): Promise<EngineSignature> {
+  return await signatureOf(
+    parseJson(text, LARGEST, () => invalid(path)),
+    path,
+  );
+}
+
+/** The same of a value that was read as part of something larger. */
+export async function signatureOf(value: unknown, path: string): Promise<EngineSignature> {
+  const { engineSignatureSchema } = await import('./signature-schema.js');
+  const parsed = engineSignatureSchema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  throw invalid(path);
+}
+
+/** Writes or, with null, removes the signature beside a plan. Throws TF_WRITE_FAILED. */
+export function writeSignature(planPath: string, signature: EngineSignature | null): void {
+  const path = signaturePath(planPath);
+  if (signature !== null) {
+    publishFile(path, signatureText(signature));
+    return;
+  }
+  try {
+    removeIfThere(path);
+  } catch (cause) {
+    throw writeFailed(path, cause);
+  }
+}
+
+const signatureText = (signature: EngineSignature): string => `${JSON.stringify(signature, null, 2)}\n`;
+
+const invalid = (path: string): TrtforgeError =>
+  new TrtforgeError('TF_SIGNATURE_INVALID', `${path} is not the signature of an engine.`);
 
 /** Which keys sign engines that are used, and which key signs those that are built. */
 export interface Trust {

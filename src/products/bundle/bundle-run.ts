@@ -7,7 +7,7 @@ import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
 import { workOf } from '../../events.js';
 import { lookAtMachine } from '../../forge/environment.js';
-import { type Phase, PhaseRun } from '../../forge/phase.js';
+import { type Phase, PhaseRun } from '../../forge/run.js';
 import { type BundleMeta, readMeta } from '../../formats/contract/model-meta.js';
 import type { ForgeResult } from '../../report/result.js';
 import { type BundleContext, type BundleRequest, chainCheckOf } from './bundle-request.js';

@@ -1,6 +1,6 @@
 import { protectingInputs } from '../../base/files/user-files.js';
-import { unusedTimingCache } from '../../engines/builder/timing-cache.js';
-import type { EnginePlan } from '../../forge/plan.js';
+import { unusedTimingCache } from '../../engines/builder/build.js';
+import type { EnginePlan } from '../../forge/forge.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { BundleRun } from './bundle-run.js';
 import { timingCacheFor } from './component-run.js';

@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { changedModel } from '../../engines/plan/model-beside.js';
-import { passportHere } from '../../engines/run/passport-inputs.js';
+import { changedModel } from '../../engines/plan/context-model.js';
+import { passportHere } from '../../engines/run/run-file.js';
 import type { OpenedSession } from '../../engines/runtime/back-end.js';
 import { openSession, openTogether } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';

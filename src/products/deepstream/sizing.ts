@@ -1,5 +1,5 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { isIntegrated } from '../../behaviour/gpus.js';
+import { isIntegrated } from '../../behaviour/facts.js';
 import { knownGpu } from '../../engines/identity/target.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase, type Work } from '../../events.js';

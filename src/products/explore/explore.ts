@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
-import { timesByOperator } from '../../engines/layers/operators.js';
+import { timesByOperator } from '../../engines/layers/summary.js';
 import { TrtforgeError } from '../../errors.js';
 import { packageVersion } from '../../version.js';
 import { compareRows } from './compare.js';

@@ -1,4 +1,4 @@
-import { leadingNode } from '../../engines/layers/operators.js';
+import { leadingNode } from '../../engines/layers/summary.js';
 import type { ModelLayers } from './model-layers.js';
 import type { Row } from './result.js';
 import type { LayerRow } from './rows.js';

@@ -1,6 +1,5 @@
-import { totalBytes } from '../../engines/layers/read-layers.js';
+import { bytesInFormat, totalBytes } from '../../engines/layers/read-layers.js';
 import type { EngineLayer, LayerTensor } from '../../engines/layers/result.js';
-import { bytesInFormat } from '../../engines/layers/tensor-format.js';
 import { TrtforgeError } from '../../errors.js';
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
 import { qualifiedOpType } from '../../formats/onnx/graph.js';

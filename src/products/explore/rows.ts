@@ -1,6 +1,5 @@
-import { leadingNode, operatorOf } from '../../engines/layers/operators.js';
 import type { EngineLayer, LayerTensor } from '../../engines/layers/result.js';
-import { computes, constantLayers } from '../../engines/layers/summary.js';
+import { computes, constantLayers, leadingNode, operatorOf } from '../../engines/layers/summary.js';
 import { joinLayers } from '../../quality/bench/layer-times.js';
 import { errorShare } from '../../quality/verify/error-map.js';
 import { noLayer } from './model-layers.js';

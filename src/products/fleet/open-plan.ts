@@ -3,7 +3,7 @@ import { z } from 'zod';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf } from '../../base/options/option.js';
 import { faultText } from '../../base/text/schema-error.js';
-import { isRemoteAddress } from '../../engines/store/remote/address.js';
+import { isRemoteAddress } from '../../engines/store/remote/bucket.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../events.js';
 import { readEnginesFile } from './engines-file.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { identityDocumentSchema, sha256Schema } from '../../engines/identity/identity-schema.js';
+import { identityDocumentSchema, sha256Schema } from '../../engines/identity/recipe.js';
 import { missSchema } from '../../engines/store/cache-result.js';
 import { engineSignatureSchema } from '../../engines/store/signature-schema.js';
 import { healSchema } from '../../report/result.js';

@@ -1,6 +1,6 @@
 import { valuesOf } from '../../base/options/option.js';
 import { readLayers } from '../../engines/layers/read-layers.js';
-import { askedBudget, loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { askedBudget, loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
 import { inPhase } from '../../events.js';
 import { benchRun, figuresOf } from './bench-run.js';

@@ -2,9 +2,8 @@ import { statSync } from 'node:fs';
 import { assertWithin } from '../../base/options/check.js';
 import { type OptionsOf, valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import { checkSources } from '../../engines/run/check-sources.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
-import { gatherForModel, shapesOf, tensorsOf } from '../../engines/run/run-inputs.js';
+import { checkSources, gatherForModel, shapesOf, tensorsOf } from '../../engines/run/run-inputs.js';
 import {
   type OpenedFacts,
   type OpenedModel,

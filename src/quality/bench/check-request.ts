@@ -1,9 +1,9 @@
 import { checkDevice } from '../../addon/gpus.js';
 import { assertWithin } from '../../base/options/check.js';
 import { readPlanHeader } from '../../engines/plan/header.js';
-import { checkSources } from '../../engines/run/check-sources.js';
-import { bindingsInPassport, inputsInPassport, passportHere } from '../../engines/run/passport-inputs.js';
-import { checkWeightBudget } from '../../engines/runtime/tensorrt/engine-options.js';
+import { bindingsInPassport, inputsInPassport, passportHere } from '../../engines/run/run-file.js';
+import { checkSources } from '../../engines/run/run-inputs.js';
+import { checkWeightBudget } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
 import { modeOptions } from '../../tensorrt/trtexec/request.js';
 import { type BenchRequest, sourcesOf } from './request.js';

@@ -3,7 +3,7 @@ import { type Addon, loadAddon } from '../../addon/addon.js';
 import { valuesOf } from '../../base/options/option.js';
 import { medianOf } from '../../base/statistics.js';
 import { formatBytes } from '../../base/text/quantity.js';
-import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
 import { inPhase } from '../../events.js';
 import { leaseGpu } from './gpu-lease.js';

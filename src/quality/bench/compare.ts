@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { meanOf, medianOf, studentT975 } from '../../base/statistics.js';
-import { timesByOperator } from '../../engines/layers/operators.js';
 import { isCopy } from '../../engines/layers/read-layers.js';
+import { timesByOperator } from '../../engines/layers/summary.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';

@@ -8,8 +8,7 @@ import type {
 } from '../../addon/native-engine.js';
 import type { OptionsOf } from '../../base/options/option.js';
 import { type SupervisedSession, startSupervised } from '../../base/process/supervised-session.js';
-import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
-import type { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import type { EngineBinding, loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import type { Work } from '../../events.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import type { BenchRequest, InputRequest } from './request.js';

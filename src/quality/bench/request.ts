@@ -3,7 +3,7 @@ import * as is from '../../base/options/kinds.js';
 import { defaultsOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { parseNamedFile, parseValueRange, splitAtCommas } from '../../base/options/readers.js';
 import type { RunSource } from '../../engines/run/run-result.js';
-import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Work, workOf } from '../../events.js';
 import { type ModeRequest, modeOptions } from '../../tensorrt/trtexec/request.js';

@@ -1,6 +1,5 @@
 import type { NativeShape } from '../../addon/native-engine.js';
-import { inputHeader } from '../../engines/run/check-sources.js';
-import { readInput } from '../../engines/run/run-inputs.js';
+import { inputHeader, readInput } from '../../engines/run/run-inputs.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
 import { numbersOf } from '../../formats/tensor/values.js';

@@ -1,12 +1,12 @@
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
 import { arch, availableParallelism, freemem, platform, release, totalmem } from 'node:os';
 import { dirname, join } from 'node:path';
-import { addonPath } from '../../addon/load.js';
+import { addonPath } from '../../addon/addon.js';
 import { statIfThere } from '../../base/files/files.js';
 import type { OptionsOf } from '../../base/options/option.js';
 import { storeFolder } from '../../engines/store/local.js';
 import { openLocalStore, openRemoteStore, type storeOptions } from '../../engines/store/open-stores.js';
-import { unusedEndpoint } from '../../engines/store/remote/address.js';
+import { unusedEndpoint } from '../../engines/store/remote/bucket.js';
 import { TrtforgeError } from '../../errors.js';
 import { debianPackages, pythonEnvironment, pythonOf, pythonPackages } from '../../tensorrt/toolchain/pip.js';
 import type { Host } from '../../tensorrt/toolchain/places.js';

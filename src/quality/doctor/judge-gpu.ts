@@ -1,5 +1,4 @@
-import { behaviour } from '../../behaviour/facts.js';
-import { describeComputeCapability, isIntegrated, serves } from '../../behaviour/gpus.js';
+import { behaviour, describeComputeCapability, isIntegrated, serves } from '../../behaviour/facts.js';
 import { releaseOf } from '../../tensorrt/toolchain/toolchain.js';
 import type { DoctorFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';

@@ -1,6 +1,6 @@
-import { addonRemedy } from '../../addon/load.js';
+import { addonRemedy } from '../../addon/addon.js';
 import { plural } from '../../base/text/quantity.js';
-import { isIntegrated } from '../../behaviour/gpus.js';
+import { isIntegrated } from '../../behaviour/facts.js';
 import type { DoctorFacts, MachineFacts, RemoteFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Generation, Gpu } from '../../addon/addon.js';
-import { behaviour, holds } from '../../behaviour/facts.js';
-import { gpuArchitectures, serves } from '../../behaviour/gpus.js';
+import { behaviour, gpuArchitectures, holds, serves } from '../../behaviour/facts.js';
 import { isInLine } from '../../behaviour/versions.js';
 import { type FoundToolchain, unableToBuild, unknownVersion } from '../../tensorrt/toolchain/find.js';
 

@@ -15,8 +15,8 @@ import {
   type EngineAddon,
   type LoadedEngine,
   loadEngine,
+  toolchainForPlan,
 } from '../../engines/runtime/tensorrt/load-engine.js';
-import { toolchainForPlan } from '../../engines/runtime/tensorrt/plan-on-disk.js';
 import { isSignatureRequired } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { GpuList } from '../../addon/addon.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import type { EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
-import { listCache } from '../../engines/store/cache-listing.js';
+import { listCache } from '../../engines/store/cache.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';

@@ -5,8 +5,8 @@ import { type BuildContext, buildOptions } from '../../engines/builder/build.js'
 import { type ObtainedEngine, obtainEngine } from '../../engines/builder/obtain-engine.js';
 import { refittingBuilder, resolveRefit } from '../../engines/builder/refit-plan.js';
 import { skeletonOf } from '../../engines/plan/refit.js';
-import { loadOptions } from '../../engines/runtime/tensorrt/engine-options.js';
-import { readPlanOnDisk, toolchainForPlan } from '../../engines/runtime/tensorrt/plan-on-disk.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { readPlanOnDisk, toolchainForPlan } from '../../engines/runtime/tensorrt/load-engine.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { signatureOptions } from '../../engines/store/trust.js';
 import { answerMaker } from './at-build.js';

@@ -6,9 +6,14 @@ import { noteInput, protectingInputs } from '../../base/files/user-files.js';
 import { readSamples, repeatedFiles, typedSample } from '../../engines/calibration/read-samples.js';
 import type { CalibrationSample, SampleFile, SampleSource } from '../../engines/calibration/sample-source.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import { rejectMissing } from '../../engines/run/check-sources.js';
-import { passportHere } from '../../engines/run/passport-inputs.js';
-import { type RunContext, type Runs, runOpened, writeOutputs } from '../../engines/run/run-file.js';
+import {
+  passportHere,
+  type RunContext,
+  type Runs,
+  runOpened,
+  writeOutputs,
+} from '../../engines/run/run-file.js';
+import { rejectMissing } from '../../engines/run/run-inputs.js';
 import { type RunRequest, type RunResult, runResultSchema } from '../../engines/run/run-result.js';
 import type { OpenedEngine, OpenedModel } from '../../engines/runtime/back-end.js';
 import { callShapeOf, chooseProfile } from '../../engines/runtime/tensorrt/choose-profile.js';

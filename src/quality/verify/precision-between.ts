@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { passportPath } from '../../engines/identity/engine-name.js';
+import { passportPath } from '../../engines/identity/identity.js';
 import { type Passport, readPassport } from '../../engines/identity/passport.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';

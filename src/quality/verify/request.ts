@@ -6,7 +6,7 @@ import type { SamplePart } from '../../engines/calibration/sample-source.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import { drawOptions } from '../../engines/run/run-result.js';
 import { type BackEnd, openOptions, placeOptions } from '../../engines/runtime/back-end.js';
-import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { engineOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
 import {
   type ConversionOptions,

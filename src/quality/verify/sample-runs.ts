@@ -6,7 +6,7 @@ import { inTypesOf } from '../../engines/run/inputs.js';
 import { type Arithmetic, type OpenOptions, placeOptions } from '../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
-import { engineOptions } from '../../engines/runtime/tensorrt/engine-options.js';
+import { engineOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { dtypes } from '../../formats/tensor/dtype.js';

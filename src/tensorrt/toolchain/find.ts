@@ -3,14 +3,13 @@ import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import { namesIn } from '../../base/files/files.js';
 import { runCommand } from '../../base/process/command.js';
-import { behaviour, products } from '../../behaviour/facts.js';
-import { serves } from '../../behaviour/gpus.js';
+import { behaviour, products, serves } from '../../behaviour/facts.js';
 import { isInLine, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
-import { generationOf } from './abi.js';
 import { type DamagedLibrary, type LibraryGroup, readLibraryFolder } from './library-folder.js';
 import { type Host, places, placesIn, type SearchedPlace } from './places.js';
 import type { Flavour, Toolchain } from './toolchain.js';
+import { generationOf } from './toolchain.js';
 import { programPlaces } from './trtexec.js';
 
 /** A toolchain as it lies on this machine. */

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { parseJson } from '../../../src/base/files/json.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { layersOfFile } from '../../../src/engines/layers/engine-layers.js';
-import { parseSignature } from '../../../src/engines/store/signature-file.js';
+import { parseSignature } from '../../../src/engines/store/trust.js';
 import { readContract } from '../../../src/formats/contract/file.js';
 import { readMeta } from '../../../src/formats/contract/model-meta.js';
 import { readCalibration } from '../../../src/formats/precision/calibrate/cache.js';

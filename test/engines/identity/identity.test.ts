@@ -4,11 +4,11 @@ import { canonicalJson } from '../../../src/base/files/digest.js';
 import {
   engineNameOf,
   formatEngineName,
+  type IdentityDocument,
+  identityDigest,
   parseEngineName,
-} from '../../../src/engines/identity/engine-name.js';
-import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
-import { identityDocumentSchema } from '../../../src/engines/identity/identity-schema.js';
-import { defaultRecipe, type Recipe } from '../../../src/engines/identity/recipe.js';
+} from '../../../src/engines/identity/identity.js';
+import { defaultRecipe, identityDocumentSchema, type Recipe } from '../../../src/engines/identity/recipe.js';
 import type { Target } from '../../../src/engines/identity/target.js';
 import { plainMiss, withNearest } from '../../../src/engines/store/lookup.js';
 import { samplePassport, samplePlan } from '../../support/sample-engine.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { onDevice } from '../../../src/addon/gpus.js';
-import { onlyGpu, whyNotRun } from '../../../src/engines/identity/machine.js';
+import { onlyGpu, whyNotRun } from '../../../src/engines/identity/target.js';
 import { noGpus, twoGpus } from '../../fakes/gpus.js';
 
 describe('the environment of a child that sees one GPU', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { describeComputeCapability } from '../../../src/behaviour/gpus.js';
+import { describeComputeCapability } from '../../../src/behaviour/facts.js';
 import {
   type BuildMachine,
   isOfProduct,

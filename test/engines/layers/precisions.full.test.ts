@@ -4,8 +4,8 @@ import { transformerEncoder, transformerShapes } from '../../../examples/models/
 import { writeNetwork } from '../../../examples/models/write-network.js';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { buildPlan } from '../../../src/engines/builder/build-plan.js';
+import { layerPrecisions } from '../../../src/engines/builder/layer-precisions.js';
 import type { ProfileRange } from '../../../src/engines/identity/recipe.js';
-import { layerPrecisions } from '../../../src/engines/layers/precisions.js';
 import { readPlanHeader } from '../../../src/engines/plan/header.js';
 import { readPlanProgram } from '../../../src/engines/plan/program.js';
 import { ignoreEvents } from '../../../src/events.js';

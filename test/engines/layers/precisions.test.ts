@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { bytesSource } from '../../../src/base/files/byte-source.js';
+import { layerPrecisions } from '../../../src/engines/builder/layer-precisions.js';
 import { layerPrecisionsSchema } from '../../../src/engines/identity/passport.js';
-import { layerPrecisions } from '../../../src/engines/layers/precisions.js';
 import { programIn } from '../../../src/engines/plan/program.js';
 import { floatingNodes, floatingSentence, layerSentences } from '../../../src/report/sentences.js';
 import { convolution, perChannel, QuantizedNet } from '../../formats/onnx/support/quantized.js';

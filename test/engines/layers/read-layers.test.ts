@@ -2,9 +2,13 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { layersText, readLayers } from '../../../src/engines/layers/read-layers.js';
+import {
+  bytesInFormat,
+  dtypeOfFormat,
+  layersText,
+  readLayers,
+} from '../../../src/engines/layers/read-layers.js';
 import { engineLayersSchema } from '../../../src/engines/layers/result.js';
-import { bytesInFormat, dtypeOfFormat } from '../../../src/engines/layers/tensor-format.js';
 import { originOfLayer } from '../../../src/engines/plan/layer-names.js';
 import { TrtforgeError } from '../../../src/errors.js';
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { contextModel } from '../../../src/engines/exports/context-model.js';
 import { readModelContent } from '../../../src/engines/identity/model-content.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
-import { changedModel } from '../../../src/engines/plan/model-beside.js';
+import { changedModel } from '../../../src/engines/plan/context-model.js';
 import { writeDetector, writePlan } from '../../fakes/nvinfer-engine.js';
 import { trtforge } from '../../support/trtforge.js';
 

@@ -1,5 +1,5 @@
 import { expect, it, test } from 'vitest';
-import { axesOf, isBatchAxis, otherThanBatch } from '../../../src/engines/profiles/batch-axis.js';
+import { axesOf, isBatchAxis, otherThanBatch } from '../../../src/engines/profiles/profile.js';
 import { samplePassport, samplePlan } from '../../support/sample-engine.js';
 
 type Shape = readonly (number | string | null)[];

@@ -12,12 +12,10 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { passportPath } from '../../../src/engines/identity/engine-name.js';
-import { identityDigest } from '../../../src/engines/identity/identity.js';
+import { identityDigest, passportPath } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { listCache } from '../../../src/engines/store/cache-listing.js';
-import { verifyCache } from '../../../src/engines/store/cache-verify.js';
+import { listCache, verifyCache } from '../../../src/engines/store/cache.js';
 import { thisProcess } from '../../../src/engines/store/claims/claim.js';
 import { LocalStore, storeFolder } from '../../../src/engines/store/local.js';
 import { createPending, sweepPending } from '../../../src/engines/store/pending.js';

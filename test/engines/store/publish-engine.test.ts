@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { passportPath } from '../../../src/engines/identity/engine-name.js';
+import { passportPath } from '../../../src/engines/identity/identity.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import { copyEngine } from '../../../src/engines/store/pending.js';

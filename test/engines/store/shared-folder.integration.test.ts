@@ -16,14 +16,12 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
-import { passportPath } from '../../../src/engines/identity/engine-name.js';
-import { identityDigest } from '../../../src/engines/identity/identity.js';
-import { listCache } from '../../../src/engines/store/cache-listing.js';
+import { identityDigest, passportPath } from '../../../src/engines/identity/identity.js';
+import { listCache, verifyCache } from '../../../src/engines/store/cache.js';
 import type { CacheList } from '../../../src/engines/store/cache-result.js';
-import { verifyCache } from '../../../src/engines/store/cache-verify.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
-import { ledgerPath, takeUp } from '../../../src/engines/store/partial.js';
-import { signaturePath } from '../../../src/engines/store/signature.js';
+import { ledgerPath, takeUp } from '../../../src/engines/store/pending.js';
+import { signaturePath } from '../../../src/engines/store/trust.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import {

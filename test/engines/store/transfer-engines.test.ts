@@ -10,8 +10,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { exportEngines } from '../../../src/engines/exports/export-engines.js';
-import { listCache } from '../../../src/engines/store/cache-listing.js';
+import { exportEngines } from '../../../src/engines/exports/exporter.js';
+import { listCache } from '../../../src/engines/store/cache.js';
 import { importEngines } from '../../../src/engines/store/import-engines.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { noTrust } from '../../../src/engines/store/trust.js';

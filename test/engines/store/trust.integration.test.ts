@@ -15,14 +15,16 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sha256 } from '../../../src/base/files/digest.js';
 import type { BuildOptions } from '../../../src/engines/builder/build.js';
-import { passportPath } from '../../../src/engines/identity/engine-name.js';
+import { passportPath } from '../../../src/engines/identity/identity.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { verifyCache } from '../../../src/engines/store/cache-verify.js';
+import { makeKeys, signEngines, verifyCache } from '../../../src/engines/store/cache.js';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
-import { makeKeys, signEngines } from '../../../src/engines/store/sign-engines.js';
-import { readTrustedKeys, signaturePath } from '../../../src/engines/store/signature.js';
-import { parseSignature } from '../../../src/engines/store/signature-file.js';
-import { openTrust } from '../../../src/engines/store/trust.js';
+import {
+  openTrust,
+  parseSignature,
+  readTrustedKeys,
+  signaturePath,
+} from '../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { countingBuilder } from '../../fakes/builder.js';

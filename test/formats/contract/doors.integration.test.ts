@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isBatchAxis } from '../../../src/engines/profiles/batch-axis.js';
+import { isBatchAxis } from '../../../src/engines/profiles/profile.js';
 import type { Named } from '../../../src/formats/contract/state.js';
 import type { Dtype } from '../../../src/formats/tensor/dtype.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';

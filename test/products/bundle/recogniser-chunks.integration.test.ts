@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Binding, Session } from '../../../src/engines/runtime/session.js';
-import { mapOf } from '../../../src/engines/runtime/session-inputs.js';
+import { mapOf } from '../../../src/engines/runtime/session.js';
 import { readMeta } from '../../../src/formats/contract/model-meta.js';
 import type { NamedTensors, Tensor } from '../../../src/formats/tensor/tensor.js';
 import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';

@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { timesByOperator } from '../../../src/engines/layers/operators.js';
+import { timesByOperator } from '../../../src/engines/layers/summary.js';
 import { exploreLayers } from '../../../src/products/explore/explore.js';
 
 const fixtures = join(import.meta.dirname, '../../fixtures');

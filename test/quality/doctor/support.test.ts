@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Served, serves } from '../../../src/behaviour/gpus.js';
+import { type Served, serves } from '../../../src/behaviour/facts.js';
 import { abilitiesOf, supportTable } from '../../../src/quality/doctor/support.js';
 import type { FoundToolchain } from '../../../src/tensorrt/toolchain/find.js';
 import { found } from './fake-facts.js';

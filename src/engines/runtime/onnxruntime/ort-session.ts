@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
+import { addonPath } from '../../../addon/addon.js';
 import { checkDevice } from '../../../addon/gpus.js';
-import { addonPath } from '../../../addon/load.js';
 import { loadOnnxRuntime, type Setting } from '../../../addon/onnx-runtime.js';
 import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { withLoaderPath } from '../../../base/process/command.js';
@@ -16,7 +16,7 @@ import type { Pace } from '../../../tensorrt/trtexec/request.js';
 import { readModelContent } from '../../identity/model-content.js';
 import type { Arithmetic, MeasureOptions, ModelRunOptions, PacedRuns, RepeatedRun } from '../back-end.js';
 import type { Binding, RunOptions, Session } from '../session.js';
-import { checkInputs, mapOf, rejectUnknown, wrong } from '../session-inputs.js';
+import { checkInputs, mapOf, rejectUnknown, wrong } from '../session.js';
 import { chooseOrtLibrary, neighbourFolders, type OrtLibrary } from './find-library.js';
 import { type OrtChild, ortChild } from './ort-children.js';
 import type { OrtFacts } from './ort-facts.js';
@@ -28,9 +28,9 @@ import type {
   OrtPlacement,
   OrtState,
 } from './ort-protocol.js';
+import type { Rounding } from './prepared-model.js';
 import { type PreparedModel, prepareModel } from './prepared-model.js';
 import { isOn, type OrtPlace, ortBackend, ortEnvironment, resolveProvider } from './provider-options.js';
-import type { Rounding } from './rounded-model.js';
 
 /** The provider names the engines of its cache by the graph alone: those of two models, or of other options, would serve each other. */
 async function cachePrefix(

@@ -4,7 +4,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { type ElementArray, elementsOf, isArrayDtype } from '../../../formats/tensor/values.js';
-import { assertTensor, list, same } from '../session-inputs.js';
+import { assertTensor, list, same } from '../session.js';
 import type { CallShape } from './choose-profile.js';
 import type { EngineBindings } from './engine-bindings.js';
 import type { EngineBinding } from './engine-interface.js';

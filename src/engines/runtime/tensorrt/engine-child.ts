@@ -3,8 +3,8 @@ import { serveSession } from '../../../base/process/supervised-child.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
 import type { EngineSession } from './engine-interface.js';
-import type { EngineChildCall, EngineOpened, EngineRan } from './engine-protocol.js';
 import { openEngineSession } from './engine-session.js';
+import type { EngineChildCall, EngineOpened, EngineRan } from './tensor-exchange.js';
 import { TensorReceiver, TensorSender } from './tensor-exchange.js';
 
 let session: EngineSession | undefined;

@@ -4,13 +4,14 @@ import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { RunOptions } from '../session.js';
-import { list, mapOf, same } from '../session-inputs.js';
+import { list, mapOf, same } from '../session.js';
 import { type CacheBounds, CachedCall, CallCache } from './call-cache.js';
 import { type CallShape, callShapeFrom, callShapeOf, chooseProfile, fits } from './choose-profile.js';
 import { DeviceState } from './device-state.js';
 import { EngineCall } from './engine-call.js';
 import type {
   CallShapes,
+  CudaGraph,
   EngineContext,
   EngineRunner,
   EngineSessionOptions,
@@ -18,7 +19,6 @@ import type {
   PreparedCall,
   RunTarget,
 } from './engine-interface.js';
-import type { CudaGraph } from './engine-options.js';
 import type { LoadedEngine } from './load-engine.js';
 import { PendingWork } from './pending-work.js';
 import { PlainCall, StatefulCall } from './prepared-call.js';

@@ -1,14 +1,172 @@
-import type { NativeEngineFacts } from '../../../addon/native-engine.js';
+import type { NativeDeviceMemory, NativeEngine, NativeEngineFacts } from '../../../addon/native-engine.js';
 import * as is from '../../../base/options/kinds.js';
 import { type OptionsOf, optional } from '../../../base/options/option.js';
+import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { ElementArray } from '../../../formats/tensor/values.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
+import { engineLoading, onlyLoadOptions } from '../../../tensorrt/trtexec/request.js';
 import { trustOptions } from '../../store/trust.js';
 import type { Binding, RunOptions, Session } from '../session.js';
-import { ActivationPool } from './activation-pool.js';
-import { type CudaGraph, engineOptions } from './engine-options.js';
+
+/** Options of loading engines, besides the GPU; everything that opens engines has the same. */
+export const enginesOptions = {
+  ...onlyLoadOptions,
+  /** Plug-in libraries that the engine needs. */
+  plugins: optional(is.list<string>(), {
+    flags: '--plugin <library>',
+    ...engineLoading,
+    trust: true,
+    describe: 'engines: a plug-in library it needs',
+    repeat: true,
+  }),
+  /** A toolchain, or the name of one; default: the first that loads the plan. */
+  toolchain: optional(is.either(is.text, is.object<Toolchain>()), {
+    flags: '--toolchain <name>',
+    ...engineLoading,
+    trust: true,
+    describe:
+      'engines: which TensorRT, by its name in `trtforge toolchain list` or its folder (default: the first that loads it)',
+  }),
+};
+
+/** The same for what opens one: no two engines have the same identity. */
+export const loadOptions = {
+  ...enginesOptions,
+  /** The identity that the engine must have, so that no other one passes in its place; a path in a store (`by-identity/xx/ID/`) states it already. */
+  identity: optional(is.identity, {
+    flags: '--identity <id>',
+    group: 'Engine loading',
+    describe: 'engines: reject one that has not this identity, as trtforge build printed it',
+  }),
+};
+
+/** And how it runs, step by step. */
+export const engineOptions = {
+  ...loadOptions,
+  /** Default `auto`: as soon as shapes repeat. */
+  cudaGraph: optional(is.words('auto', 'always', 'never'), {
+    flags: '--cuda-graph <when>',
+    ...engineLoading,
+    describe: 'engines: replay runs from a CUDA graph (default: auto, as soon as shapes repeat)',
+  }),
+};
+
+/** Every request that opens an engine has these, under these names. They have no effect on a model. */
+export interface EngineLoadOptions extends OptionsOf<typeof engineOptions> {}
+
+export type CudaGraph = NonNullable<EngineLoadOptions['cudaGraph']>;
+
+type Load = OptionsOf<typeof onlyLoadOptions>;
+
+/** As the addon takes them. */
+export const nativeLoad = ({ weightBudget, allowHostCode = false }: Load) => ({
+  weightBudget: weightBudget ?? null,
+  allowHostCode,
+});
+
+/** Rejects a budget for an engine whose weights are not streamed; `subject` begins the sentence: `model.engine was`. Throws TF_OPTION_UNSUPPORTED. */
+export function assertStreamed(subject: string, isStreamed: boolean, { weightBudget }: Load): void {
+  if (weightBudget === undefined || isStreamed) return;
+  throw new TrtforgeError(
+    'TF_OPTION_UNSUPPORTED',
+    `${subject} not built with weight streaming, so a budget for its weights has no effect.`,
+    { remedy: 'Leave the budget out, or build the engine with --builder-config flags=weight-streaming.' },
+  );
+}
+
+/** The addon would take any word for `automatic` and any number for bytes. Throws TF_SIZE_INVALID. */
+export function checkWeightBudget({ weightBudget: budget }: Load): void {
+  if (budget === undefined || budget === 'automatic') return;
+  if (Number.isSafeInteger(budget) && budget >= 0) return;
+  throw new TrtforgeError(
+    'TF_SIZE_INVALID',
+    `A weight budget of ${budget} is neither bytes nor "automatic".`,
+  );
+}
+
+/** For the result of a measurement. */
+export const askedBudget = ({ weightBudget }: Load) =>
+  weightBudget === undefined ? {} : { weightBudgetAsked: weightBudget };
+
+/** A loaded engine, as far as its activations go. */
+interface PoolEngine {
+  readonly native: NativeEngine;
+  readonly gpu: { readonly index: number };
+  readonly plan: { readonly path: string };
+}
+
+/**
+ * GPU memory for the activations of several engines of this process, one run at a time: as many bytes as the largest engine needs, in the place of the sum.
+ * Sessions join when they are opened; the memory is allocated at the first run, and freed with the last session.
+ */
+export class ActivationPool {
+  /** Bytes that the largest profile of each engine needs. */
+  readonly #members = new Map<NativeEngine, number>();
+  #gpu: number | undefined;
+  #memory: NativeDeviceMemory | undefined;
+  #isBusy = false;
+
+  /** Bytes of the memory: what the largest engine needs. */
+  get bytes(): number {
+    return this.#memory?.bytes ?? Math.max(0, ...this.#members.values());
+  }
+
+  /** Bytes that the same engines take with memory of their own each. */
+  get separateBytes(): number {
+    return [...this.#members.values()].reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  /** Throws TF_SESSION_INPUT for an engine on another GPU, and for one that needs more than the memory has after the first run. */
+  join({ native, gpu, plan }: PoolEngine): void {
+    const needed = native.facts.deviceMemoryBytes;
+    if (this.#gpu !== undefined && this.#gpu !== gpu.index)
+      throw new TrtforgeError(
+        'TF_SESSION_INPUT',
+        `${plan.path} is on GPU ${gpu.index}, the activation pool on GPU ${this.#gpu}.`,
+        { remedy: 'Make one pool for each GPU.' },
+      );
+    if (this.#memory !== undefined && needed > this.#memory.bytes)
+      throw new TrtforgeError(
+        'TF_SESSION_INPUT',
+        `${plan.path} needs ${needed} bytes for activations; the pool has ${this.#memory.bytes} since its first run.`,
+        { remedy: 'Open all engines of a pool before the first of them runs.' },
+      );
+    this.#gpu = gpu.index;
+    this.#members.set(native, needed);
+  }
+
+  leave(native: NativeEngine): void {
+    this.#members.delete(native);
+    if (this.#members.size > 0) return;
+    this.#memory?.close();
+    this.#memory = undefined;
+    this.#gpu = undefined;
+  }
+
+  /** Throws TF_GPU_MEMORY. */
+  memory(native: NativeEngine): NativeDeviceMemory {
+    this.#memory ??= native.allocate(this.bytes);
+    return this.#memory;
+  }
+
+  /** Begins a run, which ends with the function that is returned. Throws TF_SESSION_BUSY while another is under way. */
+  take(): () => void {
+    if (this.#isBusy)
+      throw new TrtforgeError(
+        'TF_SESSION_BUSY',
+        'A run was requested while another run uses the same activation pool.',
+      );
+    this.#isBusy = true;
+    return () => {
+      this.#isBusy = false;
+    };
+  }
+}
+
+/** Memory for the activations of sessions that run in turn, which is their option `memory`. */
+export const activationPool = (): ActivationPool => new ActivationPool();
 
 /** min, opt and max of one input in one optimization profile: dimensions, or the values of a shape tensor. */
 export interface BindingRange {

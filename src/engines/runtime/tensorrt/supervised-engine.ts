@@ -6,11 +6,11 @@ import { withLibraries } from '../../../tensorrt/toolchain/places.js';
 import { readPlanHeader } from '../../plan/header.js';
 import type { RepeatedRun } from '../back-end.js';
 import type { RunOptions, Session } from '../session.js';
-import { mapOf } from '../session-inputs.js';
+import { mapOf } from '../session.js';
 import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine-interface.js';
-import { loadOptions } from './engine-options.js';
-import type { EngineChildCall, EngineOpened, EngineRan } from './engine-protocol.js';
-import { toolchainForPlan } from './plan-on-disk.js';
+import { loadOptions } from './engine-interface.js';
+import { toolchainForPlan } from './load-engine.js';
+import type { EngineChildCall, EngineOpened, EngineRan } from './tensor-exchange.js';
 import { type Exchange, filesOf, openExchange, TensorReceiver, TensorSender } from './tensor-exchange.js';
 
 const CHILD = new URL('../../../../dist/engines/runtime/tensorrt/engine-child.js', import.meta.url);

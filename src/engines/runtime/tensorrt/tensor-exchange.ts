@@ -5,7 +5,9 @@ import { removeIfAllowed } from '../../../base/files/files.js';
 import { writeFailed } from '../../../base/files/publish.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { systemErrorCode, TrtforgeError } from '../../../errors.js';
+import type { WorkContext } from '../../../events.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
+import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine-interface.js';
 
 /** A tensor on its way to another process: its bytes with the message, or at the beginning of a file. */
 export interface SentTensor {
@@ -160,3 +162,35 @@ export class TensorReceiver {
 /** The files among what was sent, for `release`. */
 export const filesOf = (tensors: readonly SentTensor[]): readonly string[] =>
   tensors.flatMap(({ content }) => (content instanceof Uint8Array ? [] : [content.file]));
+
+/** The calls of `supervised-engine.ts` on its child process, and the answers. Plain data: it crosses between processes. */
+export type EngineChildCall =
+  | {
+      readonly kind: 'open';
+      readonly planPath: string;
+      readonly options: Omit<EngineSessionOptions, keyof WorkContext | 'contexts' | 'memory'>;
+      /** Where large tensors are left for each other. */
+      readonly folders: readonly string[];
+    }
+  | {
+      readonly kind: 'run';
+      readonly inputs: readonly SentTensor[];
+      /** Files of earlier outputs that have been read. */
+      readonly read: readonly string[];
+      readonly profile: number | undefined;
+      readonly iterations: number;
+    };
+
+export interface EngineOpened {
+  readonly backend: string;
+  readonly inputs: readonly EngineBinding[];
+  readonly outputs: readonly EngineBinding[];
+  readonly facts: SessionFacts;
+}
+
+export interface EngineRan {
+  readonly outputs: readonly SentTensor[];
+  /** One per iteration: from host memory to host memory, milliseconds. The first also makes buffers. */
+  readonly ms: readonly number[];
+  readonly cudaGraphFallbacks: readonly string[];
+}

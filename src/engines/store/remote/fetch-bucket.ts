@@ -3,12 +3,12 @@ import { basename, join } from 'node:path';
 import { closing } from '../../../base/files/byte-source.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
-import { passportPath } from '../../identity/engine-name.js';
-import { signaturePath } from '../signature.js';
-import { remoteAddress } from './address.js';
-import { downloadFile } from './download.js';
-import type { Objects } from './objects.js';
+import { passportPath } from '../../identity/identity.js';
+import { signaturePath } from '../trust.js';
+import type { Objects } from './bucket.js';
+import { remoteAddress } from './bucket.js';
 import { openS3 } from './s3-objects.js';
+import { downloadFile } from './transfer.js';
 
 interface FetchOptions extends WorkContext {
   readonly isEngine: (name: string) => boolean;

@@ -2,23 +2,72 @@ import { parseJson } from '../../../base/files/json.js';
 import { isRecord } from '../../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
-import { passportPath } from '../../identity/engine-name.js';
-import type { IdentityDocument } from '../../identity/identity.js';
+import { type IdentityDocument, passportPath } from '../../identity/identity.js';
 import { type Passport, parsePassport } from '../../identity/passport.js';
 import { checkPlanHeaderOf } from '../../plan/verify-engine.js';
 import { mayServe, othersMayServe } from '../compatibility.js';
-import { brokenSummary, summaryOf } from '../engine-summary.js';
 import { longerName, modelFolder } from '../readable-links.js';
-import { signaturePath } from '../signature.js';
-import { signatureOf } from '../signature-file.js';
 import type { EngineSignature } from '../signature-schema.js';
-import type { EngineSource, EngineSummary, NotFound, StoreHit } from '../store.js';
-import { checkTrust, noTrust, type Trust } from '../trust.js';
-import { downloadFile } from './download.js';
-import { inParallel, LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './objects.js';
+import {
+  brokenSummary,
+  type EngineSource,
+  type EngineSummary,
+  type NotFound,
+  type StoreHit,
+  summaryOf,
+} from '../store.js';
+import type { TimingFiles } from '../timing-folder.js';
+import { checkTrust, noTrust, signatureOf, signaturePath, type Trust } from '../trust.js';
+import { inParallel, LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './bucket.js';
 import { RemoteLeases, type RemoteLeaseTiming } from './remote-lease.js';
-import { TimingObjects } from './timing-objects.js';
-import { uploadFile } from './upload.js';
+import { downloadFile, uploadFile } from './transfer.js';
+
+/** Timing caches of a bucket. Every method throws TF_REMOTE_*. */
+export class TimingObjects implements TimingFiles {
+  readonly place: string;
+  readonly #prefix: string;
+
+  constructor(
+    private readonly objects: Objects,
+    prefix: string,
+  ) {
+    this.place = objects.place;
+    this.#prefix = `${prefix}.timing/`;
+  }
+
+  async list(scope?: string, signal?: AbortSignal) {
+    const found = [];
+    const prefix = this.#prefix + (scope === undefined ? '' : `${scope}/`);
+    for await (const { key, bytes, modified } of this.objects.list(prefix, signal)) {
+      const name = key.slice(this.#prefix.length);
+      if (/^[\w.+-]+\/[0-9a-f]{64}\.timing(\.json)?$/.test(name))
+        found.push({ name, bytes, modified: modified.getTime() });
+    }
+    return found;
+  }
+
+  async text(name: string, signal?: AbortSignal) {
+    return (await this.objects.read(`${this.#prefix}${name}.json`, signal))?.body.toString('utf8');
+  }
+
+  async fetch(...[name, facts, path, work]: Parameters<TimingFiles['fetch']>) {
+    const there = await this.objects.head(this.#prefix + name, work.signal);
+    if (there === undefined) return false;
+    await downloadFile(this.objects, there, path, facts, work);
+    return true;
+  }
+
+  async put(...[name, path, description, work]: Parameters<TimingFiles['put']>) {
+    const key = this.#prefix + name;
+    await uploadFile(this.objects, path, key, {}, work);
+    const options = { contentType: 'application/json' };
+    await this.objects.put(`${key}.json`, Buffer.from(description), options, work.signal);
+  }
+
+  async remove(name: string, signal?: AbortSignal) {
+    await this.objects.remove([`${this.#prefix}${name}.json`, this.#prefix + name], signal);
+  }
+}
 
 /** An engine that the bucket has: where its plan is, and the passport it must agree with. */
 export interface RemoteEngine {

@@ -1,4 +1,4 @@
-import { optionalExport } from '../../../addon/load.js';
+import { optionalExport } from '../../../addon/addon.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import type { Tiles } from './tiles.js';
 

@@ -1,4 +1,4 @@
-import { optionalExport } from '../../../addon/load.js';
+import { optionalExport } from '../../../addon/addon.js';
 import { type FloatArray, type FloatFormat, float64Format } from '../half-floats.js';
 import { type FloatPairs, type FloatReader, pairFormat } from '../tensor-reader.js';
 import {

@@ -1,7 +1,7 @@
 import { plural } from '../../../base/text/quantity.js';
 import { type Plan, type PlanStep, step } from '../../../cli/dry-run.js';
 import { engineSteps, resolvedOf } from '../../../cli/options/build-plan.js';
-import { NO_MEASUREMENT } from '../../../engines/builder/timing-cache.js';
+import { NO_MEASUREMENT } from '../../../engines/builder/build.js';
 import { chainCheckOf } from '../bundle-request.js';
 import { enginePath } from '../component-run.js';
 import type { BundlePlan } from '../plan-bundle.js';

@@ -3,8 +3,8 @@ import { statIfThere } from '../../../base/files/files.js';
 import { allBut } from '../../../base/options/option.js';
 import { shellLine, shellQuote } from '../../../base/process/shell-quote.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { changedModel } from '../../../engines/plan/model-beside.js';
-import { passportHere } from '../../../engines/run/passport-inputs.js';
+import { changedModel } from '../../../engines/plan/context-model.js';
+import { passportHere } from '../../../engines/run/run-file.js';
 import {
   type DeepstreamConfig,
   deepstreamConfigSchema,

@@ -1,4 +1,4 @@
-import type { NamedAxes } from '../../../engines/profiles/batch-axis.js';
+import type { NamedAxes } from '../../../engines/profiles/profile.js';
 import type { FindingCode } from './findings.js';
 
 type Fault = readonly [code: FindingCode, key: string, message: string];

@@ -1,5 +1,5 @@
-import { isAmperePlus } from '../../../behaviour/gpus.js';
-import { loadsIn } from '../../../engines/plan/loads.js';
+import { isAmperePlus } from '../../../behaviour/facts.js';
+import { loadsIn } from '../../../engines/plan/header.js';
 import type { DeepstreamCheck } from './check-result.js';
 import type { FindingCode } from './findings.js';
 import type { Output } from './layout.js';

@@ -5,7 +5,7 @@ import { publishFile } from '../../../base/files/publish.js';
 import { assertUnedited, isForced } from '../../../base/files/user-files.js';
 import { isRecord } from '../../../base/text/lenient-json.js';
 import { isEngineFile, type PlanHeader } from '../../../engines/plan/header.js';
-import { axesOf, type NamedAxes, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
+import { axesOf, type NamedAxes, otherThanBatch } from '../../../engines/profiles/profile.js';
 import { TrtforgeError } from '../../../errors.js';
 import { labelsOfMetadata, readLabels } from '../../../formats/images/labels.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';

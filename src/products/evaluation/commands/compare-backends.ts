@@ -4,7 +4,7 @@ import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '
 import { advanced, choice, inConfig } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { messageLines } from '../../../cli/text.js';
-import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { speechOptions } from '../../../quality/tasks/task.js';
 import { compareBackEnds, compareOptions } from '../compare/compare-backends.js';
 import { countText } from '../compare/page.js';

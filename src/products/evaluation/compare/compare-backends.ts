@@ -7,7 +7,7 @@ import { assertWithin } from '../../../base/options/check.js';
 import * as is from '../../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
 import { splitAtCommas } from '../../../base/options/readers.js';
-import { machineFacts } from '../../../engines/identity/machine.js';
+import { machineFacts } from '../../../engines/identity/target.js';
 import type { BackEnd, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { storeOptions as stores } from '../../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../../errors.js';

@@ -2,7 +2,7 @@ import { broughtBy, defineCommand, type TextOutput } from '../../../cli/command.
 import { choice, text } from '../../../cli/option.js';
 import { operatorLines, table } from '../../../cli/text.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
-import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { inspectOptions } from '../../../formats/onnx/facts-of-model.js';
 import { exploreLayers } from '../explore.js';
 import type { Explored, Row } from '../result.js';

@@ -1,7 +1,7 @@
 import { type ScalarTag, stringify, type Tags } from 'yaml';
 import { z } from 'zod';
 import { isRecord } from '../../../base/text/lenient-json.js';
-import { containersOf } from '../../../behaviour/containers.js';
+import { containersOf } from '../../../behaviour/versions.js';
 import { parseTarget, platformFor } from '../../../engines/identity/target.js';
 import {
   type Asked,

@@ -4,7 +4,7 @@ import { publishFile } from '../../../base/files/publish.js';
 import * as is from '../../../base/options/kinds.js';
 import { type OptionsOf, optional } from '../../../base/options/option.js';
 import { withoutSecrets } from '../../../base/text/address-secrets.js';
-import { isRemoteAddress } from '../../../engines/store/remote/address.js';
+import { isRemoteAddress } from '../../../engines/store/remote/bucket.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../../events.js';
 import { type Fleet, fleetOptions, withFleet } from '../open-plan.js';

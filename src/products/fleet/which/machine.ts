@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { firstProblem, readYaml } from '../../../base/text/yaml.js';
-import { tensorrtIn } from '../../../behaviour/containers.js';
-import { isArmOnly, isJetson } from '../../../behaviour/gpus.js';
-import { targetSchema } from '../../../engines/identity/identity-schema.js';
+import { isArmOnly, isJetson } from '../../../behaviour/facts.js';
+import { tensorrtIn } from '../../../behaviour/versions.js';
+import { targetSchema } from '../../../engines/identity/recipe.js';
 import {
   type NamedGpu,
   type Platform,

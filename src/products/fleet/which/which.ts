@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { shellLine } from '../../../base/process/shell-quote.js';
-import { behaviour, holds } from '../../../behaviour/facts.js';
-import { serves } from '../../../behaviour/gpus.js';
+import { behaviour, holds, serves } from '../../../behaviour/facts.js';
 import { operatorLists } from '../../../behaviour/operators.js';
 import { agree } from '../../../behaviour/versions.js';
 import { buildFaults } from '../../../engines/builder/buildable.js';
@@ -12,7 +11,7 @@ import type { ModelContent } from '../../../engines/identity/read-model.js';
 import { defaultRecipe, type Recipe } from '../../../engines/identity/recipe.js';
 import { isOfProduct, type Target } from '../../../engines/identity/target.js';
 import type { PlanHeader } from '../../../engines/plan/header.js';
-import { loadsAcross, loadsIn, platformOfEngine } from '../../../engines/plan/loads.js';
+import { loadsAcross, loadsIn, platformOfEngine } from '../../../engines/plan/header.js';
 import { mayServe } from '../../../engines/store/compatibility.js';
 import type { NotFound } from '../../../engines/store/store.js';
 import { formatNamed } from '../../../formats/precision/formats/index.js';

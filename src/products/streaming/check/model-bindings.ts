@@ -1,8 +1,8 @@
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { digestModel } from '../../../engines/identity/read-model.js';
-import { axesOf } from '../../../engines/profiles/batch-axis.js';
+import { axesOf } from '../../../engines/profiles/profile.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
-import type { EngineLoadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import type { EngineLoadOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { editModel } from '../../../formats/onnx/model.js';

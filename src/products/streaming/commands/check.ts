@@ -1,7 +1,7 @@
 import { defineCommand } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { loadOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { type ContractCheck, checkContract } from '../check/check.js';
 import { renderContractCheck } from './verify-text.js';

@@ -2,7 +2,7 @@ import { plural } from '../../../base/text/quantity.js';
 import { defineCommand } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { loadOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { loadOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { draftContract, recordOptions } from '../record/record.js';
 import type { DraftedContract } from '../record/result.js';
 

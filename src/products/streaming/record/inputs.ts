@@ -1,4 +1,4 @@
-import { isBatchAxis } from '../../../engines/profiles/batch-axis.js';
+import { isBatchAxis } from '../../../engines/profiles/profile.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Contract } from '../../../formats/contract/contract.js';

@@ -3,7 +3,7 @@ import { valuesOf } from '../../../base/options/option.js';
 import { shellLine } from '../../../base/process/shell-quote.js';
 import { inTypesOf } from '../../../engines/run/inputs.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
-import { engineOptions } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { engineOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { editModel, type OnnxModel, viewModel } from '../../../formats/onnx/model.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
 import { closedPart, nodesNamed, partsOf } from '../../../formats/onnx/parts.js';

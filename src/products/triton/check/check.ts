@@ -1,12 +1,11 @@
 import { dirname, join } from 'node:path';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
-import { containersOf, sameTensorrt } from '../../../behaviour/containers.js';
-import { isAmperePlus } from '../../../behaviour/gpus.js';
-import { compareVersions } from '../../../behaviour/versions.js';
+import { isAmperePlus } from '../../../behaviour/facts.js';
+import { compareVersions, containersOf, sameTensorrt } from '../../../behaviour/versions.js';
 import { isOfProduct, type NamedGpu, parseGpu } from '../../../engines/identity/target.js';
+import { changedModel } from '../../../engines/plan/context-model.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
-import { changedModel } from '../../../engines/plan/model-beside.js';
-import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
+import { axesOf, otherThanBatch } from '../../../engines/profiles/profile.js';
 import type { WorkContext } from '../../../events.js';
 import { pairStates } from '../../../formats/contract/state.js';
 import { knownStates, profilesOf } from '../engine.js';

@@ -1,5 +1,4 @@
-import type { otherThanBatch } from '../../../engines/profiles/batch-axis.js';
-import type { Profile } from '../../../engines/profiles/profile.js';
+import type { otherThanBatch, Profile } from '../../../engines/profiles/profile.js';
 import type { StatePair } from '../../../formats/contract/contract.js';
 import { batchesOf, type EngineTensor, isShapeTensor, isTaken, leastBatch, openShape } from '../engine.js';
 import {

@@ -12,8 +12,7 @@ import {
 import { makeFolder, pathBelow } from '../../../base/files/folders.js';
 import { besidePath, moveInto, publishFile, syncFolder, writeFailed } from '../../../base/files/publish.js';
 import { isRecord } from '../../../base/text/lenient-json.js';
-import { chooseEngines } from '../../../engines/exports/export-engines.js';
-import { type ExportedFile, writeExport } from '../../../engines/exports/exporter.js';
+import { chooseEngines, type ExportedFile, writeExport } from '../../../engines/exports/exporter.js';
 import type { LocalStore } from '../../../engines/store/local.js';
 import { openLocalStore } from '../../../engines/store/open-stores.js';
 import type { StoredEngine } from '../../../engines/store/store.js';

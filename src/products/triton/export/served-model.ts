@@ -1,8 +1,8 @@
 import { canonicalJson } from '../../../base/files/digest.js';
-import { gpuArchitectures, isAmperePlus } from '../../../behaviour/gpus.js';
+import { gpuArchitectures, isAmperePlus } from '../../../behaviour/facts.js';
 import type { Passport } from '../../../engines/identity/passport.js';
-import { axesOf, otherThanBatch } from '../../../engines/profiles/batch-axis.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
+import { axesOf, otherThanBatch } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Contract } from '../../../formats/contract/contract.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { listFolder, removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/scratch.js';
-import { passportPath } from '../../../engines/identity/engine-name.js';
+import { passportPath } from '../../../engines/identity/identity.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { inTypesOf } from '../../../engines/run/inputs.js';
 import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';

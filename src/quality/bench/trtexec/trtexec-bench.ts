@@ -5,28 +5,27 @@ import { cacheFolder } from '../../../base/files/folders.js';
 import { makeScratch } from '../../../base/files/scratch.js';
 import { valuesOf } from '../../../base/options/option.js';
 import { holds } from '../../../behaviour/facts.js';
-import { type TrtexecProgram, trtexecToMeasure } from '../../../engines/builder/trtexec-program.js';
-import { machineFacts } from '../../../engines/identity/machine.js';
+import { machineFacts } from '../../../engines/identity/target.js';
 import { readLayers } from '../../../engines/layers/read-layers.js';
 import { inDtype } from '../../../engines/run/inputs.js';
 import { gatherInputs } from '../../../engines/run/run-inputs.js';
 import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
-import { assertStreamed } from '../../../engines/runtime/tensorrt/engine-options.js';
+import { assertStreamed } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import {
   type PlanOnDisk,
   readPlanOnDisk,
   toolchainForPlan,
-} from '../../../engines/runtime/tensorrt/plan-on-disk.js';
+} from '../../../engines/runtime/tensorrt/load-engine.js';
 import { openTrust } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
 import { withLibraries } from '../../../tensorrt/toolchain/places.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
+import { type TrtexecProgram, trtexecToMeasure } from '../../../tensorrt/toolchain/trtexec.js';
 import { readExportedProfile, readExportedTimes } from '../../../tensorrt/trtexec/exports.js';
 import { benchArguments } from '../../../tensorrt/trtexec/flags.js';
 import { benchMisreadings, requireUnderstood } from '../../../tensorrt/trtexec/misreadings.js';
 import { onlyLoadOptions, type TrtexecBenchRequest } from '../../../tensorrt/trtexec/request.js';
-import { runTrtexec, type TrtexecRun } from '../../../tensorrt/trtexec/run.js';
-import { requireSuccess } from '../../../tensorrt/trtexec/verdict.js';
+import { requireSuccess, runTrtexec, type TrtexecRun } from '../../../tensorrt/trtexec/run.js';
 import { figuresOf } from '../bench-run.js';
 import { checkRequest } from '../check-request.js';
 import { judgeTrust } from '../doubts.js';

@@ -1,5 +1,5 @@
 import type { ExportedTimes } from '../../../tensorrt/trtexec/exports.js';
-import { GRAPH_REFUSED } from '../../../tensorrt/trtexec/log/facts.js';
+import { GRAPH_REFUSED } from '../../../tensorrt/trtexec/log/log.js';
 import type { PrintedTimes, TrtexecLog } from '../../../tensorrt/trtexec/log/result.js';
 import type { ModeRequest } from '../../../tensorrt/trtexec/request.js';
 import type { BenchMode } from '../result.js';

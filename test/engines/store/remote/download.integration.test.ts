@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ledgerPath } from '../../../../src/engines/store/partial.js';
-import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
-import { downloadFile } from '../../../../src/engines/store/remote/download.js';
-import type { ByteRange, Objects } from '../../../../src/engines/store/remote/objects.js';
+import { ledgerPath } from '../../../../src/engines/store/pending.js';
+import type { ByteRange, Objects } from '../../../../src/engines/store/remote/bucket.js';
+import { remoteAddress } from '../../../../src/engines/store/remote/bucket.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
+import { downloadFile } from '../../../../src/engines/store/remote/transfer.js';
 import type { WorkEvent } from '../../../../src/events.js';
 
 const MIB = 1 << 20;

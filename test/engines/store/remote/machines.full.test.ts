@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CreateBucketCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { BuildOptions } from '../../../../src/engines/builder/build.js';
-import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
+import { remoteAddress } from '../../../../src/engines/store/remote/bucket.js';
 import { RemoteLeases } from '../../../../src/engines/store/remote/remote-lease.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
 import { buildOrLoad } from '../../../../src/quality/known-answer/at-build.js';

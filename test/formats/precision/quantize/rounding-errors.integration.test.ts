@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { RandomStream } from '../../../../examples/models/random.js';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
-import { optionalExport } from '../../../../src/addon/load.js';
+import { optionalExport } from '../../../../src/addon/addon.js';
 import { formats } from '../../../../src/formats/precision/formats/index.js';
 import {
   gridOf,

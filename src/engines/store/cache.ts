@@ -1,0 +1,275 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { chmodSync, closeSync, openSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { removeIfAllowed, statIfThere } from '../../base/files/files.js';
+import { makeFolder } from '../../base/files/folders.js';
+import { publishFile, writeFailed } from '../../base/files/publish.js';
+import { makeScratch } from '../../base/files/scratch.js';
+import { ExitCode, systemErrorCode, TrtforgeError } from '../../errors.js';
+import type { WorkContext } from '../../events.js';
+import type { Passport } from '../identity/passport.js';
+import { verifyEngineInPieces } from '../plan/verify-engine.js';
+import type {
+  CacheCollection,
+  CacheEntry,
+  CacheKeys,
+  CacheList,
+  CacheSigning,
+  CacheVerification,
+} from './cache-result.js';
+import { chooseVictims, type EvictionPlan } from './eviction.js';
+import type { LocalStore } from './local.js';
+import { isCalled, nothingCalled } from './lookup.js';
+import type { RemoteEngine, RemoteStore } from './remote/remote-store.js';
+import type { EngineSummary } from './store.js';
+import { evictableTimings, evictedTiming } from './timing-folder.js';
+import { generateKeys, keyIdOf, noTrust, signDocument, type Trust, verifyTrusted } from './trust.js';
+
+/** Lists a store, newest first, comparing sizes of plans here; `cache verify` reads them. `names`: parts of names or identity starts; none: all. */
+export async function listCache(
+  store: LocalStore | RemoteStore,
+  names: readonly string[] = [],
+  signal?: AbortSignal,
+): Promise<CacheList> {
+  const engines = (await entriesOf(store, signal))
+    .filter(
+      ({ identity, name }) =>
+        names.length === 0 || names.some((wanted) => isCalled(wanted, identity, name ?? '')),
+    )
+    .map((entry) => ({ ...entry, problem: 'upload' in store ? entry.problem : problemOf(entry) }));
+  const bytes = engines.reduce((sum, { bytes: size }) => sum + (size ?? 0), 0);
+  const { timings, fault } = await evictableTimings(store.timing, signal);
+  const timingCaches = {
+    count: timings.length,
+    bytes: timings.reduce((sum, each) => sum + each.bytes, 0),
+    problem: fault === null ? null : { code: fault.code, reason: fault.message },
+  };
+  const exitCode = [...engines, timingCaches].some(({ problem }) => problem !== null) ? 1 : 0;
+  return { schema: 'trtforge.cache-ls/1', store: store.place, engines, bytes, timingCaches, exitCode };
+}
+
+function problemOf({ problem, engine, bytes }: CacheEntry): CacheEntry['problem'] {
+  if (problem !== null || engine === null || bytes === null) return problem;
+  const stats = statIfThere(engine);
+  if (stats?.isFile() !== true)
+    return { code: 'TF_FILE_NOT_FOUND', reason: `${engine} is not a file that is there.` };
+  if (stats.size === bytes) return null;
+  const reason = `${engine} has ${stats.size} bytes, its passport states ${bytes}.`;
+  return { code: 'TF_ENGINE_SIZE_MISMATCH', reason };
+}
+
+export async function entriesOf(
+  store: LocalStore | RemoteStore,
+  signal?: AbortSignal,
+): Promise<CacheEntry[]> {
+  const engines =
+    'upload' in store
+      ? (await store.list(signal)).map((engine) => entryOf(engine, engine.key))
+      : (await store.list()).map((engine) => entryOf(engine, store.planPath(engine.identity)));
+  return engines.sort((a, b) => ((a.builtAt ?? '') < (b.builtAt ?? '') ? 1 : -1));
+}
+
+function entryOf(summary: EngineSummary, engine: string | null): CacheEntry {
+  const { identity, name, target, precision, bytes, builtAt, buildMs, signedBy, problem } = summary;
+  return { identity, engine, name, target, precision, bytes, builtAt, buildMs, signedBy, problem };
+}
+
+interface CollectOptions {
+  readonly confirm: (identities: readonly string[]) => Promise<void>;
+  readonly signal?: AbortSignal;
+}
+
+/** Which engines and timing caches go to bring a store under a limit. Throws TF_REMOTE_*. */
+export const planCollection = (
+  store: LocalStore | RemoteStore,
+  maxBytes: number,
+  signal?: AbortSignal,
+): Promise<EvictionPlan> =>
+  'upload' in store ? remotePlan(store, maxBytes, signal) : store.evictionPlan(maxBytes);
+
+/**
+ * Brings a store under a limit. A folder knows when each engine was last used; a bucket does not, so there the engines built longest ago go
+ * first, except those that are being built again. `confirm` gets what would go from a bucket, and stops it by throwing.
+ * Throws TF_STORE_UNWRITABLE, TF_REMOTE_*.
+ */
+export async function collectGarbage(
+  store: LocalStore | RemoteStore,
+  maxBytes: number,
+  { confirm, signal }: CollectOptions,
+): Promise<CacheCollection> {
+  const plan =
+    'upload' in store ? await planCollection(store, maxBytes, signal) : await store.evict(maxBytes);
+  if ('upload' in store && plan.victims.length > 0) {
+    await confirm(plan.victims.map(({ identity }) => identity));
+    for (const { identity } of plan.victims) {
+      const timing = evictedTiming(identity);
+      await (timing === undefined ? store.remove(identity, signal) : store.timing.remove(timing, signal));
+    }
+  }
+  return {
+    schema: 'trtforge.cache-gc/1',
+    store: store.place,
+    maxBytes,
+    removed: plan.victims.map(({ identity }) => identity),
+    bytesBefore: plan.bytesBefore,
+    bytesAfter: plan.bytesAfter,
+    excessBytes: plan.excessBytes,
+  };
+}
+
+async function remotePlan(
+  store: RemoteStore,
+  maxBytes: number,
+  signal: AbortSignal | undefined,
+): Promise<EvictionPlan> {
+  const held = new Set(await store.leases.names(signal));
+  const engines = (await store.list(signal)).map(({ identity, bytes, builtAt }) => ({
+    identity,
+    bytes: bytes ?? 0,
+    lastUsed: Date.parse(builtAt ?? '') || 0,
+    held: held.has(identity),
+  }));
+  const { timings } = await evictableTimings(store.timing, signal);
+  return chooseVictims([...engines, ...timings], maxBytes);
+}
+
+interface VerifyOptions extends WorkContext {
+  readonly trust?: Trust;
+}
+
+/**
+ * Reads every plan of a store and checks it against its passport and what is trusted; those of a bucket are fetched for it.
+ * `exitCode` is 1 when one does not agree, 4 when there is none.
+ */
+export async function verifyCache(
+  store: LocalStore | RemoteStore,
+  { trust = noTrust, ...work }: VerifyOptions = {},
+): Promise<CacheVerification> {
+  const engines: CacheEntry[] = [];
+  for (const entry of await entriesOf(store, work.signal)) {
+    const check = (): Promise<unknown> =>
+      'upload' in store
+        ? verifyRemote(store, entry.identity, work)
+        : verifyTrusted(trust, store.planPath(entry.identity));
+    engines.push({ ...entry, problem: entry.problem ?? (await problemFoundBy(check)) });
+  }
+  const verified = engines.filter(({ problem }) => problem === null).length;
+  return {
+    schema: 'trtforge.cache-verify/1',
+    store: store.place,
+    verified,
+    engines,
+    // Of a store without engines nothing is proven, as `cache check` has it.
+    exitCode: engines.length === 0 ? ExitCode.inconclusive : verified === engines.length ? 0 : 1,
+  };
+}
+
+/** Fetches an engine of a bucket for a check of its plan, and keeps nothing. Throws TF_REMOTE_*, TF_ENGINE_*, TF_PASSPORT_INVALID, TF_SIGNATURE_INVALID. */
+export async function verifyRemote(
+  store: RemoteStore,
+  identity: string,
+  options: WorkContext,
+): Promise<RemoteEngine> {
+  const answer = await store.get(identity, options.signal);
+  if (!answer.found) throw new TrtforgeError(answer.code ?? 'TF_REMOTE_NOT_FOUND', answer.reason);
+  const folder = makeScratch('verify');
+  try {
+    await store.download(answer.engine, join(folder, 'engine.plan'), options);
+    return answer.engine;
+  } finally {
+    removeIfAllowed(folder);
+  }
+}
+
+async function problemFoundBy(check: () => Promise<unknown>): Promise<CacheEntry['problem']> {
+  try {
+    await check();
+    return null;
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || ['TF_CANCELLED', 'TF_REMOTE_UNREACHABLE'].includes(error.code))
+      throw error;
+    return { code: error.code, reason: error.message };
+  }
+}
+
+/** Makes a pair of keys: `path` for its owner alone, `path.pub` for everybody. Throws TF_USAGE where a file is there already, TF_WRITE_FAILED. */
+export function makeKeys(path: string): CacheKeys {
+  const { privateKey, publicKey, keyId } = generateKeys();
+  const folder = dirname(path);
+  try {
+    makeFolder(folder);
+  } catch (cause) {
+    throw writeFailed(folder, cause);
+  }
+  try {
+    // 'wx' with the mode at once: at no moment can another user read it, and no key is ever written over.
+    closeSync(openSync(path, 'wx', 0o600));
+    writeFileSync(path, privateKey);
+    chmodSync(path, 0o600);
+  } catch (cause) {
+    if (systemErrorCode(cause) !== 'EEXIST') throw writeFailed(path, cause);
+    throw new TrtforgeError('TF_USAGE', `${path} is there already, and a key is never written over.`, {
+      remedy: 'Choose another name with -o FILE.',
+    });
+  }
+  publishFile(`${path}.pub`, publicKey);
+  return {
+    schema: 'trtforge.cache-keygen/1',
+    keyId,
+    privateKey: resolve(path),
+    publicKey: resolve(`${path}.pub`),
+  };
+}
+
+/** The sound engines of a store that names fit; all without names. Throws TF_USAGE when a name fits nothing. */
+async function enginesToSign(store: LocalStore | RemoteStore, names: readonly string[]) {
+  const listed = (await store.list()).filter(({ problem }) => problem === null);
+  const isMeant = (wanted: string) => (engine: (typeof listed)[number]) =>
+    isCalled(wanted, engine.identity, engine.name ?? '');
+  const unknown = names.find((wanted) => !listed.some(isMeant(wanted)));
+  if (unknown !== undefined) throw nothingCalled(store.place, unknown);
+  return listed.filter((engine) => names.length === 0 || names.some((wanted) => isMeant(wanted)(engine)));
+}
+
+/**
+ * Signs engines of a store, each after a check of its plan; those of a bucket are fetched for it. `names` are starts of identities or parts of
+ * readable names; none means all. Throws TF_USAGE when a name fits nothing, what is wrong with a plan, TF_REMOTE_*, TF_WRITE_FAILED.
+ */
+export async function signEngines(
+  store: LocalStore | RemoteStore,
+  names: readonly string[],
+  key: KeyObject,
+  options: WorkContext,
+): Promise<CacheSigning> {
+  const signed: CacheSigning['signed'] = [];
+  for (const { identity } of await enginesToSign(store, names)) {
+    const passport =
+      'upload' in store
+        ? await signRemote(store, identity, key, options)
+        : await signLocal(store, identity, key);
+    signed.push({ identity, name: passport.name });
+  }
+  return {
+    schema: 'trtforge.cache-sign/1',
+    store: store.place,
+    keyId: keyIdOf(createPublicKey(key)),
+    signed,
+  };
+}
+
+async function signLocal(store: LocalStore, identity: string, key: KeyObject): Promise<Passport> {
+  const passport = await verifyEngineInPieces(store.planPath(identity));
+  store.sign(passport, signDocument(passport, key));
+  return passport;
+}
+
+async function signRemote(
+  store: RemoteStore,
+  identity: string,
+  key: KeyObject,
+  options: WorkContext,
+): Promise<Passport> {
+  const engine = await verifyRemote(store, identity, options);
+  await store.sign(engine, signDocument(engine.passport, key), options.signal);
+  return engine.passport;
+}
