@@ -16,7 +16,7 @@ import type { PlainArgument } from './base/options/check.js';
 import type { Group } from './base/options/kinds.js';
 import type { OptionsOf } from './base/options/option.js';
 import type { BuildContext, BuildOptions } from './engines/builder/build.js';
-import type { ObtainedEngine } from './engines/builder/obtain-engine.js';
+import type { ObtainedEngine } from './engines/builder/build-result.js';
 import type { EngineSession } from './engines/runtime/tensorrt/engine-interface.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 import type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
@@ -479,8 +479,7 @@ export type { CompareResult, VerifyResult } from './quality/verify/result.js';
 export type { AskedTolerance } from './quality/verify/tolerance.js';
 export type { ForgeResult } from './report/result.js';
 export type { FoundToolchain } from './tensorrt/toolchain/find.js';
-export type { DamagedLibrary } from './tensorrt/toolchain/library-folder.js';
-export type { Toolchain } from './tensorrt/toolchain/toolchain.js';
+export type { DamagedLibrary, Toolchain } from './tensorrt/toolchain/toolchain.js';
 export type { ModeRequest } from './tensorrt/trtexec/request.js';
 export type {
   BuildContext,

@@ -8,8 +8,7 @@ import { TrtforgeError } from '../errors.js';
 import { packageVersion } from '../version.js';
 import type { NativeGpuState, NativeRuntime } from './native-engine.js';
 import { endWithProcess, jobOf, type NativeEvent, type NativeJob, rethrown } from './native-job.js';
-import type { CompiledRuntime } from './native-runtime.js';
-import { runtimeOf } from './native-runtime.js';
+import { type CompiledRuntime, runtimeOf } from './native-runtime.js';
 
 /** The package with the prebuilt addon for this platform, an optional dependency; null where there is none. */
 const prebuiltPackage =
@@ -78,7 +77,7 @@ export function optionalExport<T>(name: string): T | undefined {
 
 /**
  * The C++ addon (`native/`), as data goes in and out of it. It links neither TensorRT nor CUDA: every call names the libraries it means.
- * Numbers of enums and slots are the library's own, resolved by `abi.ts` for the generation at hand.
+ * Numbers of enums and slots are the library's own, resolved by `toolchain.ts` for the generation at hand.
  */
 export interface Addon {
   /** Version and product of an inference library; loads it into this process. Rejects with TF_LIBRARY_LOAD_FAILED. */

@@ -3,7 +3,7 @@ import type { NativeEvent, NativeJob } from './native-job.js';
 /**
  * Engines loaded onto a GPU, as the addon hands them out. Three objects, each owning the one below it: the engine (weights), its contexts
  * (activations, one stream, one worker thread each), and their calls (shapes, buffers, and the CUDA graph where there is one).
- * Data types, modes and formats are the library's numbers, as everywhere on this side of the addon; `abi.ts` names them.
+ * Data types, modes and formats are the library's numbers, as everywhere on this side of the addon; `toolchain.ts` names them.
  */
 
 export interface NativeEngineTensor {

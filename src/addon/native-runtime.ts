@@ -23,10 +23,10 @@ import {
 } from './native-job.js';
 
 /** An object of the compiled module; it lives until JavaScript collects this. */
-export type Handle = object;
+type Handle = object;
 
 /** A call as the module prepared it. Slots are its device tensors and host outputs, by number. */
-export interface PreparedCall {
+interface PreparedCall {
   readonly handle: Handle;
   readonly graph: boolean;
   readonly graphRefusal: string | null;
@@ -36,7 +36,7 @@ export interface PreparedCall {
 }
 
 /** A binding as the module takes it: no memory means that the call owns a pinned and a device buffer. */
-export interface CompiledBinding {
+interface CompiledBinding {
   readonly name: string;
   readonly memory: Handle | null;
   readonly offset: number;
@@ -101,7 +101,7 @@ const nothing: SlotViews = [];
 const finished = (): void => {};
 
 /** A prepared call. What a run needs of JavaScript is decided here once, so that a run over pinned buffers is a single call of the module. */
-export class CompiledCall implements NativeCall {
+class CompiledCall implements NativeCall {
   readonly graph: boolean;
   readonly graphFallback: string | null;
   readonly smallTensors: SmallTensors;

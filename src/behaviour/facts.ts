@@ -254,7 +254,7 @@ export const removal = (id: FactOf<'tensorrt'>): string =>
   `TensorRT ${majorOf(rangeOf(id, 'tensorrt')?.until ?? '')} removed ${behaviour[id].holds}`;
 
 /** An NVIDIA GPU architecture, by the compute capability that engines are built for. */
-export interface GpuArchitecture {
+interface GpuArchitecture {
   /** 89 for 8.9. */
   readonly computeCapability: number;
   readonly architecture: string;

@@ -2,7 +2,7 @@ import { shellLine } from '../base/process/shell-quote.js';
 import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
 import { SimilarLines } from '../base/text/suggest-name.js';
 import { operatorTable } from '../engines/layers/operator-table.js';
-import type { OperatorTime } from '../engines/layers/summary.js';
+import type { OperatorTime } from '../engines/layers/result.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { placeSentences, REASON } from '../quality/explain/place-text.js';
 import type { TextOutput } from './command.js';

@@ -15,12 +15,13 @@ import { environmentPart, lookAtMachine } from './environment.js';
 import { healRun } from './heal.js';
 import { convertPhase, inspectPhase, resolvePhase, verifyPhase, whyNotVerified } from './model-phases.js';
 import type { ForgeOptions, ForgeSeams } from './options.js';
-import type { Forged, Run } from './run.js';
 import {
   defaultRunRoot,
+  type Forged,
   hasFinishedReport,
   openRunLog,
   PhaseRun,
+  type Run,
   type RunRoot,
   runRootAt,
   stampedLine,
@@ -66,7 +67,7 @@ export function unlessCancelled<R extends { readonly report: string | null }>(
 }
 
 /** A run as it begins. Throws what opening the model throws, and TF_USAGE for a device that is not there. */
-export function runOf(options: ForgeOptions, context: ForgeSeams): Run {
+function runOf(options: ForgeOptions, context: ForgeSeams): Run {
   openFile(options.model).close();
   const machine = context.machine ?? lookAtMachine();
   return {

@@ -50,7 +50,7 @@ export interface Phase<S> {
 }
 
 /** Where the events of each phase are written down. */
-export type PhaseLog = (phase: string, event: WorkEvent) => void;
+type PhaseLog = (phase: string, event: WorkEvent) => void;
 
 /** Milliseconds since the run started. */
 export type Clock = () => number;
@@ -263,7 +263,7 @@ const timingsOf = ({ startedAt, totalMs, phases }: ForgeResult) => ({
 });
 
 /** Where the logs of phases go: their folder, and the file of each phase that has one. */
-export interface LogPlaces {
+interface LogPlaces {
   readonly logs: string;
   log(phase: string): string | null;
 }

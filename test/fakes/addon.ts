@@ -11,8 +11,7 @@ import type {
 import type { NativeJob } from '../../src/addon/native-job.js';
 import type { EngineAddon } from '../../src/engines/runtime/tensorrt/load-engine.js';
 import { TrtforgeError } from '../../src/errors.js';
-import type { Dtype } from '../../src/formats/tensor/dtype.js';
-import { dtypes, elementCount, packedBytes } from '../../src/formats/tensor/dtype.js';
+import { type Dtype, dtypes, elementCount, packedBytes } from '../../src/formats/tensor/dtype.js';
 
 /** What a fake kernel sees: bytes of every input, as they lie on the device, and where each output goes. */
 export type Kernel = (

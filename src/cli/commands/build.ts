@@ -2,8 +2,13 @@ import { assertNoFolder } from '../../base/files/user-files.js';
 import type { OptionValues } from '../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
 import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/build.js';
-import type { ProfileOrigin } from '../../engines/builder/build-result.js';
-import { buildResult, originText } from '../../engines/builder/build-result.js';
+import {
+  buildResult,
+  buildResultSchema,
+  originText,
+  type ProfileOrigin,
+  profileOriginSchema,
+} from '../../engines/builder/build-result.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/identity.js';
 import { ExitCode } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
@@ -48,9 +53,8 @@ export const command = defineCommand({
   ],
   options: commandOptions,
   schema: async () => {
-    const [{ z }, { buildResultSchema, profileOriginSchema }, { explainedIssueSchema }] = await Promise.all([
+    const [{ z }, { explainedIssueSchema }] = await Promise.all([
       import('zod'),
-      import('../../engines/builder/build-result.js'),
       import('../../quality/explain/explained-issue.js'),
     ]);
     return buildResultSchema.extend({

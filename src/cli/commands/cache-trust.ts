@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { plural } from '../../base/text/quantity.js';
+import { makeKeys, signEngines } from '../../engines/store/cache.js';
 import { openTrust, signatureOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { defineCommand } from '../command.js';
@@ -17,7 +18,7 @@ export const keygen = defineCommand({
     }),
   },
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheKeygenSchema,
-  run: async (_inputs, { output }) => (await import('../../engines/store/cache.js')).makeKeys(output),
+  run: async (_inputs, { output }) => makeKeys(output),
   render: (result, { line, colors }) => {
     line(
       `private  ${result.privateKey}  ${colors.dim('signs: --sign-key, TRTFORGE_SIGNING_KEY; keep it secret')}`,
@@ -37,7 +38,6 @@ export const sign = defineCommand({
   run: async (names, options, context) => {
     const { environment } = context;
     const signingKey = signingKeyOf(options.signKey, environment);
-    const { signEngines } = await import('../../engines/store/cache.js');
     return withPlace(options, context, undefined, (store) => signEngines(store, names, signingKey, context));
   },
   render: (result, { line }) => {

@@ -1,7 +1,7 @@
 import type { ValueOption } from '../../base/options/option.js';
 import { formatBytes, plural } from '../../base/text/quantity.js';
 import { shortIdentity } from '../../engines/identity/identity.js';
-import { collectGarbage, listCache, planCollection } from '../../engines/store/cache.js';
+import { collectGarbage, listCache, planCollection, verifyCache } from '../../engines/store/cache.js';
 import type { CacheClearing, CacheEntry } from '../../engines/store/cache-result.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import { storeOptions as stores } from '../../engines/store/open-stores.js';
@@ -43,7 +43,6 @@ export const verify = defineCommand({
   schema: async () => (await import('../../engines/store/cache-result.js')).cacheVerifySchema,
   run: async (_inputs, options, context) => {
     const { environment } = context;
-    const { verifyCache } = await import('../../engines/store/cache.js');
     const trust = trustOf(options, environment);
     return withPlace(options, context, trust, (store) => verifyCache(store, { ...context, trust }));
   },

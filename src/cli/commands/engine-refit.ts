@@ -1,6 +1,6 @@
 import { assertNoFolder } from '../../base/files/user-files.js';
 import { formatBytes, formatMs } from '../../base/text/quantity.js';
-import { type RefitResult, refitResult } from '../../engines/builder/build-result.js';
+import { type RefitResult, refitResult, refitResultSchema } from '../../engines/builder/build-result.js';
 import { refitEngine, refitOptions } from '../../quality/known-answer/refit.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { renderNext, renderWarnings } from '../text.js';
@@ -17,7 +17,7 @@ export const command = defineCommand({
     'trtforge build model.onnx --refit -o model.engine',
   ],
   options,
-  schema: async () => (await import('../../engines/builder/build-result.js')).refitResultSchema,
+  schema: async () => refitResultSchema,
   run: async ([engine = '', model = ''], options, context): Promise<RefitResult> => {
     assertNoFolder(options.output, "the engine's file", 'new.engine');
     return refitResult(await refitEngine({ engine, model, ...options }, context));

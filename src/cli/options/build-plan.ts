@@ -11,10 +11,7 @@ import { type Plan, type PlanStep, step } from '../dry-run.js';
 
 /** A build as it is decided, and whether a store has its engine. Throws what `resolveBuild` and `openStores` throw. */
 export async function decidedBuild(requested: BuildOptions, context: BuildContext): Promise<DecidedBuild> {
-  const [{ resolveBuild }, { decideBuild }] = await Promise.all([
-    import('../../engines/builder/resolve-build.js'),
-    import('../../engines/builder/resolve-build.js'),
-  ]);
+  const { decideBuild, resolveBuild } = await import('../../engines/builder/resolve-build.js');
   return decideBuild(await resolveBuild(requested, context), requested, context);
 }
 

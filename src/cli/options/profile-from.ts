@@ -1,7 +1,6 @@
 import type { OptionValues } from '../../base/options/option.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
-import type { ProfileOrigin } from '../../engines/builder/build-result.js';
-import { originText } from '../../engines/builder/build-result.js';
+import { originText, type ProfileOrigin } from '../../engines/builder/build-result.js';
 import { profileText } from '../../engines/identity/build-line.js';
 import type { DerivedProfile, ProfileInputs, ProfileSource } from '../../engines/profiles/sample-profile.js';
 import { inPhase, type Work } from '../../events.js';

@@ -6,8 +6,7 @@ import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents, logSeverities, type WorkContext } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { dtypeFromTensorrt } from '../../formats/tensor/dtype.js';
-import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
-import { cachesRead } from './build.js';
+import { type BuildFiles, type BuildOutcome, cachesRead, type ResolvedBuild } from './build.js';
 import { type BuilderSettings, builderSettings } from './builder-settings.js';
 
 interface InProcessOptions extends WorkContext {

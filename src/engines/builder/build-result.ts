@@ -3,7 +3,6 @@ import { plural } from '../../base/text/quantity.js';
 import { layerPrecisionsSchema, passportSchema } from '../identity/passport.js';
 import { targetText } from '../identity/target.js';
 import { missSchema } from '../store/cache-result.js';
-import type { ObtainedEngine } from './obtain-engine.js';
 
 const timingsSchema = z.object({
   /** Asking the sources. */
@@ -42,6 +41,7 @@ export const obtainedEngineSchema = z.object({
   /** Warnings for the user: the store could not keep the engine, … */
   warnings: z.array(z.string()),
 });
+export interface ObtainedEngine extends z.infer<typeof obtainedEngineSchema> {}
 
 /** A profile that `--profile-from` made. */
 export const profileOriginSchema = z.object({
@@ -119,7 +119,7 @@ export const refitResultSchema = buildResultSchema
     warnings: z.array(z.string()),
   });
 
-export type BuildResult = z.infer<typeof buildResultSchema>;
+type BuildResult = z.infer<typeof buildResultSchema>;
 
 export function buildResult(obtained: ObtainedEngine): BuildResult {
   const { passport, timings } = obtained;

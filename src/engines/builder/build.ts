@@ -26,7 +26,7 @@ import type { TimingCaches, TimingScope } from '../store/timing-caches.js';
  * The caller of TensorRT: `native`, the library through the addon in a child process, or `trtexec`. Both make the same settings from the same recipe,
  * so the identity does not contain the builder; the passport does.
  */
-export const builderNames = ['native', 'trtexec'] as const;
+const builderNames = ['native', 'trtexec'] as const;
 export type BuilderName = (typeof builderNames)[number];
 
 const builder = { group: 'Builder', advanced: true } as const;

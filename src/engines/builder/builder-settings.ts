@@ -4,7 +4,6 @@ import { behaviour, type FactId, holds } from '../../behaviour/facts.js';
 import { rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatNamed, formats } from '../../formats/precision/formats/index.js';
-import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import {
   abiTable,
   enumerator,
@@ -13,6 +12,7 @@ import {
   isAtLeast,
   numberOf,
   sinceIn,
+  type Toolchain,
   versionsWith,
 } from '../../tensorrt/toolchain/toolchain.js';
 import type { Recipe } from '../identity/recipe.js';

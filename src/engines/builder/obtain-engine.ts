@@ -1,5 +1,4 @@
 import { basename, dirname, join } from 'node:path';
-import type { z } from 'zod';
 import { cacheFolder, isPrivate } from '../../base/files/folders.js';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
@@ -21,13 +20,12 @@ import {
   type BuildSeams,
   type PlanBuilder,
   type ResolvedBuild,
+  sharingTimingCaches,
   type UnansweredEngine,
   wrongAnswer,
 } from './build.js';
-import type { obtainedEngineSchema } from './build-result.js';
+import type { ObtainedEngine } from './build-result.js';
 import { assertGpuToBuild } from './buildable.js';
-
-export interface ObtainedEngine extends z.infer<typeof obtainedEngineSchema> {}
 
 /** The right to build, or what another process built while this one waited for it. */
 type Turn = { readonly lease: Lease } | { readonly engine: StoredEngine };
@@ -253,10 +251,7 @@ class ObtainRun {
   #sharing(builder: PlanBuilder, source: RemoteSource | undefined): PlanBuilder {
     return async (build, files, context) => {
       if (build.timingScope === null) return builder(build, files, context);
-      const [{ TimingCaches }, { sharingTimingCaches }] = await Promise.all([
-        import('../store/timing-caches.js'),
-        import('./build.js'),
-      ]);
+      const { TimingCaches } = await import('../store/timing-caches.js');
       const { store, trust } = this.#stores;
       const caches = new TimingCaches({
         scope: build.timingScope,

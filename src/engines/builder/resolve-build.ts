@@ -62,8 +62,14 @@ import type { LocalStore } from '../store/local.js';
 import { lookUp, lookUpLocally, type Miss, plainMiss, withNearest } from '../store/lookup.js';
 import { type EngineStores, openStores } from '../store/open-stores.js';
 import type { RemoteStore } from '../store/remote/remote-store.js';
-import type { BuildContext, BuildOptions, ResolvedBuild } from './build.js';
-import { timingScope, unusedTimingCache, unusedTimingCacheText } from './build.js';
+import {
+  type BuildContext,
+  type BuildOptions,
+  type ResolvedBuild,
+  timingScope,
+  unusedTimingCache,
+  unusedTimingCacheText,
+} from './build.js';
 import { assertBuildable } from './buildable.js';
 
 /**

@@ -18,8 +18,13 @@ import type { TrtexecLog } from '../../tensorrt/trtexec/log/result.js';
 import { buildMisreadings, requireUnderstood } from '../../tensorrt/trtexec/misreadings.js';
 import { requireSuccess, runTrtexec, type TrtexecRun } from '../../tensorrt/trtexec/run.js';
 import { planHeaderOf, versionText } from '../plan/header.js';
-import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
-import { cachesRead } from './build.js';
+import {
+  type BuildContext,
+  type BuildFiles,
+  type BuildOutcome,
+  cachesRead,
+  type ResolvedBuild,
+} from './build.js';
 import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-recipe.js';
 
 /** trtexec prints the size of an engine with six significant digits. */

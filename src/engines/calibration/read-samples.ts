@@ -16,8 +16,7 @@ import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { float32Values, integerTensor, isIntegerDtype, tensorFrom } from '../../formats/tensor/values.js';
 import { preparedImages, preprocessingOf } from '../run/image-inputs.js';
 import { inDtype } from '../run/inputs.js';
-import type { Binding } from '../runtime/session.js';
-import { checkInputs, rejectUnknown } from '../runtime/session.js';
+import { type Binding, checkInputs, rejectUnknown } from '../runtime/session.js';
 import { type NpyFile, npySamples, npzSamples } from './array-samples.js';
 import { areInputs, type CalibrationSample, isFound, ofSample, type SampleSource } from './sample-source.js';
 

@@ -32,7 +32,7 @@ const isNested = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && (!Array.isArray(value) || value.some(isNested));
 
 /** The parts of a readable engine name. A name is a hint for people; the passport decides. */
-export interface EngineName {
+interface EngineName {
   readonly model: string;
   /** The user's name for this version of the model, or the first 8 digits of its digest. */
   readonly version: string;
@@ -117,4 +117,13 @@ function resolved(path: string): string {
   } catch {
     return path;
   }
+}
+
+/** The folder that engines of a model lie in, by the readable name. */
+export const modelFolder = (name: string): string => parseEngineName(name)?.model ?? 'other';
+
+/** `model_…_1.7.1.116~3dedf15f.engine` */
+export function longerName(name: string, identity: string): string {
+  const extension = name.slice(name.lastIndexOf('.'));
+  return `${name.slice(0, -extension.length)}~${identity.slice(0, 8)}${extension}`;
 }

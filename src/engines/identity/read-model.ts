@@ -36,6 +36,7 @@ import { MARKER_FIELD } from '../../formats/onnx/payload.js';
 import { interfaceOf } from '../../formats/onnx/value-facts.js';
 import type { Weight } from '../../formats/onnx/weight.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
+import { drawsNumbers } from '../../formats/precision/operator-traits.js';
 import { precisionsOf } from '../../formats/precision/precisions-of-model.js';
 import { dtypeFromOnnx, dtypes } from '../../formats/tensor/dtype.js';
 import type { ModelGraph } from './passport.js';
@@ -62,7 +63,7 @@ export async function digestModel(
 }
 
 /** Streams every weight of a model once, and hands on the SHA-256 of its values. Returns their bytes. Throws as `digestModel`. */
-export async function digestWeights(
+async function digestWeights(
   model: OnnxModel,
   { emit, signal }: WorkContext,
   take: (place: TensorPlace, values: Buffer) => void,
@@ -100,7 +101,7 @@ function digestWeight(weight: Weight, signal: AbortSignal | undefined): Buffer {
 }
 
 /** Turns a tensor into its canonical form: name, type, dimensions, and the digest of its values as raw_data. */
-export function replaceValues(tensor: TensorProto, digest: Uint8Array): void {
+function replaceValues(tensor: TensorProto, digest: Uint8Array): void {
   const { dims, dataType, name } = tensor;
   const unknown = tensor.$unknown?.filter(({ no }) => no !== MARKER_FIELD);
   for (const field of TensorProtoSchema.fields) clearField(tensor, field);
@@ -113,7 +114,7 @@ export function replaceValues(tensor: TensorProto, digest: Uint8Array): void {
 }
 
 /** Clears what no plan depends on. */
-export function dropRemarks({ proto }: OnnxModel): void {
+function dropRemarks({ proto }: OnnxModel): void {
   const model = ModelProtoSchema.field;
   for (const field of [
     model.docString,
@@ -157,7 +158,7 @@ function dropValueRemarks(info: ValueInfoProto): void {
 
 /** The facts of a model that a build needs before it starts. */
 export interface ModelContent {
-  /** Digest of the content (`model-digest.ts`). */
+  /** Digest of the content (`digestModel`). */
   readonly digest: string;
   /** Bytes of the model file and its external files together. */
   readonly bytes: number;
@@ -348,3 +349,10 @@ export const changedWeights = (recorded: ModelGraph, found: ModelGraph): readonl
     .filter(([name, { values }]) => recorded.weights[name]?.values !== values)
     .map(([name]) => name)
     .filter((name) => !recorded.folded.includes(name));
+
+/** Whether a model draws random numbers, so that two runs differ. */
+export function hasRandomNode(proto: ModelProto): boolean {
+  for (const { node } of visitNodes(proto))
+    if (drawsNumbers(node.opType) || (node.opType === 'Dropout' && node.input.length > 2)) return true;
+  return false;
+}

@@ -9,7 +9,7 @@ import { conversionRecipeSchema } from '../../formats/precision/recipe.js';
 const dims = z.array(z.int().nonnegative());
 
 /** min, opt and max of one input in one optimization profile: dimensions, or for a shape tensor its values. */
-export const profileRangeSchema = z.object({
+const profileRangeSchema = z.object({
   min: dims,
   opt: dims,
   max: dims,
@@ -81,7 +81,7 @@ export const sha256Schema = z.string().regex(/^[0-9a-f]{64}$/);
 /** All that an engine is identified by. No paths, times, machines or worker counts. */
 export const identityDocumentSchema = z.strictObject({
   schema: z.literal('trtforge.identity/1'),
-  /** Digest of the model's content (`model-digest.ts`). */
+  /** Digest of the model's content (`read-model.ts`). */
   model: sha256Schema,
   recipe: recipeSchema,
   target: targetSchema,

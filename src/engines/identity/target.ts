@@ -51,7 +51,7 @@ export const isOfProduct = (gpu: string, product: string): boolean =>
 
 const shortProduct = (product: string): string => product.replace(/^(Jetson|DGX) /, '');
 
-/** The target of an engine (`identity-schema.ts`). */
+/** The target of an engine (`recipe.ts`). */
 export type Target = z.infer<typeof targetSchema>;
 type Product = Target['product'];
 

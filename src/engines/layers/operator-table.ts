@@ -1,5 +1,5 @@
 import { formatMs } from '../../base/text/quantity.js';
-import type { OperatorTime } from './summary.js';
+import type { OperatorTime } from './result.js';
 
 export interface OperatorTable {
   readonly heads: readonly string[];

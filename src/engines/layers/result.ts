@@ -182,7 +182,17 @@ export const engineDiffSchema = z.strictObject({
   onlyB: names,
 });
 
+/** Time by ONNX operator of one engine, or of two beside each other; the largest first. */
+export const operatorTimesSchema = z.array(
+  z.object({
+    op: z.string(),
+    /** Of each engine: its layers, and milliseconds of a run; null where none of them was timed. */
+    sides: z.array(z.object({ layers: z.int().nonnegative(), ms: z.number().nonnegative().nullable() })),
+  }),
+);
+
 export type LayersSummary = z.infer<typeof layersSummarySchema>;
 export type LoadedFacts = z.infer<typeof loadedFactsSchema>;
 export interface LayersResult extends z.infer<typeof layersResultSchema> {}
 export interface EngineDiff extends z.infer<typeof engineDiffSchema> {}
+export type OperatorTime = z.infer<typeof operatorTimesSchema>[number];

@@ -1,7 +1,6 @@
-import { z } from 'zod';
 import type { Finding } from '../../formats/onnx/model-facts.js';
 import { isOnnxOperator } from '../../formats/onnx/operators.js';
-import type { EngineLayer, EngineLayers, LayersSummary } from './result.js';
+import type { EngineLayer, EngineLayers, LayersSummary, OperatorTime } from './result.js';
 
 type Group = LayersSummary['byType'][number];
 
@@ -176,23 +175,13 @@ function sum(layers: readonly EngineLayer[], of: (layer: EngineLayer) => number)
 }
 
 /** Facts of a model's nodes, by the names that engines have for them. */
-export type NodeOperators = ReadonlyMap<string, { readonly op: string; readonly flops: number | null }>;
+type NodeOperators = ReadonlyMap<string, { readonly op: string; readonly flops: number | null }>;
 
 /** A layer with its time. */
-export interface TimedLayer extends Pick<EngineLayer, 'name' | 'type' | 'onnxNodes' | 'copies'> {
+interface TimedLayer extends Pick<EngineLayer, 'name' | 'type' | 'onnxNodes' | 'copies'> {
   /** Milliseconds of a run; null where it was not timed. */
   readonly ms: number | null;
 }
-
-/** Time by ONNX operator of one engine, or of two beside each other; the largest first. */
-export const operatorTimesSchema = z.array(
-  z.object({
-    op: z.string(),
-    /** Of each engine: its layers, and milliseconds of a run; null where none of them was timed. */
-    sides: z.array(z.object({ layers: z.int().nonnegative(), ms: z.number().nonnegative().nullable() })),
-  }),
-);
-export type OperatorTime = z.infer<typeof operatorTimesSchema>[number];
 
 /** Operators that take the time of what is fused with them. */
 const HEAVY = /^(?:.*Conv.*|Gemm|.*MatMul.*|.*Attention|LSTM|GRU|RNN|Einsum)$/;

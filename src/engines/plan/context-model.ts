@@ -10,7 +10,7 @@ import { readModelContent } from '../identity/model-content.js';
 import type { Passport } from '../identity/passport.js';
 
 /** An engine that an ONNX file wraps for ONNX Runtime: the plan is inside, or in a file that its node names. https://onnxruntime.ai/docs/execution-providers/EP-Context-Design.html */
-export type WrappedPlan =
+type WrappedPlan =
   | { readonly kind: 'embedded'; readonly node: string; readonly offset: number; readonly bytes: number }
   | { readonly kind: 'file'; readonly node: string; readonly path: string };
 

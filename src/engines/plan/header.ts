@@ -267,7 +267,7 @@ const invalid = (path: string, what: string) => new TrtforgeError('TF_PLAN_INVAL
  */
 export type Loads = 'yes' | 'if-allowed' | 'if-version-compatible' | 'unproven' | 'no';
 
-export interface PlanLoads {
+interface PlanLoads {
   readonly loads: Loads;
   readonly why: string;
 }

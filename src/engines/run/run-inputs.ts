@@ -51,7 +51,7 @@ export function checkSources(
 }
 
 /** The input of a name. Throws TF_SESSION_INPUT where there is none. */
-export function bindingOf<B extends Binding>(inputs: readonly B[], name: string, path: string): B {
+function bindingOf<B extends Binding>(inputs: readonly B[], name: string, path: string): B {
   const binding = inputs.find((input) => input.name === name);
   if (binding !== undefined) return binding;
   throw new TrtforgeError('TF_SESSION_INPUT', `${path} is passed for ${name}, which is not an input.`, {

@@ -6,8 +6,7 @@ import type { ByName, NamedTensors, Tensor } from '../../formats/tensor/tensor.j
 import type { Pace } from '../../tensorrt/trtexec/request.js';
 import type { OrtFacts } from './onnxruntime/ort-facts.js';
 import type { RunOptions, Session } from './session.js';
-import type { EngineBinding } from './tensorrt/engine-interface.js';
-import { engineOptions } from './tensorrt/engine-interface.js';
+import { type EngineBinding, engineOptions } from './tensorrt/engine-interface.js';
 
 const onnxRuntime = { group: 'ONNX Runtime', advanced: true } as const;
 

@@ -8,7 +8,6 @@ import { makeScratch } from '../../base/files/scratch.js';
 import { ExitCode, systemErrorCode, TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import type { Passport } from '../identity/passport.js';
-import { verifyEngineInPieces } from '../plan/verify-engine.js';
 import type {
   CacheCollection,
   CacheEntry,
@@ -58,10 +57,7 @@ function problemOf({ problem, engine, bytes }: CacheEntry): CacheEntry['problem'
   return { code: 'TF_ENGINE_SIZE_MISMATCH', reason };
 }
 
-export async function entriesOf(
-  store: LocalStore | RemoteStore,
-  signal?: AbortSignal,
-): Promise<CacheEntry[]> {
+async function entriesOf(store: LocalStore | RemoteStore, signal?: AbortSignal): Promise<CacheEntry[]> {
   const engines =
     'upload' in store
       ? (await store.list(signal)).map((engine) => entryOf(engine, engine.key))
@@ -165,7 +161,7 @@ export async function verifyCache(
 }
 
 /** Fetches an engine of a bucket for a check of its plan, and keeps nothing. Throws TF_REMOTE_*, TF_ENGINE_*, TF_PASSPORT_INVALID, TF_SIGNATURE_INVALID. */
-export async function verifyRemote(
+async function verifyRemote(
   store: RemoteStore,
   identity: string,
   options: WorkContext,
@@ -258,6 +254,7 @@ export async function signEngines(
 }
 
 async function signLocal(store: LocalStore, identity: string, key: KeyObject): Promise<Passport> {
+  const { verifyEngineInPieces } = await import('../plan/verify-engine.js');
   const passport = await verifyEngineInPieces(store.planPath(identity));
   store.sign(passport, signDocument(passport, key));
   return passport;

@@ -4,8 +4,7 @@ import { removalRemedy, removeIfThere, statIfThere } from '../../base/files/file
 import { cacheFolder, makeFolder, oddPart, pathBelow } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
-import type { IdentityDocument } from '../identity/identity.js';
-import { passportPath } from '../identity/identity.js';
+import { type IdentityDocument, passportPath } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
 import { isInUse, lastUsed, markInUse } from './claims/in-use.js';
 import { LeaseFolder } from './claims/lease.js';
@@ -22,8 +21,15 @@ import {
 } from './pending.js';
 import { ReadableLinks } from './readable-links.js';
 import type { EngineSignature } from './signature-schema.js';
-import type { EngineSource, EngineSummary, NotFound, StoredEngine, StoreHit } from './store.js';
-import { brokenSummary, summaryOf } from './store.js';
+import {
+  brokenSummary,
+  type EngineSource,
+  type EngineSummary,
+  type NotFound,
+  type StoredEngine,
+  type StoreHit,
+  summaryOf,
+} from './store.js';
 import { StoreIndex } from './store-index.js';
 import { evictableTimings, evictedTiming, TimingFolder } from './timing-folder.js';
 import { noTrust, readSignature, type Trust, VerifiedEngines, writeSignature } from './trust.js';

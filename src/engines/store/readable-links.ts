@@ -2,7 +2,7 @@ import { existsSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { makeFolder, oddPart } from '../../base/files/folders.js';
 import { systemErrorCode } from '../../errors.js';
-import { parseEngineName, passportPath } from '../identity/identity.js';
+import { longerName, modelFolder, passportPath } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
 
 /** Readable names of a store's engines: links in `by-name/MODEL/`, for people. Where links cannot be made the store works without. */
@@ -48,15 +48,6 @@ export class ReadableLinks {
     if (oddPart(dirname(this.#root), [basename(this.#root), modelFolder(name)]) !== undefined) return [];
     return [join(folder, name), join(folder, longerName(name, identity.digest))];
   }
-}
-
-/** The folder that engines of a model lie in, by the readable name. */
-export const modelFolder = (name: string): string => parseEngineName(name)?.model ?? 'other';
-
-/** `model_…_1.7.1.116~3dedf15f.engine` */
-export function longerName(name: string, identity: string): string {
-  const extension = name.slice(name.lastIndexOf('.'));
-  return `${name.slice(0, -extension.length)}~${identity.slice(0, 8)}${extension}`;
 }
 
 /** Throws EEXIST when the name leads to something; a link to nothing is replaced. */

@@ -54,7 +54,7 @@ export function signDocument(document: Signable, privateKey: KeyObject): EngineS
 }
 
 /** The key among those trusted that signed this document. Throws TF_SIGNATURE_INVALID: missing, of a key that is not trusted, or not fitting. */
-export function checkSignature(
+function checkSignature(
   name: string,
   document: Signable,
   signature: EngineSignature | null,
@@ -102,14 +102,14 @@ const unsigned = (name: string, why: string): TrtforgeError =>
   new TrtforgeError('TF_SIGNATURE_INVALID', `${name} is rejected: ${why}.`);
 
 /** Real ones have 200 bytes. */
-const LARGEST = 4096;
+const LARGEST_SIGNATURE = 4096;
 
 /** The signature beside a plan; null when there is none. Throws TF_SIGNATURE_INVALID for a file that is not a signature. */
 export async function readSignature(planPath: string): Promise<EngineSignature | null> {
   const path = signaturePath(planPath);
   let text: string;
   try {
-    text = readText(path, LARGEST, 'TF_SIGNATURE_INVALID');
+    text = readText(path, LARGEST_SIGNATURE, 'TF_SIGNATURE_INVALID');
   } catch (error) {
     if (error instanceof TrtforgeError && error.code === 'TF_FILE_NOT_FOUND') return null;
     throw new TrtforgeError('TF_SIGNATURE_INVALID', `The signature ${path} cannot be read.`, {
@@ -122,7 +122,7 @@ export async function readSignature(planPath: string): Promise<EngineSignature |
 /** Reads a signature's text; `path` is for messages. Throws TF_SIGNATURE_INVALID. */
 export async function parseSignature(text: string, path: string): Promise<EngineSignature> {
   return await signatureOf(
-    parseJson(text, LARGEST, () => invalid(path)),
+    parseJson(text, LARGEST_SIGNATURE, () => invalid(path)),
     path,
   );
 }

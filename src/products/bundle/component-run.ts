@@ -5,8 +5,7 @@ import { removeIfAllowed } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { valuesOf } from '../../base/options/option.js';
-import type { PlanBuilder, ResolvedBuild } from '../../engines/builder/build.js';
-import { measuresKernels } from '../../engines/builder/build.js';
+import { measuresKernels, type PlanBuilder, type ResolvedBuild } from '../../engines/builder/build.js';
 import { namedBuilder } from '../../engines/builder/build-engine.js';
 import { whyNotRun } from '../../engines/identity/target.js';
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
@@ -14,8 +13,16 @@ import { TrtforgeError } from '../../errors.js';
 import type { EventListener, Work, WorkEvent } from '../../events.js';
 import type { Machine } from '../../forge/environment.js';
 import { type EnginePlan, forgePhases, planEngine, resultOf } from '../../forge/forge.js';
-import type { Forged, Run } from '../../forge/run.js';
-import { type Clock, openRunLog, type Phase, PhaseRun, type RunLog, runRootAt } from '../../forge/run.js';
+import {
+  type Clock,
+  type Forged,
+  openRunLog,
+  type Phase,
+  PhaseRun,
+  type Run,
+  type RunLog,
+  runRootAt,
+} from '../../forge/run.js';
 import { type ForgeResult, forgeResultSchema } from '../../report/result.js';
 import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 import { onlyLoadOptions } from '../../tensorrt/trtexec/request.js';

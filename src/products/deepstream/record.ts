@@ -6,8 +6,7 @@ import { publishFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
 import type { MeasuredFacts, StreamsEngine, StreamsMeter } from './effects.js';
 import type { StreamsMode } from './options.js';
-import type { MeasurementRecord, StreamsMeasurement } from './result.js';
-import { measurementRecordSchema } from './result.js';
+import { type MeasurementRecord, measurementRecordSchema, type StreamsMeasurement } from './result.js';
 import { readStreamsLog, type StreamsLog } from './streams-log.js';
 
 /** Beside the log: what the log does not contain, and which engine and mode it belongs to. */

@@ -3,8 +3,7 @@ import { defineReport } from '../../report/pages/kind.js';
 import { code, facts, fold, labelled, note, numbers, type Section, table } from '../../report/section.js';
 import { packageVersion } from '../../version.js';
 import { SIZING_FILE } from './names.js';
-import type { StreamsResult } from './result.js';
-import { streamsResultSchema } from './result.js';
+import { type StreamsResult, streamsResultSchema } from './result.js';
 
 /** The report that `trtforge deepstream size` leaves in `models/NAME`, and prints with `--json`. */
 export const sizingReport = defineReport<StreamsResult>({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { operatorTimesSchema } from '../../engines/layers/summary.js';
+import { operatorTimesSchema } from '../../engines/layers/result.js';
 import { measureSchema } from '../../quality/verify/result.js';
 
 const count = z.int().nonnegative();

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { operatorTimesSchema } from '../../engines/layers/summary.js';
+import { operatorTimesSchema } from '../../engines/layers/result.js';
 import { ortFactsSchema } from '../../engines/runtime/onnxruntime/ort-facts.js';
 
 /** Milliseconds. Percentiles by trtexec's rule; `interpolated` has the same by numpy's. */

@@ -1,7 +1,6 @@
 import { behaviour, holds } from '../../behaviour/facts.js';
 import { rangeText } from '../../behaviour/versions.js';
-import type { GraphView } from '../../formats/onnx/graph.js';
-import { isOnnxDomain } from '../../formats/onnx/graph.js';
+import { type GraphView, isOnnxDomain } from '../../formats/onnx/graph.js';
 import { attributeOf } from '../../formats/onnx/node-types.js';
 import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
 import { constantTensor, smallIntegers } from '../../formats/onnx/small-integers.js';

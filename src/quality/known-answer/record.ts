@@ -1,9 +1,9 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { areDrawable, areRunnable } from '../../engines/identity/passport.js';
+import { hasRandomNode } from '../../engines/identity/read-model.js';
 import { type Profile, type ProfileEnd, profileEnds } from '../../engines/profiles/profile.js';
 import { inTypesOf, type PlannedInput, planInputs } from '../../engines/run/inputs.js';
 import type { BackEnd } from '../../engines/runtime/back-end.js';
-import { hasRandomNode } from '../../engines/runtime/onnxruntime/prepared-model.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';

@@ -45,7 +45,7 @@ export type AfterFailure = (
 
 /**
  * Compares a candidate, a model or an engine, with a reference model, output by output, on the same seeded inputs, one after the other. Models run on
- * ONNX Runtime on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see rounded-model.ts); engines on their GPU.
+ * ONNX Runtime on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see prepared-model.ts); engines on their GPU.
  * Throws TF_USAGE, TF_VERIFY_MISMATCH when the models have no output in common or other inputs, and what opening, planning and running throw.
  */
 export async function verifyModel(

@@ -5,7 +5,7 @@ import { namesIn } from '../../base/files/files.js';
 import { versionOfCode } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { constantReturned, type ElfFacts, readElf } from './elf.js';
-import type { Flavour, Toolchain } from './toolchain.js';
+import type { DamagedLibrary, Flavour, Toolchain } from './toolchain.js';
 
 /** One inference library with what lies beside it in its folder. */
 export interface LibraryGroup {
@@ -23,11 +23,6 @@ export interface LibraryGroup {
   readonly builderResources: readonly string[];
   /** Where the inference library really is, links followed. */
   readonly realPath: string;
-}
-
-export interface DamagedLibrary {
-  readonly path: string;
-  readonly why: string;
 }
 
 interface Family {

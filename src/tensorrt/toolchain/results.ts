@@ -7,10 +7,10 @@ import type { FoundToolchain } from './find.js';
 import { MANIFEST_NAME } from './places.js';
 
 export const exportFormats = ['shell', 'pixi', 'dockerfile'] as const;
-export type ExportFormat = (typeof exportFormats)[number];
+type ExportFormat = (typeof exportFormats)[number];
 
 /** The exports that make a toolchain visible to other programs (and to trtforge). */
-export interface ToolchainExports {
+interface ToolchainExports {
   /** The variable that names the installation, and its folder. */
   readonly home: { readonly variable: 'TENSORRT_HOME' | 'TENSORRT_RTX_HOME'; readonly folder: string };
   /** Prepended to LD_LIBRARY_PATH; null where the loader looks anyway. */

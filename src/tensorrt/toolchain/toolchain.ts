@@ -26,6 +26,12 @@ export interface Toolchain {
   readonly foundBy: string;
 }
 
+/** A file that should be a library of TensorRT, and why it is none that can be used, for users. */
+export interface DamagedLibrary {
+  readonly path: string;
+  readonly why: string;
+}
+
 /** A TensorRT-RTX release that trtforge can install, and what its wheels must be. */
 export interface Release {
   readonly product: 'tensorrt-rtx';
@@ -44,7 +50,7 @@ export interface PinnedWheel {
   readonly bytes: number;
 }
 
-export interface License {
+interface License {
   readonly owner: string;
   readonly name: string;
   readonly url: string;
@@ -72,7 +78,7 @@ export function releaseOf(version: string | undefined): Release {
 }
 
 /** The content of a table in `native/abi/` on one generation: the functions of each class and the numbers of each enumeration. */
-export interface AbiTable {
+interface AbiTable {
   readonly generation: Generation;
   /** First and last version the table was derived from. */
   readonly from: string;

@@ -11,7 +11,7 @@ import type {
 } from './request.js';
 
 /** A command line for one version of trtexec; what that version lacks is rejected by name. */
-export class CommandLine {
+class CommandLine {
   readonly arguments: string[] = [];
 
   constructor(private readonly version: string) {}
@@ -48,7 +48,7 @@ export class CommandLine {
  * `x:1x3x224x224`, `x:scalar`. trtexec splits at commas before it looks at quotes, so some names cannot be written.
  * Errors: TF_OPTION_UNSUPPORTED, also for a scalar where the version has no word for it.
  */
-export function shapeText(line: CommandLine, name: string, dims: readonly number[]): string {
+function shapeText(line: CommandLine, name: string, dims: readonly number[]): string {
   if (/[,'*]/.test(name)) {
     throw new TrtforgeError(
       'TF_OPTION_UNSUPPORTED',
@@ -60,13 +60,13 @@ export function shapeText(line: CommandLine, name: string, dims: readonly number
   return `${name}:${dims.length === 0 ? 'scalar' : dims.join('x')}`;
 }
 
-export function addPlugins(line: CommandLine, plugins: TrtexecPlugins): void {
+function addPlugins(line: CommandLine, plugins: TrtexecPlugins): void {
   for (const path of plugins.static) line.add('staticPlugins', path);
   for (const path of plugins.dynamic) line.add('dynamicPlugins', path);
   for (const path of plugins.serialize) line.add('setPluginsToSerialize', path);
 }
 
-export function addProcess(
+function addProcess(
   line: CommandLine,
   { device, verbose }: { readonly device: number; readonly verbose: boolean },
 ) {

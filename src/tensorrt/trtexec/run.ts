@@ -38,7 +38,7 @@ interface TrtexecRunOptions extends WorkContext {
   readonly graceMs?: number;
 }
 
-/** The result of a run of trtexec. Nothing here states whether it did its work: `verdict.ts` does. */
+/** The result of a run of trtexec. Nothing in it states whether it did its work: `requireSuccess` does. */
 export interface TrtexecRun {
   readonly arguments: readonly string[];
   readonly log: TrtexecLog;

@@ -9,8 +9,7 @@ import { TrtforgeError } from '../../../src/errors.js';
 import { elementCount, packedBytes } from '../../../src/formats/tensor/dtype.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { openPolygraphy } from '../../../src/formats/tensor/polygraphy.js';
-import type { TensorReader } from '../../../src/formats/tensor/tensor-reader.js';
-import { loadedSlot } from '../../../src/formats/tensor/tensor-reader.js';
+import { loadedSlot, type TensorReader } from '../../../src/formats/tensor/tensor-reader.js';
 import { numbersOf } from '../../../src/formats/tensor/values.js';
 import { mutations } from '../../support/mutations.js';
 

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import type { KubernetesWhere } from '../../../src/products/fleet/schedulers/kubernetes.js';
-import { kubernetesManifest } from '../../../src/products/fleet/schedulers/kubernetes.js';
+import {
+  type KubernetesWhere,
+  kubernetesManifest,
+} from '../../../src/products/fleet/schedulers/kubernetes.js';
 import { whereSchema } from '../../../src/products/fleet/schedulers/where.js';
 import { submission } from './sample-plan.js';
 

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { SlurmWhere } from '../../../src/products/fleet/schedulers/slurm.js';
-import { slurmScript } from '../../../src/products/fleet/schedulers/slurm.js';
+import { type SlurmWhere, slurmScript } from '../../../src/products/fleet/schedulers/slurm.js';
 import { whereSchema } from '../../../src/products/fleet/schedulers/where.js';
 import { codeOf } from '../../support/refusal.js';
 import { submission } from './sample-plan.js';

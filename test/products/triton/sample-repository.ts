@@ -1,7 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { IdentityDocument } from '../../../src/engines/identity/identity.js';
-import { identityDigest } from '../../../src/engines/identity/identity.js';
+import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
 import type { Passport } from '../../../src/engines/identity/passport.js';
 import { sampleIdentity, samplePassport } from '../../support/sample-engine.js';
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { NamedTensors } from '../../../src/formats/tensor/tensor.js';
 import { tensorFrom } from '../../../src/formats/tensor/values.js';
-import type { Candidates } from '../../../src/quality/predictions/decode.js';
-import { Decoder } from '../../../src/quality/predictions/decode.js';
+import { type Candidates, Decoder } from '../../../src/quality/predictions/decode.js';
 import { recogniseHead } from '../../../src/quality/predictions/heads.js';
 import { codeOf } from '../../support/refusal.js';
 

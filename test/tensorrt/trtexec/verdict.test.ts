@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
-import type { TrtexecRun } from '../../../src/tensorrt/trtexec/run.js';
-import { requireSuccess } from '../../../src/tensorrt/trtexec/run.js';
+import { requireSuccess, type TrtexecRun } from '../../../src/tensorrt/trtexec/run.js';
 import { recordedLogs } from '../../fakes/trtexec.js';
 import { refusal } from '../../support/refusal.js';
 

@@ -7,7 +7,7 @@ import type { OrtProvider } from './provider-options.js';
 const everywhere = ['provider', 'providerOptions', 'onnxRuntime', 'threads'] as const;
 const onGpus = [...everywhere, 'device', 'allowFallback'] as const;
 
-/** Models on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see rounded-model.ts). */
+/** Models on the CPU, with 16-bit values rounded after every step, as a GPU stores them (see prepared-model.ts). */
 export const onnxRuntimeCpu = backEnd('cpu', 'ONNX Runtime on the CPU', everywhere);
 
 /** The same node by node as the graph stands: nothing is merged, so that equal nodes give equal bits. For proofs; it is none of those that a user chooses. */

@@ -15,8 +15,15 @@ import { float32Values, floatTensor, tensorFrom } from '../../../formats/tensor/
 import type { Pace } from '../../../tensorrt/trtexec/request.js';
 import { readModelContent } from '../../identity/model-content.js';
 import type { Arithmetic, MeasureOptions, ModelRunOptions, PacedRuns, RepeatedRun } from '../back-end.js';
-import type { Binding, RunOptions, Session } from '../session.js';
-import { checkInputs, mapOf, rejectUnknown, wrong } from '../session.js';
+import {
+  type Binding,
+  checkInputs,
+  mapOf,
+  type RunOptions,
+  rejectUnknown,
+  type Session,
+  wrong,
+} from '../session.js';
 import { chooseOrtLibrary, neighbourFolders, type OrtLibrary } from './find-library.js';
 import { type OrtChild, ortChild } from './ort-children.js';
 import type { OrtFacts } from './ort-facts.js';
@@ -28,8 +35,7 @@ import type {
   OrtPlacement,
   OrtState,
 } from './ort-protocol.js';
-import type { Rounding } from './prepared-model.js';
-import { type PreparedModel, prepareModel } from './prepared-model.js';
+import { type PreparedModel, prepareModel, type Rounding } from './prepared-model.js';
 import { isOn, type OrtPlace, ortBackend, ortEnvironment, resolveProvider } from './provider-options.js';
 
 /** The provider names the engines of its cache by the graph alone: those of two models, or of other options, would serve each other. */
@@ -72,7 +78,7 @@ const withoutRewriting = [
 
 /** A session on ONNX Runtime, in a process of its own: what crashes there is an error here, and its memory comes back when it is closed. */
 export interface OrtSession extends Session, ObservingSession {
-  /** Set when the model has 16-bit values and runs on the CPU, where they are computed in float32 and rounded (see rounded-model.ts). GPUs have them as they are. */
+  /** Set when the model has 16-bit values and runs on the CPU, where they are computed in float32 and rounded (see prepared-model.ts). GPUs have them as they are. */
   readonly rounding: Rounding | undefined;
   /** On a GPU `fp32` only with TF32 off; `mixed` too where TensorRT was allowed to compute in 16 or 8 bits; `as-built` for a model that wraps an engine. */
   readonly arithmetic: Arithmetic;

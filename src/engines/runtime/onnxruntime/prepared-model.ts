@@ -27,9 +27,10 @@ import { interfaceOf, onnxNumber } from '../../../formats/onnx/value-facts.js';
 import { wrapsEngine } from '../../../formats/onnx/wrapped-engine.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { inlineFunctions } from '../../../formats/precision/inline-functions.js';
-import { drawsNumbers, movers } from '../../../formats/precision/operator-traits.js';
+import { movers } from '../../../formats/precision/operator-traits.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { isArrayDtype } from '../../../formats/tensor/values.js';
+import { hasRandomNode } from '../../identity/read-model.js';
 import type { Arithmetic } from '../back-end.js';
 import type { Binding } from '../session.js';
 import { fp4AsInt8 } from './fp4-codes.js';
@@ -61,7 +62,7 @@ const handsOn = (node: NodeProto): boolean =>
  *
  * Returns undefined, with the model as it was, when nothing in it is 16 bits wide, or when values cannot all be followed (functions that cannot be inlined).
  */
-export function roundInFloat32(model: ModelProto): Rounding | undefined {
+function roundInFloat32(model: ModelProto): Rounding | undefined {
   if (model.functions.length > 0) inlineFunctions(model);
   if (model.graph === undefined || model.functions.length > 0) return undefined;
   const { graph: types } = inferDtypes(model);
@@ -72,7 +73,7 @@ export function roundInFloat32(model: ModelProto): Rounding | undefined {
 }
 
 /** Whether no value is 16 bits wide; false as well where values cannot all be followed. */
-export const isWide = (model: ModelProto): boolean =>
+const isWide = (model: ModelProto): boolean =>
   model.functions.length === 0 && !holdsHalves(inferDtypes(model).graph);
 
 function holdsHalves(types: GraphTypes): boolean {
@@ -254,12 +255,6 @@ function hasShapesOutside(proto: ModelProto): boolean {
 const float8: ReadonlySet<number> = new Set(
   Object.entries(dtypes).flatMap(([name, { onnx }]) => (name.startsWith('float8') ? [onnx as number] : [])),
 );
-
-export function hasRandomNode(proto: ModelProto): boolean {
-  for (const { node } of visitNodes(proto))
-    if (drawsNumbers(node.opType) || (node.opType === 'Dropout' && node.input.length > 2)) return true;
-  return false;
-}
 
 function quantizesToFloat8(proto: ModelProto): boolean {
   for (const { tensor } of visitTensors(proto)) if (float8.has(tensor.dataType)) return true;

@@ -4,8 +4,13 @@ import { TrtforgeError } from '../../../errors.js';
 import type { EventListener } from '../../../events.js';
 import type { EngineSession } from './engine-interface.js';
 import { openEngineSession } from './engine-session.js';
-import type { EngineChildCall, EngineOpened, EngineRan } from './tensor-exchange.js';
-import { TensorReceiver, TensorSender } from './tensor-exchange.js';
+import {
+  type EngineChildCall,
+  type EngineOpened,
+  type EngineRan,
+  TensorReceiver,
+  TensorSender,
+} from './tensor-exchange.js';
 
 let session: EngineSession | undefined;
 let sender = new TensorSender([]);

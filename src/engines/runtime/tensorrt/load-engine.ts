@@ -118,12 +118,12 @@ async function privateCopy(path: string): Promise<Pick<PlanOnDisk, 'loadPath' | 
   }
 }
 
-export interface ToolchainChoice extends OptionsOf<typeof loadOptions> {
+interface ToolchainChoice extends OptionsOf<typeof loadOptions> {
   readonly environment: NodeJS.ProcessEnv;
 }
 
 /** The remedy for a plan that runs only with permission. */
-export const HOST_CODE_REMEDY =
+const HOST_CODE_REMEDY =
   'A version-compatible plan carries its own runtime, which is code: allow it with --allow-host-code if you trust the file.';
 
 /** The TensorRT that a plan is to be loaded with. Throws TF_TOOLCHAIN_NOT_FOUND, TF_ENGINE_VERSION_MISMATCH. */

@@ -5,13 +5,24 @@ import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tenso
 import { withLibraries } from '../../../tensorrt/toolchain/places.js';
 import { readPlanHeader } from '../../plan/header.js';
 import type { RepeatedRun } from '../back-end.js';
-import type { RunOptions, Session } from '../session.js';
-import { mapOf } from '../session.js';
-import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine-interface.js';
-import { loadOptions } from './engine-interface.js';
+import { mapOf, type RunOptions, type Session } from '../session.js';
+import {
+  type EngineBinding,
+  type EngineSessionOptions,
+  loadOptions,
+  type SessionFacts,
+} from './engine-interface.js';
 import { toolchainForPlan } from './load-engine.js';
-import type { EngineChildCall, EngineOpened, EngineRan } from './tensor-exchange.js';
-import { type Exchange, filesOf, openExchange, TensorReceiver, TensorSender } from './tensor-exchange.js';
+import {
+  type EngineChildCall,
+  type EngineOpened,
+  type EngineRan,
+  type Exchange,
+  filesOf,
+  openExchange,
+  TensorReceiver,
+  TensorSender,
+} from './tensor-exchange.js';
 
 const CHILD = new URL('../../../../dist/engines/runtime/tensorrt/engine-child.js', import.meta.url);
 

@@ -10,7 +10,7 @@ import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine-interface.js';
 
 /** A tensor on its way to another process: its bytes with the message, or at the beginning of a file. */
-export interface SentTensor {
+interface SentTensor {
   readonly name: string;
   readonly dtype: Tensor['dtype'];
   readonly shape: readonly number[];

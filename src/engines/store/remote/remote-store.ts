@@ -2,11 +2,10 @@ import { parseJson } from '../../../base/files/json.js';
 import { isRecord } from '../../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
-import { type IdentityDocument, passportPath } from '../../identity/identity.js';
+import { type IdentityDocument, longerName, modelFolder, passportPath } from '../../identity/identity.js';
 import { type Passport, parsePassport } from '../../identity/passport.js';
 import { checkPlanHeaderOf } from '../../plan/verify-engine.js';
 import { mayServe, othersMayServe } from '../compatibility.js';
-import { longerName, modelFolder } from '../readable-links.js';
 import type { EngineSignature } from '../signature-schema.js';
 import {
   brokenSummary,

@@ -13,12 +13,12 @@ import { isPassing, remoteFailure } from './failure.js';
 
 /** Large enough that signing and round trips vanish, small enough that a cut connection costs little. S3 wants at least 5 MiB. */
 const PART_BYTES = 16 << 20;
-export const PARTS_AT_ONCE = 4;
+const PARTS_AT_ONCE = 4;
 /** S3 takes at most this many parts; larger files get larger parts. */
 const MOST_PARTS = 10_000;
 
 /** The ranges a file of `bytes` is moved in: equal parts, the last shorter. */
-export function partsOf(bytes: number): readonly ByteRange[] {
+function partsOf(bytes: number): readonly ByteRange[] {
   const size = Math.max(PART_BYTES, Math.ceil(bytes / MOST_PARTS));
   return Array.from({ length: Math.ceil(bytes / size) }, (_, index) => ({
     first: index * size,
@@ -27,7 +27,7 @@ export function partsOf(bytes: number): readonly ByteRange[] {
 }
 
 /** Adds up bytes of parallel parts into progress events. */
-export class TransferProgress {
+class TransferProgress {
   #done = 0;
 
   constructor(

@@ -7,8 +7,7 @@ import { needed, type OptionsOf, optional } from '../../../base/options/option.j
 import { medianOf } from '../../../base/statistics.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import { isBatchAxis } from '../../../engines/profiles/profile.js';
-import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
-import { openOptions } from '../../../engines/runtime/back-end.js';
+import { type OpenedSession, type OpenOptions, openOptions } from '../../../engines/runtime/back-end.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../../errors.js';

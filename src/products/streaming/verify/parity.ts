@@ -9,10 +9,8 @@ import type { TensorParity } from '../compare/tensor-parity.js';
 import type { ChunkRunner, OpenCandidate } from './candidate.js';
 import { explain } from './causes.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
-import type { ParityRequest } from './plan.js';
-import { fedBackPairs, mainOutput, type StreamPlan } from './plan.js';
-import type { StreamTask } from './result.js';
-import { type Explanation, type ParityResult, parityResultSchema } from './result.js';
+import { fedBackPairs, mainOutput, type ParityRequest, type StreamPlan } from './plan.js';
+import { type Explanation, type ParityResult, parityResultSchema, type StreamTask } from './result.js';
 import { reasonsOfTask } from './task.js';
 
 /** A stream that was run: what was requested, what ran, and what was found. */

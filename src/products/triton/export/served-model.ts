@@ -1,8 +1,7 @@
 import { canonicalJson } from '../../../base/files/digest.js';
 import { gpuArchitectures, isAmperePlus } from '../../../behaviour/facts.js';
 import type { Passport } from '../../../engines/identity/passport.js';
-import type { Profile } from '../../../engines/profiles/profile.js';
-import { axesOf, otherThanBatch } from '../../../engines/profiles/profile.js';
+import { axesOf, otherThanBatch, type Profile } from '../../../engines/profiles/profile.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Contract } from '../../../formats/contract/contract.js';

@@ -9,8 +9,7 @@ import { machineFacts } from '../../../engines/identity/target.js';
 import { readLayers } from '../../../engines/layers/read-layers.js';
 import { inDtype } from '../../../engines/run/inputs.js';
 import { gatherInputs } from '../../../engines/run/run-inputs.js';
-import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
-import { assertStreamed } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { assertStreamed, type EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import {
   type PlanOnDisk,
   readPlanOnDisk,

@@ -2,15 +2,16 @@ import { openFile } from '../../../base/files/byte-source.js';
 import { trtexecVersionIn } from '../../toolchain/trtexec.js';
 import { parseLine, rawLines, type TrtexecLine } from './lines.js';
 import { EchoedOptions, sectionOf } from './options.js';
-import type {
-  LoggedDevice,
-  LoggedEngine,
-  LoggedRun,
-  LogMessage,
-  OptionSection,
-  TrtexecLog,
+import {
+  type LoggedDevice,
+  type LoggedEngine,
+  type LoggedRun,
+  type LogMessage,
+  type OptionSection,
+  PerformanceSummary,
+  printedNumber,
+  type TrtexecLog,
 } from './result.js';
-import { PerformanceSummary, printedNumber } from './result.js';
 
 type Facts = {
   -readonly [Key in keyof (LoggedDevice & LoggedEngine & LoggedRun)]?: (LoggedDevice &
@@ -85,7 +86,7 @@ export const GRAPH_REFUSED =
   /not permitted under CUDA graph capture|CUDA graph capture failed|CUDA graph capture on the stream has failed|useCudaGraph flag has been ignored|Ignored --useCudaGraph flag|CUDA graphs and DLA offloading/;
 
 /** Collects what single lines report of device, engine and run; a later line replaces an earlier one of its kind. */
-export class LoggedFacts {
+class LoggedFacts {
   private readonly facts: Facts = {};
 
   take(message: string): void {

@@ -9,7 +9,7 @@ export interface PrintedTimes {
 }
 
 /** The performance summary. Null where a line is missing: a log that was cut short. */
-export interface PrintedPerformance {
+interface PrintedPerformance {
   /** Queries per second: inferences of whole batches, not samples. */
   readonly throughputQps: number | null;
   readonly latency: PrintedTimes | null;

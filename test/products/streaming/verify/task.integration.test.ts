@@ -7,12 +7,12 @@ import { readContract } from '../../../../src/formats/contract/file.js';
 import { taskKind } from '../../../../src/products/bundle/token-task.js';
 import { recordReference } from '../../../../src/products/streaming/record/record.js';
 import type { ParityRequest } from '../../../../src/products/streaming/verify/plan.js';
-import type {
-  JudgedTask,
-  ParityResult,
-  StreamTask,
+import {
+  type JudgedTask,
+  type ParityResult,
+  parityResultSchema,
+  type StreamTask,
 } from '../../../../src/products/streaming/verify/result.js';
-import { parityResultSchema } from '../../../../src/products/streaming/verify/result.js';
 import { verifyAgainstReference } from '../../../../src/products/streaming/verify/verify.js';
 import { changeMeta, changeModel, writeBundle } from '../../../support/bundle.js';
 import { describeWith } from '../../../support/needs.js';
