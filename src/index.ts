@@ -12,8 +12,8 @@
  * AbortSignal to stop it, the environment that it reads. Every failure is a `TrtforgeError` with a stable code and a remedy. Results are plain data with a `schema` field.
  */
 
-import type { PlainArgument } from './base/options/check.js';
 import type { Group } from './base/options/kinds.js';
+import type { PlainArgument } from './base/options/library-arguments.js';
 import type { OptionsOf } from './base/options/option.js';
 import type { BuildContext, BuildOptions } from './engines/builder/build.js';
 import type { ObtainedEngine } from './engines/builder/build-result.js';
@@ -58,8 +58,8 @@ const lazy =
   ): ((...args: { [I in keyof A]: Passed<A[I]> }) => Promise<R>) =>
   async (...passed) => {
     const [{ checkArguments }, { libraryError }, { throwIfCancelled }, ...declared] = await Promise.all([
-      import('./base/options/check.js'),
-      import('./base/options/library-words.js'),
+      import('./base/options/library-arguments.js'),
+      import('./base/options/library-arguments.js'),
       import('./base/process/cancel.js'),
       ...(taken as readonly Taken<unknown>[]).map((each) => each()),
     ]);
@@ -88,7 +88,7 @@ const value =
     return { name, kind: kinds[kind], ...(isOptional ? {} : { needed: true }) };
   };
 const file = value('file', 'text');
-const context = async () => (await import('./base/options/context.js')).contextOptions;
+const context = async () => (await import('./base/options/option.js')).contextOptions;
 const opening = async () => (await import('./engines/runtime/back-end.js')).openOptions;
 
 /**
@@ -105,7 +105,7 @@ export const forge = lazy(
     return async (options: ForgeOptions, context?: ForgeContext): ReturnType<typeof forge> => {
       const result = await forge(options, { ...context, ...searches });
       const { error } = unlessCancelled(result, result.error, context?.signal);
-      const { inLibraryWords } = await import('./base/options/library-words.js');
+      const { inLibraryWords } = await import('./base/options/library-arguments.js');
       const { forgeOptions } = await import('./forge/options.js');
       const [message = '', remedy = ''] = [error?.message, error?.remedy].map((text) =>
         inLibraryWords(text ?? '', [forgeOptions]),
@@ -445,13 +445,13 @@ export type {
 } from './engines/runtime/tensorrt/engine-interface.js';
 export type { InspectOptions } from './formats/onnx/facts-of-model.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
+export type { ValueRange } from './formats/precision/calibrate/ranges.js';
 export type { ConversionResult } from './formats/precision/conversion.js';
 export type { ConvertOptions } from './formats/precision/convert.js';
-export type { Calibration, ValueRange } from './formats/precision/options.js';
+export type { Calibration } from './formats/precision/options.js';
 export type { PluginTypes } from './formats/precision/plugin-types.js';
-export type { NamedTensors, Tensor } from './formats/tensor/tensor.js';
-export { type TypedTensor, tensor } from './formats/tensor/typed-tensor.js';
-export type { ElementArray, ElementArrays } from './formats/tensor/values.js';
+export type { ElementArray, ElementArrays, NamedTensors, Tensor } from './formats/tensor/tensor.js';
+export { type TypedTensor, tensor } from './formats/tensor/tensor.js';
 export type { BenchTool } from './quality/bench/bench-engine.js';
 export type {
   BenchCompareRequest,

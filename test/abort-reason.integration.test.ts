@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { EventListener } from '../src/events.js';
 import { writeNpy } from '../src/formats/tensor/npy.js';
-import { tensorFrom } from '../src/formats/tensor/values.js';
+import { tensorFrom } from '../src/formats/tensor/tensor.js';
 import {
   buildOrLoad,
   compareOutputs,

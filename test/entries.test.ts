@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { inLibraryWords } from '../src/base/options/library-words.js';
+import { inLibraryWords } from '../src/base/options/library-arguments.js';
 import { defaultsOf } from '../src/base/options/option.js';
 import { catalogue, TrtforgeError } from '../src/errors.js';
 import { planStreams, type StreamsRequest } from '../src/products/deepstream/index.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { text } from '../src/base/options/kinds.js';
-import { inLibraryWords } from '../src/base/options/library-words.js';
+import { inLibraryWords } from '../src/base/options/library-arguments.js';
 import { catalogue } from '../src/errors.js';
 import { forgeOptions } from '../src/forge/options.js';
 import {

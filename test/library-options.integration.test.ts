@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import type { Argument } from '../src/base/options/check.js';
 import type { Group } from '../src/base/options/kinds.js';
+import type { Argument } from '../src/base/options/library-arguments.js';
 import type { WorkEvent } from '../src/events.js';
 import { writeNpz } from '../src/formats/tensor/npz.js';
 import { modelFile } from './engines/runtime/onnxruntime/models.js';
@@ -14,8 +14,8 @@ import { libraryFunctions as functions, noted } from './support/noted-library.js
 
 /** What the function that was called last takes. */
 const seen = vi.hoisted(() => ({ taken: [] as readonly Argument[] }));
-vi.mock('../src/base/options/check.js', async (original) => {
-  const real = await original<typeof import('../src/base/options/check.js')>();
+vi.mock('../src/base/options/library-arguments.js', async (original) => {
+  const real = await original<typeof import('../src/base/options/library-arguments.js')>();
   return {
     ...real,
     checkArguments: (args: readonly unknown[], taken: readonly Argument[]) => {
@@ -24,7 +24,7 @@ vi.mock('../src/base/options/check.js', async (original) => {
     },
   };
 });
-const { checkArguments } = await import('../src/base/options/check.js');
+const { checkArguments } = await import('../src/base/options/library-arguments.js');
 
 /** What each function takes, as it tells the one that checks; nothing that is passed is taken by any. */
 const declared = new Map<string, readonly Argument[]>();

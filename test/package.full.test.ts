@@ -105,7 +105,7 @@ describe('the library', () => {
     expect(names.length).toBeLessThanOrEqual(26);
     // A tensor is made at once.
     const eager = [...read('src/index.ts').matchAll(/^(?:import|export) (?!type)[^;]*? from '([^']+)'/gm)];
-    expect(eager.map(([, path]) => path)).toEqual(['./errors.js', './formats/tensor/typed-tensor.js']);
+    expect(eager.map(([, path]) => path)).toEqual(['./errors.js', './formats/tensor/tensor.js']);
   });
 });
 

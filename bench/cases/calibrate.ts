@@ -107,7 +107,7 @@ async function ratios(
 
 /** In processor time of one core, other work on the machine not counted. */
 async function counting(context: BenchContext): Promise<Measurement> {
-  const { MagnitudeHistogram } = await load(context, 'formats/precision/calibrate/histogram.js');
+  const { MagnitudeHistogram } = await load(context, 'formats/precision/calibrate/ranges.js');
   const values = Float32Array.from({ length: VALUES }, normal);
   const histogram = new MagnitudeHistogram();
   const rate = (times: number) => {

@@ -48,7 +48,7 @@ export const reference: BenchCase = {
       writeLines(path);
       writeLists(lists);
       const bytes = statSync(path).size;
-      const module = join(context.root, 'dist', 'formats', 'reference', 'jsonl.js');
+      const module = join(context.root, 'dist', 'formats', 'reference', 'reference.js');
       const child = join(context.root, 'build', 'bench', 'read-reference.js');
       const command = [process.execPath, child, module];
       const peers = peersOr(context, skipped);

@@ -92,7 +92,7 @@ async function outputs(
   samples: readonly Sample[],
 ): Promise<readonly Float32Array[]> {
   const { openOrtSession } = await load(context, 'engines/runtime/onnxruntime/ort-session.js');
-  const { float32Values } = await load(context, 'formats/tensor/values.js');
+  const { float32Values } = await load(context, 'formats/tensor/tensor.js');
   await using session = await openOrtSession(file, { providerOptions: simulated });
   const [{ name }] = session.outputs;
   const values: Float32Array[] = [];

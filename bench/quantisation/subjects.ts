@@ -164,8 +164,8 @@ async function recordChunks(
   const { encode, window, FRAME_AXIS } = await load(context, 'quality/tasks/transducer.js');
   const { logMel, nemoFrontEnd } = await load(context, 'formats/audio/log-mel.js');
   const { readAudio } = await load(context, 'formats/audio/read-audio.js');
-  const { resample } = await load(context, 'formats/audio/resample.js');
-  const { tensorFrom } = await load(context, 'formats/tensor/values.js');
+  const { resample } = await load(context, 'formats/audio/audio.js');
+  const { tensorFrom } = await load(context, 'formats/tensor/tensor.js');
   const { writeNpz } = await load(context, 'formats/tensor/npz.js');
   const { streaming, features } = JSON.parse(readFileSync(join(bundle, 'model_meta.json'), 'utf8'));
   const width = streaming.pre_encode_cache_size + streaming.chunk_size;

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { assertUnbundled } from '../base/files/own-files.js';
-import { shellQuote } from '../base/process/shell-quote.js';
+import { assertUnbundled } from '../base/files/folders.js';
+import { shellQuote } from '../base/text/shell-line.js';
 import { processorOf } from '../behaviour/facts.js';
 import { TrtforgeError } from '../errors.js';
 import { packageVersion } from '../version.js';

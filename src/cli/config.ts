@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { isBelow } from '../base/files/folders.js';
+import { isRecord } from '../base/files/json.js';
 import { longName, type OptionSpec, takesValue } from '../base/options/option.js';
-import { isRecord } from '../base/text/lenient-json.js';
 import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
 

@@ -9,7 +9,7 @@ import {
   type OptionValues,
   takesValue,
 } from '../base/options/option.js';
-import { shellLine } from '../base/process/shell-quote.js';
+import { shellLine } from '../base/text/shell-line.js';
 import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
 import type { Command } from './command.js';

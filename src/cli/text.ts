@@ -1,5 +1,5 @@
-import { shellLine } from '../base/process/shell-quote.js';
 import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
+import { shellLine } from '../base/text/shell-line.js';
 import { SimilarLines } from '../base/text/suggest-name.js';
 import { operatorTable } from '../engines/layers/operator-table.js';
 import type { OperatorTime } from '../engines/layers/result.js';

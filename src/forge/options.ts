@@ -1,6 +1,5 @@
-import { contextOptions } from '../base/options/context.js';
 import * as is from '../base/options/kinds.js';
-import { allBut, type OptionsOf, optional } from '../base/options/option.js';
+import { allBut, contextOptions, type OptionsOf, optional } from '../base/options/option.js';
 import { buildOptions, type PlanBuilder } from '../engines/builder/build.js';
 import type { ProfileOrigin } from '../engines/builder/build-result.js';
 import type { FormatId } from '../formats/precision/formats/index.js';

@@ -8,7 +8,7 @@ import { identityDigest } from '../../src/engines/identity/identity.js';
 import { readPassport } from '../../src/engines/identity/passport.js';
 import { defaultRecipe } from '../../src/engines/identity/recipe.js';
 import { writeNpy } from '../../src/formats/tensor/npy.js';
-import { tensorFrom } from '../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../src/formats/tensor/tensor.js';
 import { affineModel, fakeIdentity, manyLayers } from '../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../fakes/tensorrt/engine.js';
 import { verbs } from '../support/runs.js';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { attribute } from '../../src/formats/onnx/index.js';
 import { writeNpz } from '../../src/formats/tensor/npz.js';
-import { floatTensor } from '../../src/formats/tensor/values.js';
+import { floatTensor } from '../../src/formats/tensor/tensor.js';
 import { floats, modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { writeBundle } from '../support/bundle.js';
 import { dryRunIn } from '../support/dry-run.js';

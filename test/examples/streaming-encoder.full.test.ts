@@ -15,8 +15,14 @@ import type { Session } from '../../src/engines/runtime/session.js';
 import type { Contract } from '../../src/formats/contract/contract.js';
 import { readContract } from '../../src/formats/contract/file.js';
 import { nextState } from '../../src/formats/contract/state.js';
-import type { NamedTensors, Tensor } from '../../src/formats/tensor/tensor.js';
-import { float32Values, floatTensor, integerTensor, numbersOf } from '../../src/formats/tensor/values.js';
+import {
+  float32Values,
+  floatTensor,
+  integerTensor,
+  type NamedTensors,
+  numbersOf,
+  type Tensor,
+} from '../../src/formats/tensor/tensor.js';
 import { checkOwnNumbers } from '../../src/products/streaming/check/own-numbers.js';
 import { checkAssertions, type Step } from '../../src/products/streaming/contract/assertions.js';
 import { simulateLengths } from '../../src/products/streaming/contract/cache-length.js';

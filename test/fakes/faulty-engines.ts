@@ -5,8 +5,7 @@ import type { BackEnd, OpenedEngine } from '../../src/engines/runtime/back-end.j
 import { openSession } from '../../src/engines/runtime/open-session.js';
 import { tensorrt } from '../../src/engines/runtime/tensorrt/back-end.js';
 import { dtypes } from '../../src/formats/tensor/dtype.js';
-import type { NamedTensors } from '../../src/formats/tensor/tensor.js';
-import { float32Values, floatTensor } from '../../src/formats/tensor/values.js';
+import { float32Values, floatTensor, type NamedTensors } from '../../src/formats/tensor/tensor.js';
 import { kernelsOf } from '../../src/products/study/fusions.js';
 
 /** What a fault is read from: a kernel of the compiled program, or the passport. */

@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { writeNpz } from '../../dist/formats/tensor/npz.js';
-import { tensorFrom } from '../../dist/formats/tensor/values.js';
+import { tensorFrom } from '../../dist/formats/tensor/tensor.js';
 import { openChecks, programsIn } from './harness.mjs';
 
 const { folder, check, finish } = openChecks();

@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startPython } from '../../bench/gpu/python.mjs';
-import { float32Values, floatTensor } from '../../dist/formats/tensor/values.js';
+import { float32Values, floatTensor } from '../../dist/formats/tensor/tensor.js';
 import { openEngineSession, openSession } from '../../dist/index.js';
 import { benchResultSchema } from '../../dist/quality/bench/result.js';
 import {

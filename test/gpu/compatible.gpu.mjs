@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import { loadsIn } from '../../dist/engines/plan/header.js';
 import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
 import { openSupervisedEngine } from '../../dist/engines/runtime/tensorrt/supervised-engine.js';
-import { float32Values } from '../../dist/formats/tensor/values.js';
+import { float32Values } from '../../dist/formats/tensor/tensor.js';
 import { defaultMode } from '../../dist/quality/bench/request.js';
 import { benchTrtexec } from '../../dist/quality/bench/trtexec/trtexec-bench.js';
 import { findToolchains } from '../../dist/tensorrt/toolchain/find.js';

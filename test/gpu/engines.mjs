@@ -6,7 +6,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
 import { openSupervisedEngine } from '../../dist/engines/runtime/tensorrt/supervised-engine.js';
-import { float32Values, floatTensor } from '../../dist/formats/tensor/values.js';
+import { float32Values, floatTensor } from '../../dist/formats/tensor/tensor.js';
 import { buildWith, initializer, runtimeAt, value, writeLayers, writeModel } from './harness.mjs';
 
 export const WIDTH = 64;

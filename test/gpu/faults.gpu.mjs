@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { namedBuilder } from '../../dist/engines/builder/build-engine.js';
 import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
 import { loadEngine } from '../../dist/engines/runtime/tensorrt/load-engine.js';
-import { float32Values, tensorFrom } from '../../dist/formats/tensor/values.js';
+import { float32Values, tensorFrom } from '../../dist/formats/tensor/tensor.js';
 import { assertAffine, buildEngines, floats, named, rows, using, WIDTH } from './engines.mjs';
 import { openChecks, refused, resolvedBuild, writeLayers } from './harness.mjs';
 

@@ -14,7 +14,7 @@ import { diffEngines } from '../../dist/engines/layers/diff.js';
 import { layersOfEngine, layersOfFile } from '../../dist/engines/layers/engine-layers.js';
 import { layersResultSchema } from '../../dist/engines/layers/result.js';
 import { writeNpz } from '../../dist/formats/tensor/npz.js';
-import { tensorFrom } from '../../dist/formats/tensor/values.js';
+import { tensorFrom } from '../../dist/formats/tensor/tensor.js';
 import { explaining, issuesOf } from '../../dist/quality/explain/failure.js';
 import { buildWith, initializer, openChecks, refused, value, writeModel } from './harness.mjs';
 

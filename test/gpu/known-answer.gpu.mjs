@@ -11,7 +11,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from 'node:path';
 import { sha256OfFile } from '../../dist/base/files/digest.js';
 import { writeNpz } from '../../dist/formats/tensor/npz.js';
-import { tensorFrom } from '../../dist/formats/tensor/values.js';
+import { tensorFrom } from '../../dist/formats/tensor/tensor.js';
 import { openEngineSession } from '../../dist/index.js';
 import { openChecks, programsIn, refused } from './harness.mjs';
 

@@ -13,7 +13,7 @@ import { openOrtSession } from '../../dist/engines/runtime/onnxruntime/ort-sessi
 import { buildModel, GraphBuilder } from '../../dist/formats/onnx/builder.js';
 import { ModelProtoSchema } from '../../dist/formats/onnx/onnx_pb.js';
 import { writeNpz } from '../../dist/formats/tensor/npz.js';
-import { float32Values, tensorFrom } from '../../dist/formats/tensor/values.js';
+import { float32Values, tensorFrom } from '../../dist/formats/tensor/tensor.js';
 import { openChecks, programsIn } from './harness.mjs';
 
 const { folder, major, check, skip, finish } = openChecks();

@@ -10,7 +10,7 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
 import { readNpz } from '../../dist/formats/tensor/npz.js';
-import { numbersOf } from '../../dist/formats/tensor/values.js';
+import { numbersOf } from '../../dist/formats/tensor/tensor.js';
 import { buildOrLoad } from '../../dist/quality/known-answer/at-build.js';
 import { openChecks } from './harness.mjs';
 

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { tensorFrom } from '../../dist/formats/tensor/values.js';
+import { tensorFrom } from '../../dist/formats/tensor/tensor.js';
 import { openEngineSession, openSession } from '../../dist/index.js';
 import { initializer, loadedFacts, openChecks, programsIn, refused, value, writeModel } from './harness.mjs';
 

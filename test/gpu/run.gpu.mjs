@@ -7,7 +7,7 @@
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
 import { gpuBytesInUse } from '../../dist/addon/gpus.js';
-import { elementsOf, float32Values, floatTensor, tensorFrom } from '../../dist/formats/tensor/values.js';
+import { elementsOf, float32Values, floatTensor, tensorFrom } from '../../dist/formats/tensor/tensor.js';
 import {
   affine,
   assertAffine,

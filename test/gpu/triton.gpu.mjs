@@ -11,7 +11,7 @@ import { cpSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { sha256OfFile } from '../../dist/base/files/digest.js';
 import { readNpz } from '../../dist/formats/tensor/npz.js';
-import { float32Values } from '../../dist/formats/tensor/values.js';
+import { float32Values } from '../../dist/formats/tensor/tensor.js';
 import { openEngineSession } from '../../dist/index.js';
 import { TritonClient } from '../../dist/products/triton/try/client.js';
 import { findTriton, startTriton } from '../../dist/products/triton/try/server.js';

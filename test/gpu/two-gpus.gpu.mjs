@@ -9,7 +9,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { float32Values } from '../../dist/formats/tensor/values.js';
+import { float32Values } from '../../dist/formats/tensor/tensor.js';
 import { assertAffine, buildEngines, named, rows, using, WIDTH } from './engines.mjs';
 import { openChecks, programsIn, refused } from './harness.mjs';
 

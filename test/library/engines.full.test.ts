@@ -9,7 +9,7 @@ import { readPrivateKey, signaturePath, signDocument } from '../../src/engines/s
 import type { WorkEvent } from '../../src/events.js';
 import { forge as forgeWith } from '../../src/forge/forge.js';
 import { writeNpy } from '../../src/formats/tensor/npy.js';
-import { float32Values, tensorFrom } from '../../src/formats/tensor/values.js';
+import { float32Values, tensorFrom } from '../../src/formats/tensor/tensor.js';
 import type {
   BenchRequest,
   BuildOptions,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { preprocess, preprocessings } from '../../src/formats/images/preprocess.js';
-import { numbersOf } from '../../src/formats/tensor/values.js';
+import { numbersOf } from '../../src/formats/tensor/tensor.js';
 import { freshPath } from '../formats/precision/judge.js';
 import { inProcessBackEnd } from '../support/in-process-back-end.js';
 import { samplesOf, writeVariant } from './kind.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { shellLine, shellWords } from '../../src/base/process/shell-quote.js';
+import { shellLine, shellWords } from '../../src/base/text/shell-line.js';
 import { attribute as a, GraphBuilder } from '../../src/formats/onnx/builder.js';
 import { writeNpz } from '../../src/formats/tensor/npz.js';
 import type { RunComparison } from '../../src/report/comparison/result.js';

@@ -1,4 +1,4 @@
-import { COMMANDS, inLibraryWords } from '../../src/base/options/library-words.js';
+import { COMMANDS, inLibraryWords } from '../../src/base/options/library-arguments.js';
 import type { Command, Product } from '../../src/cli/command.js';
 import { shellWords } from '../../src/cli/migrate/line.js';
 import { type Program, runProgram } from '../../src/cli/program/program.js';

@@ -1,7 +1,7 @@
 import { throwIfCancelled } from '../../src/base/process/cancel.js';
-import type { Provenance } from '../../src/formats/reference/meta.js';
 import {
   beginReference,
+  type Provenance,
   type ReferenceChunk,
   type WritableChunk,
   type WrittenReference,

@@ -1,5 +1,5 @@
 import { openEngineSession } from '../../../dist/engines/runtime/tensorrt/engine-session.js';
-import { tensorFrom } from '../../../dist/formats/tensor/values.js';
+import { tensorFrom } from '../../../dist/formats/tensor/tensor.js';
 import { writeLayers } from '../../../test/gpu/harness.mjs';
 import { atBatch } from '../bench-request.mjs';
 import { figure, inTurns, median } from '../figures.mjs';

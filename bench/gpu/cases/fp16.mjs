@@ -1,7 +1,7 @@
 import { openOrtSession } from '../../../dist/engines/runtime/onnxruntime/ort-session.js';
 import { openEngineSession } from '../../../dist/engines/runtime/tensorrt/engine-session.js';
 import { randomStream, randomTensor } from '../../../dist/formats/tensor/random.js';
-import { float32Values } from '../../../dist/formats/tensor/values.js';
+import { float32Values } from '../../../dist/formats/tensor/tensor.js';
 import { benchCompare } from '../../../dist/quality/bench/compare.js';
 import { atBatch, benchRequest } from '../bench-request.mjs';
 import { figure, median } from '../figures.mjs';

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { openOrtSession } from '../../../dist/engines/runtime/onnxruntime/ort-session.js';
 import { openEngineSession } from '../../../dist/engines/runtime/tensorrt/engine-session.js';
 import { readNpz } from '../../../dist/formats/tensor/npz.js';
-import { float32Values } from '../../../dist/formats/tensor/values.js';
+import { float32Values } from '../../../dist/formats/tensor/tensor.js';
 import { benchCompare } from '../../../dist/quality/bench/compare.js';
 import { benchRequest } from '../bench-request.mjs';
 import { figure } from '../figures.mjs';

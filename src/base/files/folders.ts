@@ -1,8 +1,8 @@
-import { existsSync, lstatSync, mkdirSync, readlinkSync, realpathSync, statSync } from 'node:fs';
-import { homedir } from 'node:os';
+import { existsSync, lstatSync, mkdirSync, mkdtempSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
-import { lstatIfThere } from './files.js';
+import { lstatIfThere, ownEntries, removeIfAllowed } from './files.js';
 
 /** The folder that holds everything trtforge keeps between runs: `$XDG_CACHE_HOME/trtforge` or `~/.cache/trtforge`. */
 export function cacheFolder(environment: NodeJS.ProcessEnv = process.env): string {
@@ -107,4 +107,54 @@ function isFolder(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+const SCRATCH = /^trtforge-[a-z-]+-(\d+)-\w{6}$/;
+/** A process of another container that shares the folder looks dead from here. */
+const LEFT_FOR_MS = 24 * 3600 * 1000;
+const swept = new Set<string>();
+
+/** Makes a folder for files that its caller removes by the end of its work. What killed processes left a day ago is removed. Throws TF_WRITE_FAILED. */
+export function makeScratch(use: string, place: string = tmpdir()): string {
+  try {
+    removeLeftovers(place);
+    return mkdtempSync(join(place, `trtforge-${use}-${process.pid}-`));
+  } catch (cause) {
+    const code = systemErrorCode(cause);
+    throw new TrtforgeError(
+      'TF_WRITE_FAILED',
+      `${place} cannot take temporary files: ${code === 'ENOENT' ? 'it does not exist' : (code ?? String(cause))}.`,
+      { remedy: 'Create the folder, or set TMPDIR to one with room that you can write to.', cause },
+    );
+  }
+}
+
+/** Once a process. */
+function removeLeftovers(place: string): void {
+  if (swept.has(place)) return;
+  swept.add(place);
+  const before = Date.now() - LEFT_FOR_MS;
+  for (const { path, mtimeMs } of ownEntries(place, 'folders', SCRATCH)) {
+    const pid = Number(/-(\d+)-\w{6}$/.exec(path)?.[1]);
+    if (mtimeMs < before && !isAlive(pid)) removeIfAllowed(path);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return systemErrorCode(error) !== 'ESRCH';
+  }
+}
+
+/**
+ * Throws TF_BUNDLED where a bundler has put this module into another program's file: the addresses of trtforge's own files lead to others then, which must not run.
+ */
+export function assertUnbundled(what: string): void {
+  if (/\/base\/files\/folders\.[jt]s$/.test(import.meta.url)) return;
+  throw new TrtforgeError(
+    'TF_BUNDLED',
+    `trtforge is bundled into ${import.meta.url}, and ${what} needs files of trtforge's own folder.`,
+  );
 }

@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
-import { isRecord } from '../text/lenient-json.js';
+import { isRecord } from '../files/json.js';
 import { decimalOf, isWithin, type NumberRange, rangeText } from '../text/quantity.js';
 import { pattern as parsePattern } from './readers.js';
 

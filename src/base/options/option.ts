@@ -1,5 +1,7 @@
+import type { EventListener } from '../../events.js';
 import type { FileKind } from '../files/user-files.js';
 import type { Kind } from './kinds.js';
+import * as is from './kinds.js';
 
 /** One option: its appearance to the user and its meaning. Every value is parsed and checked before any work starts. */
 export interface OptionSpec<T> {
@@ -156,3 +158,10 @@ export const wordsOf = (group: DeclaredGroup, values: object): readonly string[]
     const texts = spec.texts?.(value as never) ?? (value instanceof Set ? [...value] : [value].flat());
     return texts.flatMap((each) => [flagOf({ flags }), each instanceof RegExp ? each.source : String(each)]);
   });
+
+/** The event receiver, abort signal and environment of long work; the default is the environment of this process. */
+export const contextOptions = {
+  emit: optional(is.callback<EventListener>()),
+  signal: optional(is.signal),
+  environment: optional(is.object<NodeJS.ProcessEnv>()),
+};

@@ -1,5 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import { decimalOf } from '../text/quantity.js';
+import { shellQuote } from '../text/shell-line.js';
 
 /** Reads `1x3x224x224`, `[1,3,224,224]`, `scalar`; undefined when it is none of them. */
 export function parseDims(text: string): number[] | undefined {
@@ -112,3 +113,15 @@ export function pattern(text: string): RegExp {
     throw new TrtforgeError('TF_USAGE', `"${text}" is not a regular expression.`, { cause });
   }
 }
+
+/** Names with characters that mean something in a range or a shape stand in quotes. */
+export const quotedInRange = (name: string): string => (/[,:='\s]/.test(name) ? `'${name}'` : name);
+
+/** `--shapes x:1x3x224x224`: the option with the shapes of several inputs. */
+export const shapesOption = (
+  inputs: readonly { readonly name: string; readonly shape: readonly number[] }[],
+): string => `--shapes ${shellQuote(inputs.map(({ name, shape }) => shapeText(name, shape)).join(','))}`;
+
+/** `x:1x3x224x224` */
+export const shapeText = (name: string, dims: readonly number[]): string =>
+  `${quotedInRange(name)}:${dims.length === 0 ? 'scalar' : dims.join('x')}`;

@@ -1,5 +1,5 @@
 import { homedir } from 'node:os';
-import { textWithoutSecrets } from '../../base/text/address-secrets.js';
+import { textWithoutSecrets } from '../../base/text/shell-line.js';
 
 /** Variables that decide what TensorRT and trtforge find and do; no other is reported. */
 const reported =

@@ -3,8 +3,14 @@ import { join } from 'node:path';
 import { GraphUses, nodesReached, usedNames } from '../../formats/onnx/graph.js';
 import { editModel, viewModel } from '../../formats/onnx/model.js';
 import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
-import { closedPart, partsOf } from '../../formats/onnx/parts.js';
-import { borderOf, borderValues, keepPart, nodesBetween } from '../../formats/onnx/subgraph.js';
+import {
+  borderOf,
+  borderValues,
+  closedPart,
+  keepPart,
+  nodesBetween,
+  partsOf,
+} from '../../formats/onnx/subgraph.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import type { FailingRun } from './failing-run.js';
 

@@ -3,11 +3,11 @@ import { basename, dirname, join, relative } from 'node:path';
 import type { TarEntry } from '../../base/archive/tar-writer.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { kindOf } from '../../base/files/user-files.js';
-import { shellLine, shellWords } from '../../base/process/shell-quote.js';
+import { shellLine, shellWords } from '../../base/text/shell-line.js';
 import { parseProfile } from '../../engines/profiles/profile.js';
 import { inPhase } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
-import { interfaceOf } from '../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../formats/onnx/values.js';
 import type { CommandContext } from '../command.js';
 import {
   type FailingRun,

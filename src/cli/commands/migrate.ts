@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { shellQuote } from '../../base/process/shell-quote.js';
+import { shellQuote } from '../../base/text/shell-line.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { tools } from '../foreign-flag.js';
 import { readLine, shellWords } from '../migrate/line.js';

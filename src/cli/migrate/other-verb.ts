@@ -1,4 +1,4 @@
-import { shellQuote } from '../../base/process/shell-quote.js';
+import { shellQuote } from '../../base/text/shell-line.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Product } from '../command.js';
 import { readLine, toolOf } from './line.js';

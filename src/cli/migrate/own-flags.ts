@@ -1,5 +1,5 @@
 import { longName, type OptionTable } from '../../base/options/option.js';
-import { shellQuote } from '../../base/process/shell-quote.js';
+import { shellQuote } from '../../base/text/shell-line.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Product } from '../command.js';
 import { editors, type ForeignFlag, templateOption, templateWords } from '../foreign-flag.js';

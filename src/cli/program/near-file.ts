@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, extname, join, parse } from 'node:path';
-import { shellLine } from '../../base/process/shell-quote.js';
+import { shellLine } from '../../base/text/shell-line.js';
 import { nearestName } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 

@@ -1,7 +1,7 @@
 import { CommanderError, Option, Command as Parser } from 'commander';
 import { longName, type OptionTable } from '../../base/options/option.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { shellLine } from '../../base/process/shell-quote.js';
+import { shellLine } from '../../base/text/shell-line.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { explaining } from '../../quality/explain/failure.js';

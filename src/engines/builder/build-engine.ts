@@ -3,7 +3,7 @@ import { closing, openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase, type WorkContext } from '../../events.js';
-import { wrongQuantization } from '../../formats/onnx/lint/lint.js';
+import { wrongQuantization } from '../../formats/onnx/facts-of-model.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';

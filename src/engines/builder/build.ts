@@ -1,9 +1,8 @@
 import { dirname, join } from 'node:path';
-import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
-import { needed, type OptionsOf, optional } from '../../base/options/option.js';
+import { contextOptions, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
-import { shellLine } from '../../base/process/shell-quote.js';
+import { shellLine } from '../../base/text/shell-line.js';
 import { behaviour } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ConversionResult } from '../../formats/precision/conversion.js';

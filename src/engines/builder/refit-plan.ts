@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
-import { conversionOptionsOf } from '../../formats/precision/recipe.js';
+import { conversionOptionsOf } from '../../formats/precision/options.js';
 import { installRemedy, isDeclared } from '../../tensorrt/toolchain/find.js';
 import { differencesOf } from '../identity/identity.js';
 import {

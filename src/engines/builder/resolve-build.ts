@@ -7,12 +7,11 @@ import { didYouMean } from '../../base/text/suggest-name.js';
 import { holds } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents, type WorkContext, workOf } from '../../events.js';
-import { viewModel } from '../../formats/onnx/model.js';
-import { interfaceOf } from '../../formats/onnx/value-facts.js';
-import { rejectWrappedEngine } from '../../formats/onnx/wrapped-engine.js';
+import { rejectWrappedEngine, viewModel } from '../../formats/onnx/model.js';
+import { interfaceOf } from '../../formats/onnx/values.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
-import { usesOf } from '../../formats/precision/inline-functions.js';
-import { conversionRecipe } from '../../formats/precision/recipe.js';
+import { usesOf } from '../../formats/precision/normalise.js';
+import { conversionRecipe } from '../../formats/precision/options.js';
 import {
   chooseToolchain,
   declaredToolchain,

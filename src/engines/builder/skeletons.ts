@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { onDevice, visibleGpus } from '../../addon/gpus.js';
 import { removeIfAllowed } from '../../base/files/files.js';
-import { makeScratch } from '../../base/files/scratch.js';
+import { makeScratch } from '../../base/files/folders.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase, type WorkContext } from '../../events.js';
 import { differencesOf, type IdentityDocument } from '../identity/identity.js';

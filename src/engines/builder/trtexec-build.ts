@@ -10,7 +10,7 @@ import { agree, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
-import { interfaceOf } from '../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../formats/onnx/values.js';
 import { builderEnvironment } from '../../tensorrt/toolchain/places.js';
 import { trtexecOf } from '../../tensorrt/toolchain/trtexec.js';
 import { buildArguments } from '../../tensorrt/trtexec/flags.js';

@@ -6,14 +6,20 @@ import { LARGEST_DOCUMENT, listFolder, readText } from '../../base/files/files.j
 import { noteInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
+import { resample } from '../../formats/audio/audio.js';
 import { type FrontEnd, firstFrames, logMel, nemoFrontEnd } from '../../formats/audio/log-mel.js';
 import { readAudio } from '../../formats/audio/read-audio.js';
-import { resample } from '../../formats/audio/resample.js';
 import { preprocessings } from '../../formats/images/preprocess.js';
-import { extremesOf } from '../../formats/precision/calibrate/histogram.js';
-import { openReference, recordedInputs } from '../../formats/reference/jsonl.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values, integerTensor, isIntegerDtype, tensorFrom } from '../../formats/tensor/values.js';
+import { extremesOf } from '../../formats/precision/calibrate/ranges.js';
+import { openReference, recordedInputs } from '../../formats/reference/reference.js';
+import {
+  float32Values,
+  integerTensor,
+  isIntegerDtype,
+  type NamedTensors,
+  type Tensor,
+  tensorFrom,
+} from '../../formats/tensor/tensor.js';
 import { preparedImages, preprocessingOf } from '../run/image-inputs.js';
 import { inDtype } from '../run/inputs.js';
 import { type Binding, checkInputs, rejectUnknown } from '../runtime/session.js';

@@ -1,7 +1,7 @@
-import { shellLine } from '../../base/process/shell-quote.js';
+import { quotedInRange } from '../../base/options/readers.js';
+import { shellLine } from '../../base/text/shell-line.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { patterns } from '../../formats/precision/options.js';
-import { quotedName } from '../../formats/tensor/shape-text.js';
 import type { IdentityDocument } from './identity.js';
 import { builderConfigTexts, type ProfileRange, type Recipe } from './recipe.js';
 import { type TargetRequest, targetText } from './target.js';
@@ -14,7 +14,7 @@ export const profileText = (profile: Readonly<Record<string, ProfileRange>>): st
     .map(([name, { values, ...range }]) => {
       const sizes = ends.map((end) => (range[end].length === 0 ? 'scalar' : range[end].join('x')));
       const shown = new Set(sizes).size === 1 ? sizes.slice(0, 1) : sizes;
-      return `${quotedName(name)}${values ? '=' : ':'}${shown.join('/')}`;
+      return `${quotedInRange(name)}${values ? '=' : ':'}${shown.join('/')}`;
     })
     .join(',');
 

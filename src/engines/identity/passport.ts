@@ -5,7 +5,7 @@ import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
-import { isIntegerDtype } from '../../formats/tensor/values.js';
+import { isIntegerDtype } from '../../formats/tensor/tensor.js';
 import { identitiesOf, identityDigest, passportPath } from './identity.js';
 import { identityDocumentSchema, sha256Schema } from './recipe.js';
 

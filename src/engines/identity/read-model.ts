@@ -32,9 +32,9 @@ import {
   type ValueInfoProto,
   ValueInfoProtoSchema,
 } from '../../formats/onnx/onnx_pb.js';
-import { MARKER_FIELD } from '../../formats/onnx/payload.js';
-import { interfaceOf } from '../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../formats/onnx/values.js';
 import type { Weight } from '../../formats/onnx/weight.js';
+import { MARKER_FIELD } from '../../formats/onnx/wire.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import { drawsNumbers } from '../../formats/precision/operator-traits.js';
 import { precisionsOf } from '../../formats/precision/precisions-of-model.js';

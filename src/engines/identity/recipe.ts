@@ -4,7 +4,7 @@ import { faultText } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
-import { conversionRecipeSchema } from '../../formats/precision/recipe.js';
+import { conversionRecipeSchema } from '../../formats/precision/options.js';
 
 const dims = z.array(z.int().nonnegative());
 

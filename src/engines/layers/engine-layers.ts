@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { parseJson } from '../../base/files/json.js';
-import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
-import { type OptionsOf, optional } from '../../base/options/option.js';
+import { contextOptions, type OptionsOf, optional } from '../../base/options/option.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { catalogue, TrtforgeError } from '../../errors.js';
 import type { Passport } from '../identity/passport.js';

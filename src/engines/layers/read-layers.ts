@@ -1,6 +1,5 @@
 import { readText } from '../../base/files/files.js';
-import { parseJson } from '../../base/files/json.js';
-import { isRecord, type JsonRecord, parseLooseJson } from '../../base/text/lenient-json.js';
+import { isRecord, type JsonRecord, parseJson, parseLooseJson } from '../../base/files/json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import { originOfLayer } from '../plan/layer-names.js';

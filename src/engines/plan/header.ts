@@ -1,10 +1,9 @@
 import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
 import { statIfThere } from '../../base/files/files.js';
-import { parseJson } from '../../base/files/json.js';
+import { isRecord, type JsonRecord, parseJson } from '../../base/files/json.js';
 import { publishPart } from '../../base/files/publish.js';
 import { kindOf, protectingInputs } from '../../base/files/user-files.js';
-import { isRecord, type JsonRecord } from '../../base/text/lenient-json.js';
 import { behaviour } from '../../behaviour/facts.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';

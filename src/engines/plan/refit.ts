@@ -5,7 +5,7 @@ import { clearPlaceholders } from '../../formats/onnx/open-dimensions.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
-import { conversionOptionsOf } from '../../formats/precision/recipe.js';
+import { conversionOptionsOf } from '../../formats/precision/options.js';
 import {
   generationOf,
   isAtLeast,

@@ -1,5 +1,5 @@
 import { parseDims } from '../../base/options/readers.js';
-import { shellQuote } from '../../base/process/shell-quote.js';
+import { shellQuote } from '../../base/text/shell-line.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { type ErrorDetails, TrtforgeError } from '../../errors.js';
 import type { Named } from '../../formats/contract/state.js';
@@ -10,7 +10,7 @@ import {
   type OpenDimension,
   openDimensions,
 } from '../../formats/onnx/open-dimensions.js';
-import { decidesShape, type ValueUses } from '../../formats/onnx/value-uses.js';
+import { decidesShape, type ValueUses } from '../../formats/onnx/values.js';
 import type { Passport } from '../identity/passport.js';
 import type { ProfileRange } from '../identity/recipe.js';
 import type { Binding } from '../runtime/session.js';

@@ -1,7 +1,6 @@
-import { channelAxis } from '../../formats/onnx/image-layout.js';
+import { channelAxis } from '../../formats/onnx/open-dimensions.js';
 import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values, floatTensor } from '../../formats/tensor/values.js';
+import { float32Values, floatTensor, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
 import type { InputRange } from './input-range.js';
 
 const edges = ['zeros', 'one zero row', 'highest values', 'lowest values'] as const;

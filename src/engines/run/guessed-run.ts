@@ -1,10 +1,10 @@
+import { shapesOption } from '../../base/options/readers.js';
 import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { isPlaceholder, MOST_TRIES } from '../../formats/onnx/open-dimensions.js';
 import { inferShapes } from '../../formats/onnx/shapes/infer.js';
 import { symbolsOf } from '../../formats/onnx/shapes/size.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
-import { shapesOption } from '../../formats/tensor/shape-text.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import type { Session } from '../runtime/session.js';
 

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
-import { assertUnbundled } from '../../base/files/own-files.js';
+import { assertUnbundled } from '../../base/files/folders.js';
 import { type ChildMessage, errorFromChild } from '../../base/process/supervise.js';
 import { TrtforgeError } from '../../errors.js';
 import { loadSharp } from '../../formats/images/image.js';

@@ -1,10 +1,9 @@
 import { isStateLike } from '../../formats/contract/state.js';
 import { nodeLabel } from '../../formats/onnx/graph.js';
-import { channelAxis } from '../../formats/onnx/image-layout.js';
-import { isAudio } from '../../formats/onnx/open-dimensions.js';
-import { decidesShape, type Use, type ValueUses } from '../../formats/onnx/value-uses.js';
+import { channelAxis, isAudio } from '../../formats/onnx/open-dimensions.js';
+import { decidesShape, type Use, type ValueUses } from '../../formats/onnx/values.js';
 import type { Spread } from '../../formats/tensor/random.js';
-import { firstBeyond, isIntegerDtype } from '../../formats/tensor/values.js';
+import { firstBeyond, isIntegerDtype } from '../../formats/tensor/tensor.js';
 import type { Binding } from '../runtime/session.js';
 
 /** The distribution of one input's elements, and the reason for it. */

@@ -2,8 +2,8 @@ import type { OptionsOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ModelLike } from '../../formats/onnx/model.js';
 import { type AxisPlace, openDimensions, requestedSizes } from '../../formats/onnx/open-dimensions.js';
-import type { ValueUses } from '../../formats/onnx/value-uses.js';
-import { usesOf } from '../../formats/precision/inline-functions.js';
+import type { ValueUses } from '../../formats/onnx/values.js';
+import { usesOf } from '../../formats/precision/normalise.js';
 import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { type ByteFloat, isByteFloat } from '../../formats/tensor/low-precision.js';
 import { readNpy } from '../../formats/tensor/npy.js';
@@ -15,7 +15,6 @@ import {
   randomStream,
   randomTensor,
 } from '../../formats/tensor/random.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import {
   elementsOf,
   firstBeyond,
@@ -24,10 +23,12 @@ import {
   type IntegerDtype,
   integerTensor,
   isIntegerDtype,
+  type NamedTensors,
   narrowableValues,
   numbersOf,
+  type Tensor,
   tensorFrom,
-} from '../../formats/tensor/values.js';
+} from '../../formats/tensor/tensor.js';
 import type { Binding } from '../runtime/session.js';
 import { blankRow, edgeValue, type Sample } from './edge-samples.js';
 import { chooseRange, type InputRange } from './input-range.js';

@@ -5,10 +5,9 @@ import {
   type Preprocessing,
   preprocess,
 } from '../../formats/images/preprocess.js';
-import type { ImageLayout } from '../../formats/onnx/image-layout.js';
+import type { ImageLayout } from '../../formats/onnx/open-dimensions.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values, floatTensor } from '../../formats/tensor/values.js';
+import { float32Values, floatTensor, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
 
 /** The one image input of a network. */
 export interface ImageInput {

@@ -7,8 +7,14 @@ import { type Dtype, elementCount } from '../../formats/tensor/dtype.js';
 import { type ByteFloat, isByteFloat, smallFloatTable } from '../../formats/tensor/low-precision.js';
 import { lacksVoidDtype, readNpy, readNpyHeader } from '../../formats/tensor/npy.js';
 import { openNpz } from '../../formats/tensor/npz.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values, integerTensor, isIntegerDtype, numbersOf } from '../../formats/tensor/values.js';
+import {
+  float32Values,
+  integerTensor,
+  isIntegerDtype,
+  type NamedTensors,
+  numbersOf,
+  type Tensor,
+} from '../../formats/tensor/tensor.js';
 import { type Binding, checkDims, list, rejectUnknown, same } from '../runtime/session.js';
 import type { EngineBinding } from '../runtime/tensorrt/engine-interface.js';
 import { checkConvertible, inDtype, planInputs } from './inputs.js';

@@ -1,11 +1,10 @@
 import { nodeLabel, visitMainGraphs } from '../../formats/onnx/graph.js';
 import type { ModelLike } from '../../formats/onnx/model.js';
-import { attributeOf } from '../../formats/onnx/node-types.js';
+import { attributeOf } from '../../formats/onnx/operators.js';
 import { inferShapes } from '../../formats/onnx/shapes/infer.js';
-import { inlined, usesOf } from '../../formats/precision/inline-functions.js';
+import { inlined, usesOf } from '../../formats/precision/normalise.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { isIntegerDtype, numbersOf } from '../../formats/tensor/values.js';
+import { isIntegerDtype, type NamedTensors, numbersOf, type Tensor } from '../../formats/tensor/tensor.js';
 import { rowsOf } from './input-range.js';
 
 /** Parts that no sample reached, so that a verdict over samples cannot see them; `message` is one sentence. */

@@ -3,8 +3,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { sha256 } from '../../base/files/digest.js';
 import { listFolder, lstatIfThere, readJson } from '../../base/files/files.js';
 import { pathBelow } from '../../base/files/folders.js';
+import { isRecord } from '../../base/files/json.js';
 import { publishFile } from '../../base/files/publish.js';
-import { isRecord } from '../../base/text/lenient-json.js';
 import { passportPath } from '../identity/identity.js';
 import type { EngineSummary } from './store.js';
 

@@ -65,3 +65,57 @@ export class Mix {
       );
   }
 }
+
+/** Zero crossings of the sinc on either side, at the lower of the two rates. */
+const CROSSINGS = 32;
+/** Of the Kaiser window: side lobes 100 dB down (Kaiser's 8.7 + 0.1102 (A - 8.7)). */
+const BETA = 10.06;
+/** Share of the lower Nyquist frequency that passes unharmed. */
+const ROLLOFF = 0.945;
+
+/**
+ * Audio at another rate, by a windowed sinc: Kaiser window with beta 10.06, 32 zero crossings on either side, cut at 0.945 of the lower Nyquist frequency.
+ * Sample n of the result is the sound at n / rate seconds. Rates that share no large divisor need a table of their product's size.
+ */
+export function resample({ samples, rate: from }: Audio, rate: number): Audio {
+  if (from === rate) return { samples, rate };
+  const divisor = greatestDivisor(from, rate);
+  const [up, down] = [rate / divisor, from / divisor];
+  const cut = ROLLOFF * Math.min(1, rate / from);
+  const reach = Math.ceil(CROSSINGS / cut);
+  const taps = 2 * reach;
+  // One row of weights a phase: where between two samples the result lies.
+  const phases = Float64Array.from({ length: up * taps }, (_, at) => {
+    const distance = Math.floor(at / taps) / up + reach - 1 - (at % taps);
+    return cut * sinc(cut * distance) * kaiser(distance / reach);
+  });
+  const out = new Float32Array(Math.ceil((samples.length * up) / down));
+  for (let index = 0; index < out.length; index++) {
+    const place = index * down;
+    const center = Math.floor(place / up);
+    const row = (place % up) * taps;
+    let sum = 0;
+    const first = center - reach + 1;
+    const [start, end] = [Math.max(0, -first), Math.min(taps, samples.length - first)];
+    for (let tap = start; tap < end; tap++) sum += samples[first + tap]! * phases[row + tap]!;
+    out[index] = sum;
+  }
+  return { samples: out, rate };
+}
+
+const greatestDivisor = (a: number, b: number): number => (b === 0 ? a : greatestDivisor(b, a % b));
+
+const sinc = (x: number): number => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x));
+
+const kaiser = (x: number): number =>
+  Math.abs(x) >= 1 ? 0 : bessel(BETA * Math.sqrt(1 - x * x)) / bessel(BETA);
+
+/** Modified Bessel function of the first kind and order 0, by its series. */
+function bessel(x: number): number {
+  let [sum, term] = [1, 1];
+  for (let k = 1; term > 1e-12 * sum; k++) {
+    term *= (x / (2 * k)) ** 2;
+    sum += term;
+  }
+  return sum;
+}

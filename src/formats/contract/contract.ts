@@ -166,3 +166,7 @@ export const violationSchema = z.object({
   sentence: z.string(),
 });
 export type Violation = Immutable<z.infer<typeof violationSchema>>;
+
+/** The sentences of a contract that are never checked: for every command and guard that executes its rules. */
+export const uncheckedSentences = ({ notExecutable }: Pick<Contract, 'notExecutable'>): readonly string[] =>
+  notExecutable.map(({ sentence, why }) => `Not checked: "${sentence}": ${why}.`);

@@ -101,10 +101,6 @@ export function rulesOfSentences(
 const PROSE =
   'it has no form of a rule, such as `NAME == 1`, `NAME >= 0` or `NAME.shape[-1] == 3`; rules under `assertions` of a trtforge.contract/1 file have all';
 
-/** The sentences of a contract that are never checked: for every command and guard that executes its rules. */
-export const uncheckedSentences = ({ notExecutable }: Pick<Contract, 'notExecutable'>): readonly string[] =>
-  notExecutable.map(({ sentence, why }) => `Not checked: "${sentence}": ${why}.`);
-
 /** The subject of a sentence, and its statement. Python's spelling is read too: `assert np.all(outputs['y'] == 1), "…"`. */
 function splitSentence(
   sentence: string,

@@ -1,7 +1,14 @@
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, elementCount, packedBytes } from '../tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../tensor/tensor.js';
-import { float32Values, floatTensor, integerTensor, isIntegerDtype, numbersOf } from '../tensor/values.js';
+import {
+  float32Values,
+  floatTensor,
+  integerTensor,
+  isIntegerDtype,
+  type NamedTensors,
+  numbersOf,
+  type Tensor,
+} from '../tensor/tensor.js';
 import type { Contract, ContractBinding, StatePair } from './contract.js';
 
 /** A tensor of `shape` with every element `value`. Throws TF_CONTRACT_INVALID for a dtype that has no such value. */

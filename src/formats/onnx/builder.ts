@@ -22,9 +22,9 @@ import {
   type ValueInfoProto,
   ValueInfoProtoSchema,
 } from './onnx_pb.js';
-import { markerOf, PayloadTable } from './payload.js';
-import { dimensionValue } from './value-facts.js';
+import { dimensionValue } from './values.js';
 import { locateWeight, type WeightStream } from './weight.js';
+import { markerOf, PayloadTable } from './wire.js';
 
 /** A dimension: a number, a symbol (`batch`), or null for unknown. */
 export type Dimension = number | string | null;

@@ -1,10 +1,14 @@
 import { TrtforgeError } from '../../errors.js';
-import { usedNames, visitMainGraphs } from './graph.js';
-import { inOrder } from './node-order.js';
-import { nodeOutputTypes } from './node-types.js';
+import { inOrder, usedNames, visitMainGraphs } from './graph.js';
 import type { FunctionProto, GraphProto, ModelProto, NodeProto } from './onnx_pb.js';
-import { formalAt, type OperatorSignature, operatorSignature, plainDomain } from './operators.js';
-import { declaredType, tensorType, unwrap, type ValueType, wrap } from './value-facts.js';
+import {
+  formalAt,
+  nodeOutputTypes,
+  type OperatorSignature,
+  operatorSignature,
+  plainDomain,
+} from './operators.js';
+import { declaredType, tensorType, unwrap, type ValueType, wrap } from './values.js';
 
 /** A place where the types in a model contradict an operator's definition, a declaration, or each other. */
 export interface TypeViolation {

@@ -4,17 +4,34 @@ import { parseShapes, shapesByName } from '../../base/options/readers.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import { dtypeFromOnnx } from '../tensor/dtype.js';
+import { inferDtypes } from './dtype-inference.js';
 import { externalReference, locationOf } from './external-data.js';
-import { isMain, opsets, qualifiedOpType, type TensorPlace, tensorsOf, visitGraphs } from './graph.js';
+import {
+  type GraphView,
+  isMain,
+  opsets,
+  qualifiedOpType,
+  type TensorPlace,
+  tensorsOf,
+  visitGraphs,
+} from './graph.js';
+import { Findings, wrongResults } from './lint/findings.js';
 import { lintModel } from './lint/lint.js';
+import { lintQuantization } from './lint/quantization.js';
 import { type OnnxModel, viewModel } from './model.js';
-import type { ModelFacts } from './model-facts.js';
-import { listNodes } from './node-list.js';
-import type { TensorProto } from './onnx_pb.js';
+import type { Finding, ModelFacts } from './model-facts.js';
+import {
+  type AttributeProto,
+  type NodeProto,
+  type TensorProto,
+  AttributeProto_AttributeType as Type,
+} from './onnx_pb.js';
 import { requestedSizes } from './open-dimensions.js';
-import { costFacts } from './shapes/cost-facts.js';
-import { inferShapes } from './shapes/infer.js';
-import { factsAsWritten, feedInputs, valueFacts } from './value-facts.js';
+import { isPairPart, QuantizedGraph } from './quantized-operations.js';
+import { totalFlops } from './shapes/cost.js';
+import { inferShapes, type ModelShapes } from './shapes/infer.js';
+import { amountText, dimensionsText, isAtLeast, symbolsOf } from './shapes/size.js';
+import { factsAsWritten, feedInputs, valueFacts } from './values.js';
 import { tensorFacts } from './weight.js';
 import { listWeights } from './weight-list.js';
 
@@ -178,4 +195,96 @@ export async function inspectModel(
     const { lintWeights } = await import('./lint/weights.js');
     return { ...facts, findings: [...facts.findings, ...(await lintWeights(model, context))] };
   });
+}
+
+type NodeFacts = NonNullable<ModelFacts['nodeList']>[number];
+type AttributeValue = NodeFacts['attributes'][string];
+
+/** The nodes of a graph and its bodies whose name or operator matches, in the file's order, with their attributes and with the figures inferred of them. */
+export const listNodes = ({ proto }: OnnxModel, pattern: RegExp, shapes: ModelShapes): NodeFacts[] =>
+  [...visitGraphs(proto)].filter(isMain).flatMap((view) =>
+    view.nodes.flatMap((node) => {
+      const op = qualifiedOpType(node);
+      return pattern.test(node.name) || pattern.test(op) ? [factsOf(view, node, op, shapes)] : [];
+    }),
+  );
+
+const factsOf = ({ path }: GraphView, node: NodeProto, op: string, { nodes }: ModelShapes): NodeFacts => ({
+  name: node.name,
+  op,
+  graph: path,
+  inputs: [...node.input],
+  outputs: [...node.output],
+  attributes: Object.fromEntries(node.attribute.map((each) => [each.name, attributeValue(each)])),
+  outputShapes: node.output.map((_, index) => dimensionsText(nodes.get(node)?.shapes[index])),
+  flops: amountText(nodes.get(node)?.flops),
+});
+
+/** Numbers and text as they are; of a tensor its type and shape, of a graph its name, in words. */
+export function attributeValue(attribute: AttributeProto): AttributeValue {
+  const { type, refAttrName } = attribute;
+  if (refAttrName !== '') return `attribute ${refAttrName} of the function`;
+  switch (type) {
+    case Type.FLOAT:
+      return floatOf(attribute.f);
+    case Type.INT:
+      return integerOf(attribute.i);
+    case Type.STRING:
+      return textOf(attribute.s);
+    case Type.FLOATS:
+      return attribute.floats.map(floatOf);
+    case Type.INTS:
+      return attribute.ints.map(integerOf);
+    case Type.STRINGS:
+      return attribute.strings.map(textOf);
+    case Type.TENSOR:
+      return tensorText(attribute.t);
+    case Type.GRAPH:
+      return `graph ${attribute.g?.name ?? ''}`;
+    default:
+      return Type[type] ?? `type ${type}`;
+  }
+}
+
+/** JSON has neither NaN nor infinities. */
+const floatOf = (value: number): number | string => (Number.isFinite(value) ? value : String(value));
+const integerOf = (value: bigint): number | string =>
+  Number.isSafeInteger(Number(value)) ? Number(value) : value.toString();
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('utf8');
+
+const tensorText = (tensor: AttributeProto['t']): string =>
+  tensor === undefined
+    ? 'tensor'
+    : `${dtypeFromOnnx(tensor.dataType) ?? `onnx type ${tensor.dataType}`} [${tensor.dims.join(', ')}]`;
+
+type CostFacts = NonNullable<ModelFacts['cost']>;
+
+/** The cost of one run of a model, as `inspect` reports it. */
+export function costFacts({ inputs, gaps, cost, openSizes }: ModelShapes): CostFacts {
+  const flops = totalFlops(cost);
+  const [peak, ...others] = cost.peaks ?? [];
+  const bytes = cost.peaks === undefined || others.length > 0 ? undefined : (peak?.bytes ?? 0);
+  const named = new Set([flops, bytes].flatMap((size) => (size === undefined ? [] : symbolsOf(size))));
+  const byOp = [...cost.flops].sort(([, a], [, b]) => (isAtLeast(a, b) === true ? -1 : 1));
+  return {
+    inputs: Object.fromEntries([...inputs].map(([name, shape]) => [name, dimensionsText(shape)])),
+    openSizes: [...openSizes],
+    otherSizes: [...named].filter((name) => !openSizes.has(name)),
+    flops: amountText(flops),
+    flopsByOp: Object.fromEntries(byOp.map(([op, count]) => [op, amountText(count)])),
+    uncountedNodes: cost.uncounted,
+    peakActivationBytes: amountText(bytes),
+    peakNode: bytes === undefined ? null : (peak?.node ?? null),
+    unmeasuredTensors: cost.unmeasured,
+    gaps: [...gaps],
+  };
+}
+
+/** Of a quantized model, what `inspect` reports that makes an engine's results wrong although it builds. */
+export function wrongQuantization(model: OnnxModel): Finding[] {
+  const views = [...visitGraphs(model.proto)];
+  if (!views.some(({ nodes }) => nodes.some(isPairPart))) return [];
+  const findings = new Findings();
+  lintQuantization(model, new QuantizedGraph(views, inferDtypes(model.proto).graph), findings);
+  return findings.list().filter(({ code }) => wrongResults.has(code));
 }

@@ -10,7 +10,7 @@
  * ```
  */
 
-import { atDoor } from '../../base/options/library-words.js';
+import { atDoor } from '../../base/options/library-arguments.js';
 import { factsOfModel as facts } from './facts-of-model.js';
 import { openModel as open } from './model.js';
 import { writeModel as write } from './write.js';

@@ -1,14 +1,15 @@
 import { dirname, join } from 'node:path';
 import { type ByteSource, closing, keepFile, openFile } from '../../base/files/byte-source.js';
 import { isText, noteInput } from '../../base/files/user-files.js';
+import { shellQuote } from '../../base/text/shell-line.js';
 import { TrtforgeError } from '../../errors.js';
 import { decodeModel } from './decode.js';
 import { ExternalFiles, locationOf } from './external-data.js';
 import { visitTensors } from './graph.js';
-import type { ModelProto, TensorProto } from './onnx_pb.js';
-import { markerOf } from './payload.js';
+import type { ModelProto, NodeProto, TensorProto } from './onnx_pb.js';
 import { type OpenOptions, scanModel } from './scan.js';
 import { locateWeight, type Weight, type WeightStream } from './weight.js';
+import { markerOf } from './wire.js';
 
 const HEAD_BYTES = 4096;
 
@@ -172,4 +173,26 @@ function readModel(source: ByteSource, options: OpenOptions): OnnxModel {
       source.close();
     },
   };
+}
+
+/** Whether a node is a compiled engine, which ONNX Runtime's provider loads in its place. https://onnxruntime.ai/docs/execution-providers/EP-Context-Design.html */
+export const isWrappedEngine = ({ opType }: NodeProto): boolean => opType === 'EPContext';
+
+/** Whether a provider loads a compiled engine in the place of nodes. */
+export const wrapsEngine = ({ graph }: ModelProto): boolean => graph?.node.some(isWrappedEngine) ?? false;
+
+export const WRAPPED_ENGINE =
+  'is an engine of an execution provider, wrapped for ONNX Runtime: nothing is left to build, convert or quantize';
+
+/** What such a file is for. */
+export const wrappedEngineRemedy = (path: string): string =>
+  `Pass the model that it was made from. \`trtforge engine inspect ${shellQuote(path)}\` shows the plan, and \`trtforge run ${shellQuote(path)} --provider tensorrt\` runs it.`;
+
+/** Throws TF_ONNX_NOT_A_MODEL for a file that is an engine and no model. */
+export function rejectWrappedEngine(path: string, proto: ModelProto): void {
+  const node = proto.graph?.node.find(isWrappedEngine);
+  if (node === undefined) return;
+  throw new TrtforgeError('TF_ONNX_NOT_A_MODEL', `The node "${node.name}" of ${path} ${WRAPPED_ENGINE}.`, {
+    remedy: wrappedEngineRemedy(path),
+  });
 }

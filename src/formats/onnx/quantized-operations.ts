@@ -1,8 +1,10 @@
+import { TrtforgeError } from '../../errors.js';
+import { type Dtype, dtypes } from '../tensor/dtype.js';
 import type { GraphTypes } from './dtype-inference.js';
 import { GraphUses, type GraphView, isMain, isOnnxDomain, rearrangers } from './graph.js';
-import { attributeOf, textAttribute } from './node-types.js';
-import type { GraphProto, NodeProto, TensorProto } from './onnx_pb.js';
-import { smallIntegers } from './small-integers.js';
+import type { GraphProto, ModelProto, NodeProto, TensorProto } from './onnx_pb.js';
+import { attributeOf, plainDomain, textAttribute } from './operators.js';
+import { smallIntegers } from './shapes/stored-value.js';
 
 /** The codes that an input of an operation is dequantized from. */
 export interface QuantizedOperand {
@@ -313,4 +315,71 @@ function movedAxis(axis: number | undefined, node: NodeProto): number | undefine
   const order = node.opType === 'Transpose' ? attributeOf(node, 'perm')?.ints.map(Number) : undefined;
   const moved = order?.indexOf(axis) ?? -1;
   return moved < 0 ? undefined : moved;
+}
+
+/** Stored INT8 or UINT8 numbers that a Cast turns into floating point: weights that were quantized without a DequantizeLinear. */
+export interface CastCodes {
+  readonly codes: TensorProto;
+  /** The value that holds them. */
+  readonly name: string;
+  /** The nodes that move them in front of the Cast; nothing else reads what these make. */
+  readonly movers: readonly NodeProto[];
+  readonly cast: NodeProto;
+}
+
+const movers: ReadonlySet<string> = new Set(rearrangers);
+const codeTypes: ReadonlySet<number> = new Set([dtypes.int8.onnx, dtypes.uint8.onnx]);
+const floatTypes: ReadonlySet<number> = new Set(
+  (['float32', 'float16', 'bfloat16'] as const satisfies readonly Dtype[]).map((type) => dtypes[type].onnx),
+);
+
+/** The node that alone reads a value of a graph; undefined for an output too. */
+export function onlyReader(name: string, graph: GraphProto, uses: GraphUses): NodeProto | undefined {
+  const [first, ...others] = uses.readers(name);
+  const isOutput = graph.output.some((output) => output.name === name);
+  return others.length === 0 && !isOutput ? first : undefined;
+}
+
+/** Every such place of one graph, without its bodies. */
+export function castCodes(graph: GraphProto, uses: GraphUses): readonly CastCodes[] {
+  return graph.node.flatMap((cast) => {
+    if (cast.opType !== 'Cast' || !isOnnxDomain(cast.domain)) return [];
+    if (!floatTypes.has(Number(attributeOf(cast, 'to')?.i ?? 0))) return [];
+    const between: NodeProto[] = [];
+    let [name = ''] = cast.input;
+    for (;;) {
+      const codes = uses.constants.get(name);
+      if (codes !== undefined)
+        return codeTypes.has(codes.dataType) ? [{ codes, name, movers: between, cast }] : [];
+      const mover = uses.producers.get(name);
+      if (mover === undefined || !movers.has(mover.opType) || !isOnnxDomain(mover.domain)) return [];
+      if (onlyReader(name, graph, uses) === undefined || between.includes(mover)) return [];
+      between.unshift(mover);
+      name = mover.input[0] ?? '';
+    }
+  });
+}
+
+const ofQuantizedModels: ReadonlySet<string> = new Set(
+  'QuantizeLinear DequantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul ConvInteger MatMulInteger'.split(
+    ' ',
+  ),
+);
+
+/** Throws TF_NOT_QUANTIZABLE for a model with quantized operators. */
+export function assertFloat(proto: ModelProto, path: string): void {
+  const quantized = proto.graph?.node.find(
+    ({ domain, opType }) =>
+      (['', 'com.microsoft'].includes(plainDomain(domain)) && ofQuantizedModels.has(opType)) ||
+      /^TRT_.*Quantize/.test(opType),
+  );
+  if (quantized === undefined) return;
+  throw new TrtforgeError(
+    'TF_NOT_QUANTIZABLE',
+    `${path} is quantized already: it has ${quantized.opType} "${quantized.name || quantized.output[0]}".`,
+    {
+      remedy:
+        'Quantize the FP32 original. To build this model, type what is around its pairs: `trtforge convert --precision fp16`; `trtforge inspect` reports misplaced pairs.',
+    },
+  );
 }

@@ -1,14 +1,16 @@
 import type { ByteSource } from '../../base/files/byte-source.js';
+import { beyondLimit, Collected, type Rewritten, readTag, rewriteTensors } from './rewrite.js';
 import {
   type Deferred,
   isPayloadField,
   MARKER_FIELD,
   type PayloadField,
   PayloadTable,
+  recordHeader,
   type Segment,
-} from './payload.js';
-import { beyondLimit, Collected, type Rewritten, readTag, rewriteTensors } from './rewrite.js';
-import { recordHeader, WireReader, WireType } from './wire.js';
+  WireReader,
+  WireType,
+} from './wire.js';
 
 /** Payloads up to this size stay in the skeleton: shapes, axes and scalars, which graph code wants to read at once. */
 const INLINE_BYTES = 1024;

@@ -1,7 +1,7 @@
 import { type Dtype, dtypes } from '../tensor/dtype.js';
 import { type ByteFloat, isByteFloat } from '../tensor/low-precision.js';
 import { type RandomStream, randomStream } from '../tensor/random.js';
-import { float32Values, floatTensor, integerTensor } from '../tensor/values.js';
+import { float32Values, floatTensor, integerTensor } from '../tensor/tensor.js';
 import { visitGraphs, visitTensors } from './graph.js';
 import type { OnnxModel } from './model.js';
 import type { NodeProto, TensorProto } from './onnx_pb.js';

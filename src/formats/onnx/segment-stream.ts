@@ -1,7 +1,6 @@
 import type { ByteSource } from '../../base/files/byte-source.js';
-import type { Segment } from './payload.js';
 import { readTag } from './rewrite.js';
-import { WireReader } from './wire.js';
+import { type Segment, WireReader } from './wire.js';
 
 /** The encoding of one value in its segment, and what becomes of it. */
 export type ValueKind =

@@ -19,10 +19,9 @@ import {
   TensorProto_DataLocation,
   TensorProtoSchema,
 } from './onnx_pb.js';
-import { decodeMarker, MARKER_FIELD, markerOf, PayloadTable } from './payload.js';
 import { Collected, type Piece, type Rewritten, readTag, rewriteTensors } from './rewrite.js';
 import type { WeightStream } from './weight.js';
-import { recordHeader, WireReader } from './wire.js';
+import { decodeMarker, MARKER_FIELD, markerOf, PayloadTable, recordHeader, WireReader } from './wire.js';
 
 /** The event loop gets a turn (progress, Ctrl-C) after this many bytes. */
 const TURN_BYTES = 64 << 20;

@@ -1,5 +1,4 @@
-import { typeAttribute } from '../onnx/node-types.js';
-import { formalAt } from '../onnx/operators.js';
+import { formalAt, typeAttribute } from '../onnx/operators.js';
 import { bodyInput, bodyOutput, controlInput, controlOutput, isControl, type Link } from './control-flow.js';
 import {
   type Flow,

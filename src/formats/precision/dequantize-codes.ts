@@ -1,9 +1,7 @@
 import { clone, create } from '@bufbuild/protobuf';
-import { type CastCodes, castCodes, onlyReader } from '../onnx/cast-codes.js';
 import { opsetsOf } from '../onnx/dtype-inference.js';
 import { freeName, GraphUses, visitMainGraphs } from '../onnx/graph.js';
 import type { OnnxModel } from '../onnx/model.js';
-import { attributeOf, integerAttribute } from '../onnx/node-types.js';
 import {
   type GraphProto,
   type NodeProto,
@@ -11,9 +9,11 @@ import {
   type TensorProto,
   TensorProtoSchema,
 } from '../onnx/onnx_pb.js';
+import { attributeOf, integerAttribute } from '../onnx/operators.js';
+import { type CastCodes, castCodes, onlyReader } from '../onnx/quantized-operations.js';
 import { bytesOf, type WeightStream } from '../onnx/weight.js';
 import { dtypes } from '../tensor/dtype.js';
-import { numbersOf } from '../tensor/values.js';
+import { numbersOf } from '../tensor/tensor.js';
 import { raiseOpset } from './raise-opset.js';
 
 /** From here on a DequantizeLinear takes a scale for each channel. */

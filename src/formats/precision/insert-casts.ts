@@ -1,6 +1,5 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { TrtforgeError } from '../../errors.js';
-import { attributeOf, typeChoice } from '../onnx/node-types.js';
 import {
   AttributeProto_AttributeType,
   AttributeProtoSchema,
@@ -13,7 +12,8 @@ import {
   type ValueInfoProto,
   ValueInfoProtoSchema,
 } from '../onnx/onnx_pb.js';
-import { onnxNumber, type ValueType } from '../onnx/value-facts.js';
+import { attributeOf, typeChoice } from '../onnx/operators.js';
+import { onnxNumber, type ValueType } from '../onnx/values.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { Decisions } from './decide.js';
 import {

@@ -1,6 +1,6 @@
+import type { WeightFacts } from '../onnx/weight.js';
 import { type Flow, isStored, type Operation, operatorName, type Value } from './flow.js';
 import { movers } from './operator-traits.js';
-import type { WeightFacts } from './weight-facts.js';
 
 /** Single values at least this large are "minus infinity" of masks and "no limit" of clips, not data. */
 export const MASK_VALUE = 1e9;

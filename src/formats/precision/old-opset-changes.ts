@@ -1,6 +1,5 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
 import { freeName } from '../onnx/graph.js';
-import { attributeOf } from '../onnx/node-types.js';
 import {
   AttributeProto_AttributeType,
   AttributeProtoSchema,
@@ -10,7 +9,8 @@ import {
   type TensorProto,
   TensorProtoSchema,
 } from '../onnx/onnx_pb.js';
-import type { Shape } from '../onnx/shapes/call.js';
+import { attributeOf } from '../onnx/operators.js';
+import type { Shape } from '../onnx/shapes/size.js';
 
 /** The edits that a change may make to the graph around the node. */
 export interface ChangeContext {

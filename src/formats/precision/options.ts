@@ -10,10 +10,9 @@ import {
 } from '../../base/options/option.js';
 import { pattern, splitAtCommas } from '../../base/options/readers.js';
 import { TrtforgeError } from '../../errors.js';
-import type { WorkContext } from '../../events.js';
 import { preparationOptions } from '../images/preprocess.js';
 import { nodeName } from '../onnx/graph.js';
-import type { Calibrate } from './calibrate/ranges.js';
+import type { Calibrate, ObserveRanges, ValueRange } from './calibrate/ranges.js';
 import type { CalibrationFacts } from './conversion.js';
 import { type Operation, operatorName } from './flow.js';
 import type { FloatFormat, QuantizedFormat } from './formats/format.js';
@@ -38,18 +37,6 @@ export const CONVERSION_REVISION = 5;
 /** The types of the model's own inputs and outputs: they stay as they are (casts go inside), or are converted too. */
 type IoTypes = 'keep' | 'convert';
 const ioTypes = ['keep', 'convert'] as const satisfies readonly IoTypes[];
-
-/** Smallest and largest value of a tensor over all calibration samples; infinities and NaN count as values beyond every range. */
-export interface ValueRange {
-  readonly min: number;
-  readonly max: number;
-}
-
-/** Runs a model on samples of its inputs and returns the ranges of its activations by name. */
-export type ObserveRanges = (
-  model: string,
-  context: WorkContext & { readonly pluginTypes?: PluginTypes | undefined },
-) => Promise<ReadonlyMap<string, ValueRange>>;
 
 /** An input as a model declares it. */
 interface DeclaredInput {
@@ -237,7 +224,7 @@ const asItIs = <P>(schema: (zod: typeof z) => z.ZodType<P>) => ({
 });
 
 /** As regular expressions write themselves: `/^encoder/i`. */
-export const patterns = {
+const patterns = {
   schema: ({ array, string }: typeof z) => array(string()),
   write: (regexes: readonly RegExp[]) => regexes.map(String).sort(),
   read: (texts: readonly string[]) =>
@@ -262,7 +249,7 @@ type RecordedValues = Omit<Usual, 'unquantizedNodes'> &
  * How options stand in identities, with every default resolved. A new one is absent where it has its default, as `pluginTypes` is: engines that were built before
  * are found again.
  */
-export const recordedOptions = {
+const recordedOptions = {
   ioTypes: asItIs((zod) => zod.enum(ioTypes)),
   keepNodes: patterns,
   keepOps: names,
@@ -347,3 +334,58 @@ export const requestedRules = [
         : undefined,
   },
 ] as const;
+
+type Row = readonly [name: keyof typeof recordedOptions, recorded: Recorded<unknown, unknown>];
+const rows = Object.entries(recordedOptions) as unknown as readonly Row[];
+type Shapes = { [K in keyof typeof recordedOptions]: ReturnType<(typeof recordedOptions)[K]['schema']> };
+
+/** The schema of a conversion's part of the identity: its options with defaults, as plain data. */
+export const conversionRecipeSchema = (zod: typeof z) =>
+  zod.strictObject({
+    /** `trtforge rules 1` (`CONVERSION_REVISION`): another revision may write another model. */
+    converter: zod.string(),
+    ...(Object.fromEntries(rows.map(([name, { schema }]) => [name, schema(zod)])) as Shapes),
+    /** Of a quantized precision: what everything else becomes, and how ranges are chosen (null where no activation is quantized). Absent otherwise. */
+    quantization: zod
+      .strictObject({
+        rest: zod.enum(restIds),
+        method: zod.string().nullable(),
+        /** Nodes that get no codes; absent without any. */
+        unquantizedNodes: patterns.schema(zod).optional(),
+      })
+      .optional(),
+  });
+
+type ConversionRecipe = z.infer<ReturnType<typeof conversionRecipeSchema>>;
+
+/** The recipe of a conversion. Reads the calibration's samples; throws what reading throws. */
+export function conversionRecipe(precision: FormatId, options: ConversionOptions = {}): ConversionRecipe {
+  const { quantization, ...resolved } = resolveConversion(precision, options);
+  const { calibration } = options;
+  const values = { ...resolved, calibration };
+  const recorded = Object.fromEntries(rows.map(([name, { write }]) => [name, write(values[name])]));
+  return {
+    // Ranges behind plug-ins were not seen once: engines of that time are not found again.
+    converter: `trtforge rules ${CONVERSION_REVISION}${resolved.pluginTypes.size === 0 ? '' : '.1'}`,
+    ...(recorded as Pick<ConversionRecipe, keyof typeof recordedOptions>),
+    ...(quantization && {
+      quantization: {
+        rest: quantization.rest,
+        method: quantization.format.activations === true ? (calibration?.method ?? null) : null,
+        unquantizedNodes:
+          resolved.unquantizedNodes.length === 0 ? undefined : patterns.write(resolved.unquantizedNodes),
+      },
+    }),
+  };
+}
+
+/** The options of a recorded conversion; its calibration is recorded as a digest only. */
+export function conversionOptionsOf(recipe: ConversionRecipe, calibration?: Calibration): ConversionOptions {
+  const { rest, unquantizedNodes = [] } = recipe.quantization ?? {};
+  return {
+    ...Object.fromEntries(rows.map(([name, { read }]) => [name, read(recipe[name])])),
+    rest,
+    unquantizedNodes: patterns.read(unquantizedNodes),
+    calibration,
+  };
+}

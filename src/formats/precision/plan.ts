@@ -5,6 +5,7 @@ import { opsetsOf } from '../onnx/dtype-inference.js';
 import type { OnnxModel } from '../onnx/model.js';
 import type { TensorProto } from '../onnx/onnx_pb.js';
 import { isOnnxOperator, operatorSignature } from '../onnx/operators.js';
+import { type WeightFacts, weightFacts } from '../onnx/weight.js';
 import { type Decisions, decide } from './decide.js';
 import {
   type Flow,
@@ -28,7 +29,6 @@ import { shapeArithmetic } from './shape-arithmetic.js';
 import { inputSlot } from './slots.js';
 import { rangeArithmetic, type WeightAt } from './value-ranges.js';
 import { valueShapes } from './value-shapes.js';
-import { type WeightFacts, weightFacts } from './weight-facts.js';
 
 /** The decisions and changes made to the messages of the model; the weights are still to be converted. */
 export interface Plan {

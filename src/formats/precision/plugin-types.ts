@@ -4,7 +4,7 @@ import { nodeLabel, opsetsOf } from '../onnx/dtype-inference.js';
 import { visitMainGraphs } from '../onnx/graph.js';
 import { type ModelProto, type NodeProto, ValueInfoProtoSchema } from '../onnx/onnx_pb.js';
 import { type OperatorSignature, operatorSignature, plainDomain } from '../onnx/operators.js';
-import { declaredType, onnxNumber } from '../onnx/value-facts.js';
+import { declaredType, onnxNumber } from '../onnx/values.js';
 import { type Dtype, dtypes } from '../tensor/dtype.js';
 import { type Flow, operatorName } from './flow.js';
 

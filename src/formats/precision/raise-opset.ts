@@ -2,11 +2,16 @@ import { clone, create } from '@bufbuild/protobuf';
 import { inferDtypes } from '../onnx/dtype-inference.js';
 import { freeName, valueNames } from '../onnx/graph.js';
 import type { ModelLike } from '../onnx/model.js';
-import { attributeOf, integerAttribute } from '../onnx/node-types.js';
 import { type GraphProto, GraphProtoSchema, type NodeProto, NodeProtoSchema } from '../onnx/onnx_pb.js';
-import { firstOpset, neededIrVersion, plainDomain } from '../onnx/operators.js';
-import type { Shape } from '../onnx/shapes/call.js';
+import {
+  attributeOf,
+  firstOpset,
+  integerAttribute,
+  neededIrVersion,
+  plainDomain,
+} from '../onnx/operators.js';
 import { inferShapes } from '../onnx/shapes/infer.js';
+import type { Shape } from '../onnx/shapes/size.js';
 import { type Flow, operatorName } from './flow.js';
 import {
   addConstant,

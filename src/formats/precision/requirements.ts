@@ -1,4 +1,4 @@
-import type { ValueType } from '../onnx/value-facts.js';
+import type { ValueType } from '../onnx/values.js';
 import { bodyOutput, controlInput } from './control-flow.js';
 import type { Decisions } from './decide.js';
 import {

@@ -1,7 +1,6 @@
-import { attributeOf } from '../onnx/node-types.js';
-import { firstOpset, formalAt, plainDomain } from '../onnx/operators.js';
+import { attributeOf, firstOpset, formalAt, plainDomain } from '../onnx/operators.js';
 import { isPairPart } from '../onnx/quantized-operations.js';
-import { smallIntegers } from '../onnx/small-integers.js';
+import { smallIntegers } from '../onnx/shapes/stored-value.js';
 import { isControl } from './control-flow.js';
 import { isFloat32, type Operation, operatorName, type Scope } from './flow.js';
 import type { FloatFormat } from './formats/format.js';

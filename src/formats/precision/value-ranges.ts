@@ -1,9 +1,9 @@
+import type { WeightFacts } from '../onnx/weight.js';
 import { type Flow, isFloat32, isStored, type Operation, operatorName, type Value } from './flow.js';
 import type { FloatFormat } from './formats/format.js';
 import type { Masks } from './masks.js';
 import { leavesRange, lookups, movers, sums, weightRole } from './operator-traits.js';
 import { comesFromIntegers, isClassOffset, isCounted, isNormOf } from './value-origins.js';
-import type { WeightFacts } from './weight-facts.js';
 
 /**
  * Searches for values that are too small, too large or too near 1 for a format where something depends on the difference: the logarithm of 1e-10 or of a square, a division by

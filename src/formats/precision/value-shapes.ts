@@ -1,7 +1,7 @@
 import type { ModelLike } from '../onnx/model.js';
 import { inferShapes } from '../onnx/shapes/infer.js';
 import type { MaybeSize } from '../onnx/shapes/size.js';
-import { valueFacts } from '../onnx/value-facts.js';
+import { valueFacts } from '../onnx/values.js';
 import type { Value } from './flow.js';
 
 /** The dimensions of a value as far as they are known; undefined where not even the rank is. */

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join } from 'node:path';
 import { closing, openFile } from '../../base/files/byte-source.js';
-import { isRecord, type JsonRecord } from '../../base/text/lenient-json.js';
+import { isRecord, type JsonRecord } from '../../base/files/json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../tensor/dtype.js';
 import { readNpy, readNpyHeader } from '../tensor/npy.js';
 import type { Tensor } from '../tensor/tensor.js';
 import { LineFault, longBase64, type ReferenceLine } from './lines.js';
 import type { NumberLists } from './number-lists.js';
-import type { RecordedBinding } from './reference.js';
 
 type Side = 'inputs' | 'outputs';
 
@@ -165,4 +164,10 @@ function shapeOf(name: string, value: unknown): readonly number[] {
     value.every((size) => typeof size === 'number' && Number.isSafeInteger(size) && size >= 0);
   if (isShape && elementCount(value as number[]) <= MAX_CHUNK_BYTES) return value as number[];
   throw new LineFault(`${name} has no valid shape`);
+}
+
+export interface RecordedBinding {
+  readonly name: string;
+  readonly dtype: Dtype;
+  readonly shape: readonly number[];
 }

@@ -1,7 +1,6 @@
 import { constants, isAscii } from 'node:buffer';
 import type { ByteSource } from '../../base/files/byte-source.js';
-import { parseJson } from '../../base/files/json.js';
-import { isRecord, type JsonRecord, pythonJson } from '../../base/text/lenient-json.js';
+import { isRecord, type JsonRecord, parseJson, pythonJson } from '../../base/files/json.js';
 
 /** Why a line of a reference cannot be read. Stays within this room: readers report it with the line number. */
 export class LineFault extends Error {

@@ -1,6 +1,5 @@
-import { isRecord, pythonJson, replaceBare } from '../../base/text/lenient-json.js';
-import type { Tensor } from '../tensor/tensor.js';
-import { integerTensor, tensorFrom } from '../tensor/values.js';
+import { isRecord, pythonJson, replaceBare } from '../../base/files/json.js';
+import { integerTensor, type Tensor, tensorFrom } from '../tensor/tensor.js';
 import { LineFault } from './lines.js';
 
 /** Deeper than any tensor. */

@@ -1,9 +1,14 @@
+import { setImmediate } from 'node:timers/promises';
+import { z } from 'zod';
+import { type ByteSource, openFile } from '../../base/files/byte-source.js';
+import { isRecord, type JsonRecord, pythonJsonText } from '../../base/files/json.js';
 import { beginFile } from '../../base/files/publish.js';
-import { pythonJsonText } from '../../base/text/lenient-json.js';
+import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
-import type { Dtype } from '../tensor/dtype.js';
 import type { NamedTensors, Tensor } from '../tensor/tensor.js';
-import { type ChunkMeta, OWN_KEY, type Provenance } from './meta.js';
+import { type RecordedBinding, TensorDecoder } from './decode.js';
+import { LineFault, LineReader, type ReferenceLine } from './lines.js';
+import { NumberLists } from './number-lists.js';
 
 /** A recorded stream: what went into a model and what came out, chunk by chunk. Reading takes memory for one chunk, however long the stream. */
 export interface Reference extends Disposable {
@@ -30,12 +35,6 @@ export interface ReferenceHeader {
   /** Names, dtypes and shapes of the first chunk. */
   readonly inputs: readonly RecordedBinding[];
   readonly outputs: readonly RecordedBinding[];
-}
-
-export interface RecordedBinding {
-  readonly name: string;
-  readonly dtype: Dtype;
-  readonly shape: readonly number[];
 }
 
 export interface DamagedLine {
@@ -125,3 +124,218 @@ function writeTensor(write: (bytes: Uint8Array) => void, { dtype, shape, bytes }
   }
   write(Buffer.from('"}'));
 }
+
+/** Where our own facts stand in the `metadata` of a line. */
+const OWN_KEY = 'x_trtforge';
+
+/** Who made a reference, of what, how; kept in `metadata.x_trtforge` of the first line. */
+export const provenanceSchema = z.object({
+  tool: z.string(),
+  version: z.string(),
+  /** `ONNX Runtime 1.30.0 (CPU)` */
+  backend: z.string(),
+  model: z.object({ path: z.string(), digest: z.string(), kind: z.enum(['model', 'engine']) }),
+  /** SHA-256 of the contract in canonical JSON; null without one. */
+  contract: z.string().nullable(),
+  seed: z.number().nullable(),
+  /** Frames of the signal in the first chunk and in each later one. */
+  schedule: z.array(z.number().int().positive()),
+  batch: z.number().int().positive(),
+  /** Type that the backend computes in: `float32`. */
+  precision: z.string(),
+  /** Whether float32 products may have been rounded to TF32; null when unknown. */
+  tf32: z.boolean().nullable(),
+  /** ISO 8601. */
+  recordedAt: z.string(),
+});
+export type Provenance = z.infer<typeof provenanceSchema>;
+
+/** The facts of a chunk under the names of NeMo's streaming encoder (`metadata` of a line). */
+export const recordedAs = {
+  chunkLength: 'chunk_len',
+  outputShape: 'encoder_output_shape',
+  resultLength: 'encoded_lengths_value',
+  stateLength: 'cache_len_out_value',
+  /** Before the recorder repaired it. */
+  stateLengthRaw: 'cache_len_out_raw_value',
+} as const;
+
+/** The values recorded beside the tensors; null where they are not. */
+export interface ChunkMeta {
+  /** Line of the file, from 1. */
+  readonly line: number;
+  readonly chunkLength: number | null;
+  readonly encodedLength: number | null;
+  readonly stateLength: number | null;
+  /** Before the recorder repaired it: another one where it did, negative where the model was wrong. */
+  readonly stateLengthRaw: number | null;
+  readonly stepMs: number | null;
+  /** All of the recorded `metadata`, ours under `x_trtforge` excepted. */
+  readonly recorded: Readonly<Record<string, unknown>>;
+}
+
+/** The facts of a chunk from the `metadata` of its line, and all of the metadata as it is. */
+function chunkMeta(metadata: JsonRecord, line: number): ChunkMeta {
+  const { [OWN_KEY]: _, ...recorded } = metadata;
+  const number = (value: unknown): number | null => (typeof value === 'number' ? value : null);
+  const timing = recorded.timing_ms;
+  return {
+    line,
+    chunkLength: number(recorded[recordedAs.chunkLength]),
+    encodedLength: number(recorded[recordedAs.resultLength]),
+    stateLength: number(recorded[recordedAs.stateLength]),
+    stateLengthRaw: number(recorded[recordedAs.stateLengthRaw]),
+    stepMs: isRecord(timing) ? number(timing.step) : null,
+    recorded,
+  };
+}
+
+/** Who made the reference; null where its first line has no provenance that trtforge wrote. */
+function provenanceIn(metadata: JsonRecord): Provenance | null {
+  const own = metadata[OWN_KEY];
+  if (!isRecord(own)) return null;
+  const parsed = provenanceSchema.safeParse(own.provenance);
+  return parsed.success ? parsed.data : null;
+}
+
+type Reading = NonNullable<Parameters<Reference['chunks']>[0]>;
+
+/**
+ * Opens a reference: a file of JSON lines; the first whole one states names, dtypes and shapes. Throws TF_FILE_…, TF_REFERENCE_INVALID when no line is whole. Memory is
+ * that of one line, a few times over.
+ */
+export function openReference(path: string): Reference {
+  const source = openFile(path);
+  try {
+    const lists = new NumberLists();
+    const header = readHeader(source, new TensorDecoder(path, lists));
+    return {
+      header,
+      chunks: (options) => readChunks(source, new TensorDecoder(path, lists), options ?? {}),
+      close: () => source.close(),
+      [Symbol.dispose]: () => source.close(),
+    };
+  } catch (error) {
+    source.close();
+    throw error;
+  }
+}
+
+interface Damage extends DamagedLine {
+  readonly remedy: string | undefined;
+}
+
+function readHeader(source: ByteSource, decoder: TensorDecoder): ReferenceHeader {
+  let first: Damage | undefined;
+  const headers = wholeLines(
+    new LineReader(source),
+    (damage) => {
+      first ??= damage;
+    },
+    (line): ReferenceHeader => ({
+      path: source.path,
+      bytes: source.size,
+      provenance: provenanceIn(line.metadata),
+      inputs: decoder.describe(line, 'inputs'),
+      outputs: decoder.describe(line, 'outputs'),
+    }),
+  );
+  for (const header of headers) return header;
+  if (first !== undefined) throw damagedError(source.path, first);
+  throw new TrtforgeError('TF_REFERENCE_INVALID', `${source.path} is empty.`);
+}
+
+/** The inputs of each chunk, in turn and without a turn of the event loop. Throws what `chunks` throws. */
+export function* recordedInputs(path: string): Generator<NamedTensors> {
+  const source = openFile(path);
+  try {
+    const decoder = new TensorDecoder(path, new NumberLists());
+    for (const { inputs } of chunksIn(source, decoder, { select: (side) => side === 'inputs' })) yield inputs;
+  } finally {
+    source.close();
+  }
+}
+
+async function* readChunks(
+  source: ByteSource,
+  decoder: TensorDecoder,
+  options: Reading,
+): AsyncGenerator<ReferenceChunk> {
+  for (const chunk of chunksIn(source, decoder, options)) {
+    // Everything else is synchronous: without a turn of the event loop a signal never comes in.
+    await setImmediate();
+    throwIfCancelled(options.signal, `reading ${source.path}`);
+    yield chunk;
+  }
+}
+
+function* chunksIn(
+  source: ByteSource,
+  decoder: TensorDecoder,
+  { onDamaged, select, limit = Number.POSITIVE_INFINITY }: Reading,
+): Generator<ReferenceChunk> {
+  const damaged = ({ line, why, remedy }: Damage): void => {
+    if (onDamaged === undefined) throw damagedError(source.path, { line, why, remedy });
+    onDamaged({ line, why });
+  };
+  let position = 0;
+  const decode = (line: ReferenceLine, number: number): ReferenceChunk => {
+    decoder.turn();
+    return decodeChunk(line, { decoder, position, number, select });
+  };
+  for (const chunk of wholeLines(new LineReader(source), damaged, decode)) {
+    yield chunk;
+    if (++position >= limit) return;
+  }
+}
+
+/** The result of `read` for each line; lines that cannot be parsed or read are reported and skipped. */
+function* wholeLines<T>(
+  lines: LineReader,
+  onDamaged: (damage: Damage) => void,
+  read: (line: ReferenceLine, number: number) => T,
+): Generator<T> {
+  // In a function of its own: the line itself is not kept in memory while the caller works with what was made of it.
+  const next = (): { readonly made?: T } | null => {
+    try {
+      const line = lines.next();
+      return line && { made: read(line, lines.number) };
+    } catch (error) {
+      if (!(error instanceof LineFault)) throw error;
+      onDamaged({ line: lines.number, why: error.message, remedy: error.remedy });
+      return {};
+    }
+  };
+  for (let item = next(); item !== null; item = next()) if (item.made !== undefined) yield item.made;
+}
+
+interface Decoding {
+  readonly decoder: TensorDecoder;
+  readonly position: number;
+  /** Of the line. */
+  readonly number: number;
+  readonly select: Reading['select'];
+}
+
+function decodeChunk(line: ReferenceLine, decoding: Decoding): ReferenceChunk {
+  const { decoder, position, number, select } = decoding;
+  const { index } = line;
+  if (index !== undefined && !(typeof index === 'number' && Number.isSafeInteger(index)))
+    throw new LineFault('its chunk_idx is not a whole number');
+  const names = { inputs: Object.keys(line.inputs), outputs: Object.keys(line.outputs) };
+  if (names.inputs.length === 0 && names.outputs.length === 0) throw new LineFault('it has no tensors');
+  const side = (which: 'inputs' | 'outputs'): ReadonlyMap<string, Tensor> =>
+    new Map(
+      names[which]
+        .filter((name) => select?.(which, name, position) ?? true)
+        .map((name) => [name, decoder.decode(line, which, name)]),
+    );
+  const meta = chunkMeta(line.metadata, number);
+  return { index: index ?? position, inputs: side('inputs'), outputs: side('outputs'), meta };
+}
+
+const damagedError = (path: string, { line, why, remedy }: Damage): TrtforgeError =>
+  new TrtforgeError('TF_REFERENCE_INVALID', `Line ${line} of ${path} is damaged: ${why}.`, {
+    remedy,
+    details: { line, why },
+  });

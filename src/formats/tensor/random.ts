@@ -1,14 +1,14 @@
 import { type Dtype, elementCount } from './dtype.js';
 import { type ByteFloat, isByteFloat, smallFloats } from './low-precision.js';
-import type { Tensor } from './tensor.js';
 import {
   floatTensor,
   type IntegerDtype,
   integerDtypes,
   integerTensor,
   isIntegerDtype,
+  type Tensor,
   tensorFrom,
-} from './values.js';
+} from './tensor.js';
 
 /**
  * Random numbers that are the same on every machine for the same seed. Generator: xoshiro128** 1.1 by Blackman and Vigna (period 2^128 - 1), its state

@@ -1,6 +1,5 @@
 import { type ByteSource, openFile } from '../../base/files/byte-source.js';
-import { parseJson } from '../../base/files/json.js';
-import { isRecord } from '../../base/text/lenient-json.js';
+import { isRecord, parseJson } from '../../base/files/json.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, elementCount, packedBytes } from './dtype.js';
 import { storedTensor, type TensorFile, tensorNotFound } from './tensor-reader.js';

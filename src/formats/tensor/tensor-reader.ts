@@ -1,9 +1,7 @@
 import type { ByteSource } from '../../base/files/byte-source.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes, elementCount } from './dtype.js';
-import { type FloatArray, type FloatFormat, float32Format, float64Format, formatOf } from './half-floats.js';
-import type { Tensor } from './tensor.js';
-import { numbersOf } from './values.js';
+import { numbersOf, type Tensor } from './tensor.js';
 
 /** A tensor whose elements are read piece by piece, wherever they are: comparing large ones takes no copy of them. */
 export interface TensorReader {
@@ -189,3 +187,39 @@ export function eachPieceOf(values: FloatReader, visit: (piece: FloatArray, star
     visit(piece, start);
   }
 }
+
+/** Numbers as a comparison works on them. */
+export type FloatArray = Float32Array | Float64Array;
+
+/** One of the two formats in which numbers are compared (IEEE 754), and what its bits mean. */
+export interface FloatFormat {
+  readonly name: 'float32' | 'float64';
+  readonly bytes: 4 | 8;
+  readonly exponentBits: 8 | 11;
+  /** The number subtracted from the exponent's bits to get the exponent. */
+  readonly bias: 127 | 1023;
+  /** A result of arithmetic in float64 as this format holds it. */
+  readonly round: (value: number) => number;
+  readonly make: (length: number) => FloatArray;
+}
+
+export const float32Format: FloatFormat = {
+  name: 'float32',
+  bytes: 4,
+  exponentBits: 8,
+  bias: 127,
+  round: Math.fround,
+  make: (length) => new Float32Array(length),
+};
+
+export const float64Format: FloatFormat = {
+  name: 'float64',
+  bytes: 8,
+  exponentBits: 11,
+  bias: 1023,
+  round: (value) => value,
+  make: (length) => new Float64Array(length),
+};
+
+export const formatOf = (values: FloatArray): FloatFormat =>
+  values instanceof Float64Array ? float64Format : float32Format;

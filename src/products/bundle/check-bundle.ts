@@ -1,6 +1,10 @@
 import { TrtforgeError } from '../../errors.js';
-import { type Layout, movedAxes, roleOfAxisName } from '../../formats/contract/layouts.js';
-import type { BundleMeta } from '../../formats/contract/model-meta.js';
+import {
+  type BundleMeta,
+  type Layout,
+  movedAxes,
+  roleOfAxisName,
+} from '../../formats/contract/model-meta.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { returnedAs } from '../../quality/tasks/transducer.js';
 import type { Component } from './component.js';

@@ -5,7 +5,7 @@ import { externalReference, isExternal } from '../../formats/onnx/external-data.
 import { visitTensors } from '../../formats/onnx/graph.js';
 import { type OnnxModel, viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
-import { interfaceOf } from '../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../formats/onnx/values.js';
 
 /** The components of a transducer, in the order of the data: what a bundle has without a profiles file. */
 export const usualComponents = ['encoder', 'predictor', 'joint'] as const;

@@ -1,6 +1,6 @@
 /** Models that are deployed together: build them, check them as the chain they are. */
 
-import { atDoor } from '../../base/options/library-words.js';
+import { atDoor } from '../../base/options/library-arguments.js';
 import { unlessCancelled } from '../../forge/forge.js';
 import { bundleParts as parts } from './bundle-parts.js';
 import { type BundleContext, type BundleRequest, bundleOptions } from './bundle-request.js';

@@ -1,4 +1,4 @@
-import { shellQuote } from '../../base/process/shell-quote.js';
+import { shellQuote } from '../../base/text/shell-line.js';
 import { type ForeignFlag, rowsOf } from '../../cli/foreign-flag.js';
 import type { SizeRange } from '../../engines/profiles/sizes.js';
 

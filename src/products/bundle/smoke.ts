@@ -5,8 +5,7 @@ import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';
 import { ignoreEvents, type WorkContext } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values } from '../../formats/tensor/values.js';
+import { float32Values, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
 import type { Component } from './component.js';
 import type { SmokeRun } from './report-schema.js';
 

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { LARGEST_DOCUMENT, readText } from '../../base/files/files.js';
+import { pythonJson } from '../../base/files/json.js';
 import { publishFile } from '../../base/files/publish.js';
-import { pythonJson } from '../../base/text/lenient-json.js';
 import { TrtforgeError } from '../../errors.js';
 import type { PipelineLog } from './pipeline-logs.js';
 import type { StreamsBody } from './result.js';

@@ -1,7 +1,7 @@
 /** The number of video streams that a GPU serves with a model, using DeepStream's method; and what DeepStream needs to run its engine. */
 
-import { contextOptions } from '../../base/options/context.js';
-import { atDoor } from '../../base/options/library-words.js';
+import { atDoor } from '../../base/options/library-arguments.js';
+import { contextOptions } from '../../base/options/option.js';
 import { checkDeepstream as check } from './config/check.js';
 import { writeDeepstreamConfig as writeConfig } from './config/write-config.js';
 import { checkOptions, configOptions, streamsOptions } from './options.js';

@@ -1,6 +1,12 @@
 import type { Dtype } from '../../formats/tensor/dtype.js';
-import { isSameShape, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values, floatTensor, integerTensor } from '../../formats/tensor/values.js';
+import {
+  float32Values,
+  floatTensor,
+  integerTensor,
+  isSameShape,
+  type NamedTensors,
+  type Tensor,
+} from '../../formats/tensor/tensor.js';
 import { judgeRuns, type RunsJudgement } from '../../quality/verify/judge-runs.js';
 import type { OwnNoise } from '../../quality/verify/judged.js';
 import { OwnNoises } from '../../quality/verify/own-noise.js';

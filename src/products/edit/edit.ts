@@ -1,9 +1,8 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
-import { makeFolder } from '../../base/files/folders.js';
+import { makeFolder, makeScratch } from '../../base/files/folders.js';
 import { moveInto, writeFailed } from '../../base/files/publish.js';
-import { makeScratch } from '../../base/files/scratch.js';
 import {
   assertMayReplace,
   assertNoFolder,
@@ -19,11 +18,10 @@ import { ignoreEvents, inPhase, type WorkContext } from '../../events.js';
 import { assertWellTyped, opsetsOf } from '../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../formats/onnx/external-data.js';
 import { visitTensors } from '../../formats/onnx/graph.js';
-import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
-import { dimensionsText } from '../../formats/onnx/shapes/cost-facts.js';
+import { editModel, type OnnxModel, rejectWrappedEngine } from '../../formats/onnx/model.js';
 import { inferShapes, shapesByName } from '../../formats/onnx/shapes/infer.js';
-import { dimensionsOf, dimensionValue, interfaceOf } from '../../formats/onnx/value-facts.js';
-import { rejectWrappedEngine } from '../../formats/onnx/wrapped-engine.js';
+import { dimensionsText } from '../../formats/onnx/shapes/size.js';
+import { dimensionsOf, dimensionValue, interfaceOf } from '../../formats/onnx/values.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { convertOptions } from '../../formats/precision/convert.js';
 import { judgingOptions } from '../../quality/verify/request.js';

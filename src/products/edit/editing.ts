@@ -14,7 +14,7 @@ import {
   type TensorProto,
   TensorProtoSchema,
 } from '../../formats/onnx/onnx_pb.js';
-import { feedInputs } from '../../formats/onnx/value-facts.js';
+import { feedInputs } from '../../formats/onnx/values.js';
 import type { WeightStream } from '../../formats/onnx/weight.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 import type { Tensor } from '../../formats/tensor/tensor.js';

@@ -1,7 +1,7 @@
 /** Changes of ONNX models, each proven against the original. */
 
-import { contextOptions } from '../../base/options/context.js';
-import { atDoor } from '../../base/options/library-words.js';
+import { atDoor } from '../../base/options/library-arguments.js';
+import { contextOptions } from '../../base/options/option.js';
 import { editOnnx as edit, editOptions } from './edit.js';
 
 export type { WorkContext } from '../../events.js';

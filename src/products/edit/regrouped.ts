@@ -1,10 +1,9 @@
 import { GraphUses, nodeLabel, visitMainGraphs } from '../../formats/onnx/graph.js';
 import type { ModelLike } from '../../formats/onnx/model.js';
 import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
-import type { Shape } from '../../formats/onnx/shapes/call.js';
 import { inferShapes, type ModelShapes, shapesByName } from '../../formats/onnx/shapes/infer.js';
-import { isNumber, symbolsOf } from '../../formats/onnx/shapes/size.js';
-import { inlined } from '../../formats/precision/inline-functions.js';
+import { isNumber, type Shape, symbolsOf } from '../../formats/onnx/shapes/size.js';
+import { inlined } from '../../formats/precision/normalise.js';
 import { isSameShape, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
 import type { ReferenceRun, SampleRuns } from '../../quality/verify/sample-runs.js';
 import type { Editing } from './editing.js';

@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { listFolder, removeIfAllowed } from '../../base/files/files.js';
-import { makeScratch } from '../../base/files/scratch.js';
+import { makeScratch } from '../../base/files/folders.js';
 import { allBut, defaultsOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';

@@ -1,7 +1,7 @@
 /** Whether what an engine computes still does its job: detections by the rules of COCO, transcripts by their word error rate. */
 
-import { contextOptions } from '../../base/options/context.js';
-import { atDoor } from '../../base/options/library-words.js';
+import { atDoor } from '../../base/options/library-arguments.js';
+import { contextOptions } from '../../base/options/option.js';
 import { evaluateClassifier as classifier, classifierOptions } from './classification/evaluate-classifier.js';
 import { evaluateCoco as coco, cocoOptions } from './coco/coco.js';
 import { readDetections as detectionsOf } from './coco/detections.js';

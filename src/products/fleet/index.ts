@@ -1,7 +1,7 @@
 /** Engines for many GPUs and versions of TensorRT, of one file: planned, built by schedulers, proven; and which engine loads where. */
 
-import { contextOptions } from '../../base/options/context.js';
-import { atDoor } from '../../base/options/library-words.js';
+import { atDoor } from '../../base/options/library-arguments.js';
+import { contextOptions } from '../../base/options/option.js';
 import { fleetOptions, planFleet as plan } from './open-plan.js';
 import { planRehearsal as planProof, rehearse as prove, rehearsalOptions } from './rehearse.js';
 import { fleetStatus as status } from './status.js';

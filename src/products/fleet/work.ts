@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { visibleGpus } from '../../addon/gpus.js';
 import { closing } from '../../base/files/byte-source.js';
 import { removeIfAllowed } from '../../base/files/files.js';
-import { makeScratch } from '../../base/files/scratch.js';
+import { makeScratch } from '../../base/files/folders.js';
 import * as is from '../../base/options/kinds.js';
 import { type OptionsOf, optional } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';

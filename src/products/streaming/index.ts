@@ -1,8 +1,8 @@
 /** Streaming models: contracts, recorded references, verification over a stream, guards in production. */
 
-import { atDoor } from '../../base/options/library-words.js';
+import { atDoor } from '../../base/options/library-arguments.js';
 import { readContract as contractOf } from '../../formats/contract/file.js';
-import { openReference as open } from '../../formats/reference/jsonl.js';
+import { openReference as open } from '../../formats/reference/reference.js';
 import { checkContract as check } from './check/check.js';
 import { recordReference as record, recordOptions } from './record/record.js';
 import { parityOptions } from './verify/plan.js';

@@ -1,6 +1,5 @@
 import { meanOf } from '../../base/statistics.js';
-import { isSameShape, type NamedTensors } from '../../formats/tensor/tensor.js';
-import { numbersOf } from '../../formats/tensor/values.js';
+import { isSameShape, type NamedTensors, numbersOf } from '../../formats/tensor/tensor.js';
 
 /** The closeness of a model to FP32 over samples. */
 export interface Accuracy {

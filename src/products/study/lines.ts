@@ -1,5 +1,6 @@
 import { allBut, wordsOf } from '../../base/options/option.js';
-import { shellLine } from '../../base/process/shell-quote.js';
+import { quotedInRange, shapeText } from '../../base/options/readers.js';
+import { shellLine } from '../../base/text/shell-line.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import type { FormatId } from '../../formats/precision/formats/index.js';
 import {
@@ -7,7 +8,6 @@ import {
   conversionOptions,
   type JudgingSamples,
 } from '../../formats/precision/options.js';
-import { quotedName, shapeText } from '../../formats/tensor/shape-text.js';
 import type { VerifyRequest } from '../../quality/verify/request.js';
 import { type Change, type Conversion, changedOptions } from './conversion.js';
 
@@ -41,7 +41,7 @@ export function bisectLine(
   const calibration = calibrationWords(options);
   if (provider !== 'cpu' || calibration === null || hasMore(options)) return null;
   const named = (name: string | null, value: string | number) =>
-    name === null ? String(value) : `${quotedName(name)}:${value}`;
+    name === null ? String(value) : `${quotedInRange(name)}:${value}`;
   const limits = (asked: VerifyRequest['atol'] = []) => asked.map(({ name, value }) => named(name, value));
   return shellLine([
     ...['trtforge', 'bisect', candidate, '--against', reference],

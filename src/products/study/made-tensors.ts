@@ -1,7 +1,6 @@
 import { inferDtypes } from '../../formats/onnx/dtype-inference.js';
-import { GraphUses, qualifiedOpType } from '../../formats/onnx/graph.js';
+import { GraphUses, inOrder, qualifiedOpType } from '../../formats/onnx/graph.js';
 import { viewModel } from '../../formats/onnx/model.js';
-import { inOrder } from '../../formats/onnx/node-order.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 
 /** A floating-point value that a node of a graph makes. */

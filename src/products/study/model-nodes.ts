@@ -2,8 +2,7 @@ import { nodeName, visitMainGraphs } from '../../formats/onnx/graph.js';
 import { editModel, type OnnxModel } from '../../formats/onnx/model.js';
 import type { ModelProto } from '../../formats/onnx/onnx_pb.js';
 import { writeModel } from '../../formats/onnx/write.js';
-import { inlineFunctions } from '../../formats/precision/inline-functions.js';
-import { normalise } from '../../formats/precision/normalise.js';
+import { inlineFunctions, normalise } from '../../formats/precision/normalise.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
 
 /** Reads a model as conversions decide on it: functions inlined and normalised. Throws what opening a model and `read` throw. */

@@ -1,7 +1,7 @@
 /** Engines as model repositories of NVIDIA Triton Inference Server: written, checked, and tried with its server. */
 
-import { contextOptions } from '../../base/options/context.js';
-import { atDoor } from '../../base/options/library-words.js';
+import { atDoor } from '../../base/options/library-arguments.js';
+import { contextOptions } from '../../base/options/option.js';
 import { checkRepository as check } from './check/check.js';
 import { exportModels as write } from './export/export-models.js';
 import { checkOptions, exportOptions, tryOptions } from './options.js';

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { assertWithin } from '../../base/options/check.js';
+import { assertWithin } from '../../base/options/library-arguments.js';
 import { type OptionsOf, valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
@@ -17,7 +17,7 @@ import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.j
 import { TrtforgeError } from '../../errors.js';
 import { inPhase, type Work } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
-import { usesOf } from '../../formats/precision/inline-functions.js';
+import { usesOf } from '../../formats/precision/normalise.js';
 import { type Pace, paceOptions } from '../../tensorrt/trtexec/request.js';
 import { figuresOf } from './bench-run.js';
 import { checkPercentiles } from './check-request.js';

@@ -1,5 +1,5 @@
 import { checkDevice } from '../../addon/gpus.js';
-import { assertWithin } from '../../base/options/check.js';
+import { assertWithin } from '../../base/options/library-arguments.js';
 import { readPlanHeader } from '../../engines/plan/header.js';
 import { bindingsInPassport, inputsInPassport, passportHere } from '../../engines/run/run-file.js';
 import { checkSources } from '../../engines/run/run-inputs.js';

@@ -7,7 +7,7 @@ import type {
   NativeShape,
 } from '../../addon/native-engine.js';
 import type { OptionsOf } from '../../base/options/option.js';
-import { type SupervisedSession, startSupervised } from '../../base/process/supervised-session.js';
+import { type SupervisedSession, startSupervised } from '../../base/process/supervise.js';
 import type { EngineBinding, loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import type { Work } from '../../events.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';

@@ -2,7 +2,7 @@ import { resolveShapes } from '../../engines/run/inputs.js';
 import type { Binding } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import { type AxisPlace, openDimensions } from '../../formats/onnx/open-dimensions.js';
-import type { ValueUses } from '../../formats/onnx/value-uses.js';
+import type { ValueUses } from '../../formats/onnx/values.js';
 import type { ShapeRequest } from './request.js';
 
 /** One thing to measure of a model: every input's shape. */

@@ -1,6 +1,5 @@
-import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
-import { defaultsOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
+import { contextOptions, defaultsOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { parseNamedFile, parseValueRange, splitAtCommas } from '../../base/options/readers.js';
 import type { RunSource } from '../../engines/run/run-result.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';

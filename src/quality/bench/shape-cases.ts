@@ -2,7 +2,7 @@ import type { NativeShape } from '../../addon/native-engine.js';
 import { inputHeader, readInput } from '../../engines/run/run-inputs.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
-import { numbersOf } from '../../formats/tensor/values.js';
+import { numbersOf } from '../../formats/tensor/tensor.js';
 import type { BenchRequest, ShapeRequest } from './request.js';
 
 /** One thing to measure: an optimization profile, and every input's shape in it. */

@@ -3,7 +3,7 @@ import type { NativeMeasurement } from '../../addon/native-engine.js';
 import { publishFile } from '../../base/files/publish.js';
 import { meanOf, quantile } from '../../base/statistics.js';
 import { writeNpz } from '../../formats/tensor/npz.js';
-import { tensorFrom } from '../../formats/tensor/values.js';
+import { tensorFrom } from '../../formats/tensor/tensor.js';
 
 /** The times of each inference, milliseconds, by any way of measuring; columns are equally long and in the order of the measurement. */
 export interface Times {

@@ -1,6 +1,5 @@
 import { closing, openFile } from '../../base/files/byte-source.js';
-import { parseJson } from '../../base/files/json.js';
-import { pythonJson } from '../../base/text/lenient-json.js';
+import { parseJson, pythonJson } from '../../base/files/json.js';
 import { LineCutter } from '../../tensorrt/trtexec/log/lines.js';
 import { type ExplainResult, explainLines, explanation, FIRST_BYTES, rejectBinary } from './explain.js';
 import { type ExplainMeans, LogReading } from './log-reading.js';

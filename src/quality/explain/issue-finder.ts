@@ -1,6 +1,6 @@
 import { versionOfCode } from '../../behaviour/versions.js';
 import { regionOf } from '../../engines/plan/layer-names.js';
-import { editRemedy } from '../../formats/onnx/edit-remedy.js';
+import { editRemedy } from '../../formats/onnx/edit-steps.js';
 import type { Finding } from '../../formats/onnx/model-facts.js';
 import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
 import { knownIssues } from './known-issues/index.js';

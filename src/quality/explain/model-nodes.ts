@@ -1,6 +1,6 @@
 import { originOfLayer } from '../../engines/plan/layer-names.js';
 import { TrtforgeError } from '../../errors.js';
-import { fixingAll } from '../../formats/onnx/edit-remedy.js';
+import { fixingAll } from '../../formats/onnx/edit-steps.js';
 import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import {
   GraphUses,
@@ -13,7 +13,7 @@ import { rejections } from '../../formats/onnx/lint/findings.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { Finding } from '../../formats/onnx/model-facts.js';
 import type { ModelProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
-import { valueFacts } from '../../formats/onnx/value-facts.js';
+import { valueFacts } from '../../formats/onnx/values.js';
 import { dtypeFromOnnx } from '../../formats/tensor/dtype.js';
 import type { ModelNode, ModelPlace } from './explained-issue.js';
 import { suspectsAmong } from './suspects.js';

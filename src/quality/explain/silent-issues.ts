@@ -1,9 +1,9 @@
 import { behaviour, holds } from '../../behaviour/facts.js';
 import { rangeText } from '../../behaviour/versions.js';
 import { type GraphView, isOnnxDomain } from '../../formats/onnx/graph.js';
-import { attributeOf } from '../../formats/onnx/node-types.js';
 import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
-import { constantTensor, smallIntegers } from '../../formats/onnx/small-integers.js';
+import { attributeOf } from '../../formats/onnx/operators.js';
+import { constantTensor, smallIntegers } from '../../formats/onnx/shapes/stored-value.js';
 import type { ExplainedIssue } from './explained-issue.js';
 import type { KnownIssue } from './known-issues/issue.js';
 import { type ModelNodes, openModelNodes } from './model-nodes.js';

@@ -1,4 +1,4 @@
-import { isRecord } from '../../base/text/lenient-json.js';
+import { isRecord } from '../../base/files/json.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
 import { matchesGlob } from './glob.js';

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import { readText } from '../../base/files/files.js';
-import { parseJson } from '../../base/files/json.js';
-import { pythonJson } from '../../base/text/lenient-json.js';
+import { parseJson, pythonJson } from '../../base/files/json.js';
 import { TrtforgeError } from '../../errors.js';
 import { valuesAt } from './field-path.js';
 import { matchesGlob } from './glob.js';

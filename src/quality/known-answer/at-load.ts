@@ -1,8 +1,7 @@
 import type { GpuList } from '../../addon/addon.js';
 import { visibleGpus } from '../../addon/gpus.js';
-import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
-import { type OptionsOf, optional } from '../../base/options/option.js';
+import { contextOptions, type OptionsOf, optional } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import {
   type EngineSession,

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js';
-import { shellLine } from '../../base/process/shell-quote.js';
+import { shellLine } from '../../base/text/shell-line.js';
 import type { BuildOptions } from '../../engines/builder/build.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { buildWords, profileText } from '../../engines/identity/build-line.js';
@@ -14,8 +14,7 @@ import type { Profile } from '../../engines/profiles/profile.js';
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
 import { type FormatId, floatFormats, formatNamed } from '../../formats/precision/formats/index.js';
-import type { ConversionOptions } from '../../formats/precision/options.js';
-import { conversionOptionsOf } from '../../formats/precision/recipe.js';
+import { type ConversionOptions, conversionOptionsOf } from '../../formats/precision/options.js';
 import { chooseToolchain, surveyToolchains, thisMachine } from '../../tensorrt/toolchain/find.js';
 import type { VerifyContext, VerifyRequest } from '../verify/request.js';
 import { buildOrLoad } from './at-build.js';

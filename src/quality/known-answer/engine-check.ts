@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
-import { makeScratch } from '../../base/files/scratch.js';
+import { makeScratch } from '../../base/files/folders.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { digestModelFile } from '../../engines/identity/read-model.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';

@@ -2,8 +2,12 @@ import type { z } from 'zod';
 import type { madeInputSchema } from '../../engines/identity/passport.js';
 import { drawInput } from '../../engines/run/inputs.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { type IntegerDtype, integerTensor } from '../../formats/tensor/values.js';
+import {
+  type IntegerDtype,
+  integerTensor,
+  type NamedTensors,
+  type Tensor,
+} from '../../formats/tensor/tensor.js';
 import type { KnownAnswer } from './answer.js';
 
 export type MadeInput = z.infer<typeof madeInputSchema>;

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
-import { shellLine } from '../../base/process/shell-quote.js';
+import { shellLine } from '../../base/text/shell-line.js';
 import { passportPath } from '../../engines/identity/identity.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../engines/plan/header.js';

@@ -3,8 +3,7 @@ import { sha256 } from '../../base/files/digest.js';
 import type { sketchSchema } from '../../engines/identity/passport.js';
 import { positionsOf } from '../../formats/tensor/compare/slices.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
-import type { Tensor } from '../../formats/tensor/tensor.js';
-import { numbersOf } from '../../formats/tensor/values.js';
+import { numbersOf, type Tensor } from '../../formats/tensor/tensor.js';
 import type { AnsweredOutput } from './answer.js';
 
 export type Sketch = z.infer<typeof sketchSchema>;

@@ -3,8 +3,13 @@ import { TrtforgeError } from '../../errors.js';
 import { namesOfMetadata } from '../../formats/images/labels.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { dtypes } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values, isIntegerDtype, numbersOf } from '../../formats/tensor/values.js';
+import {
+  float32Values,
+  isIntegerDtype,
+  type NamedTensors,
+  numbersOf,
+  type Tensor,
+} from '../../formats/tensor/tensor.js';
 import { boxOnImage, type Candidates, Decoder } from './decode.js';
 import { type Head, mismatch, partsOf, SUM_ERROR } from './heads.js';
 import { keptOf } from './non-maximum-suppression.js';

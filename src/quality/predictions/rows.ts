@@ -1,5 +1,4 @@
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values } from '../../formats/tensor/values.js';
+import { float32Values, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
 
 /** A matrix of values by row and channel, however the tensor orders them. */
 export class Rows {

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { isSameShape, type NamedTensors } from '../../formats/tensor/tensor.js';
-import { float32Values } from '../../formats/tensor/values.js';
+import { float32Values, isSameShape, type NamedTensors } from '../../formats/tensor/tensor.js';
 import {
   type DecisionDetails,
   DecisionTally,

@@ -1,7 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import { packedBytes } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { numbersOf } from '../../formats/tensor/values.js';
+import { type NamedTensors, numbersOf, type Tensor } from '../../formats/tensor/tensor.js';
 import { type DecisionDetails, DecisionTally, metricsOfDecisions, outcomeOfDecisions } from './decisions.js';
 import { type Sample, SampleDigest, type Task, type TaskKind, type TaskResult } from './task.js';
 import type { Encoded, TransducerFacts } from './transducer.js';

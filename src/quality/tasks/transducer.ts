@@ -4,8 +4,14 @@ import { TrtforgeError } from '../../errors.js';
 import type { LogitFacts } from '../../formats/contract/model-meta.js';
 import { type Named, pairStates } from '../../formats/contract/state.js';
 import { elementCount, packedBytes } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../formats/tensor/values.js';
+import {
+  float32Values,
+  integerTensor,
+  type NamedTensors,
+  numbersOf,
+  type Tensor,
+  tensorFrom,
+} from '../../formats/tensor/tensor.js';
 
 /** The runner of a component: the part of a session that decoding needs. */
 export interface Runner extends Pick<Session, 'inputs' | 'outputs'> {

@@ -1,5 +1,4 @@
-import { comparePairs } from '../../formats/tensor/compare/comparison.js';
-import { compareExactly, zerosOutside } from '../../formats/tensor/compare/exact-comparison.js';
+import { compareExactly, comparePairs, zerosOutside } from '../../formats/tensor/compare/comparison.js';
 import type { FarPair } from '../../formats/tensor/compare/pair-sums.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { isSameShape } from '../../formats/tensor/tensor.js';

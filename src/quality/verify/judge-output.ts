@@ -1,7 +1,6 @@
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { type Comparison, comparePairs } from '../../formats/tensor/compare/comparison.js';
-import { ErrorHistogram } from '../../formats/tensor/compare/error-histogram.js';
-import { WorstPairs } from '../../formats/tensor/compare/pair-sums.js';
+import { ErrorHistogram, WorstPairs } from '../../formats/tensor/compare/pair-sums.js';
 import { sliceSums } from '../../formats/tensor/compare/slices.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 import { type CheckResult, checkText, NON_FINITE, severityOf, shortNumber } from './checks.js';

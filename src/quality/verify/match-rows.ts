@@ -1,6 +1,12 @@
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { floatTensor, integerTensor, isIntegerDtype, numbersOf } from '../../formats/tensor/values.js';
+import {
+  floatTensor,
+  integerTensor,
+  isIntegerDtype,
+  type NamedTensors,
+  numbersOf,
+  type Tensor,
+} from '../../formats/tensor/tensor.js';
 
 /** Rows of which a number is further apart than this, or than twice the bound, in units of the root mean square of its column, are not the same; integers are the same or not. */
 const SAME_ROW = 0.1;

@@ -5,16 +5,16 @@ import { TrtforgeError } from '../../errors.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 import { nameOfNpy, npyReader } from '../../formats/tensor/npy.js';
 import { openNpz } from '../../formats/tensor/npz.js';
-import { openPolygraphy } from '../../formats/tensor/polygraphy.js';
 import { openSafetensors } from '../../formats/tensor/safetensors.js';
+import { tensorFrom } from '../../formats/tensor/tensor.js';
 import {
   type LoadedSlot,
   loadedSlot,
   type TensorReader,
   tensorReader,
 } from '../../formats/tensor/tensor-reader.js';
-import { tensorFrom } from '../../formats/tensor/values.js';
 import { readExportedOutput } from '../../tensorrt/trtexec/exports.js';
+import { openPolygraphy } from './polygraphy.js';
 
 export const outputFormats = ['npz', 'npy', 'safetensors', 'polygraphy', 'trtexec'] as const;
 export type OutputFormat = (typeof outputFormats)[number];

@@ -1,7 +1,6 @@
 import { floatFormatNamed } from '../../formats/precision/formats/index.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { float32Values, floatTensor } from '../../formats/tensor/values.js';
+import { float32Values, floatTensor, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
 import { NON_FINITE } from './checks.js';
 import { judgeRuns, type RunsJudgement } from './judge-runs.js';
 import type { OwnNoise } from './judged.js';

@@ -1,9 +1,9 @@
 import { visitTensors } from '../../formats/onnx/graph.js';
 import { type ModelLike, viewModel } from '../../formats/onnx/model.js';
-import { attributeOf } from '../../formats/onnx/node-types.js';
+import { attributeOf } from '../../formats/onnx/operators.js';
+import { weightFacts } from '../../formats/onnx/weight.js';
 import { operatorName, readFlow, type Value } from '../../formats/precision/flow.js';
-import { inlined } from '../../formats/precision/inline-functions.js';
-import { weightFacts } from '../../formats/precision/weight-facts.js';
+import { inlined } from '../../formats/precision/normalise.js';
 import { dtypeFromOnnx } from '../../formats/tensor/dtype.js';
 import type { Decides } from './decisions.js';
 

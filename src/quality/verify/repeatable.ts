@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
-import { attributeOf } from '../../formats/onnx/node-types.js';
+import { attributeOf } from '../../formats/onnx/operators.js';
 import {
   isStored,
   type Operation,
@@ -8,7 +8,7 @@ import {
   readFlow,
   type Value,
 } from '../../formats/precision/flow.js';
-import { inlined } from '../../formats/precision/inline-functions.js';
+import { inlined } from '../../formats/precision/normalise.js';
 import { drawsNumbers } from '../../formats/precision/operator-traits.js';
 import type { NamedTensors } from '../../formats/tensor/tensor.js';
 import { failedOutputs, judgeRuns, type RunsJudgement } from './judge-runs.js';

@@ -1,6 +1,5 @@
-import { contextOptions } from '../../base/options/context.js';
 import * as is from '../../base/options/kinds.js';
-import { needed, type OptionsOf, optional } from '../../base/options/option.js';
+import { contextOptions, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { splitAtCommas, splitNames } from '../../base/options/readers.js';
 import type { SamplePart } from '../../engines/calibration/sample-source.js';
 import type { Profile } from '../../engines/profiles/profile.js';

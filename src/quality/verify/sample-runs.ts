@@ -10,8 +10,7 @@ import { engineOptions } from '../../engines/runtime/tensorrt/engine-interface.j
 import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { dtypes } from '../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import { numbersOf } from '../../formats/tensor/values.js';
+import { type NamedTensors, numbersOf, type Tensor } from '../../formats/tensor/tensor.js';
 import type { Outputs } from './judge-runs.js';
 import type { SampleInfo } from './judged.js';
 import type { VerifyContext, VerifyRequest } from './request.js';

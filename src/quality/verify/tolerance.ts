@@ -1,6 +1,6 @@
 import * as is from '../../base/options/kinds.js';
 import { optional } from '../../base/options/option.js';
-import { parseTolerance, splitAtCommas } from '../../base/options/readers.js';
+import { parseTolerance, quotedInRange, splitAtCommas } from '../../base/options/readers.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Format } from '../../formats/precision/formats/format.js';
 import {
@@ -11,7 +11,6 @@ import {
 } from '../../formats/precision/formats/index.js';
 import type { Tolerance } from '../../formats/tensor/compare/pair-sums.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
-import { quotedName } from '../../formats/tensor/shape-text.js';
 import { type AskedCheck, type ResolvedCheck, resolveChecks, USUAL_QUANTILE } from './checks.js';
 import { NO_LOGITS, type Probabilities } from './probabilities.js';
 import type { VerifyPrecision } from './result.js';
@@ -295,4 +294,4 @@ export function exactLimitsFor(
 export const toleranceText = ({ name, value }: AskedTolerance): string => `${namePrefix(name)}${value}`;
 
 /** `name:`, quoted where it must be; nothing for a value that is for all outputs. */
-const namePrefix = (name: string | null): string => (name === null ? '' : `${quotedName(name)}:`);
+const namePrefix = (name: string | null): string => (name === null ? '' : `${quotedInRange(name)}:`);

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
-import { makeScratch } from '../../base/files/scratch.js';
+import { makeScratch } from '../../base/files/folders.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import { roundWeights } from '../../formats/precision/convert.js';

@@ -1,4 +1,4 @@
-import { shellLine, shellWords } from '../../base/process/shell-quote.js';
+import { shellLine, shellWords } from '../../base/text/shell-line.js';
 import { differencesOf } from '../../engines/identity/identity.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { severityOf } from '../../quality/verify/checks.js';

@@ -1,4 +1,3 @@
-import { shellLine } from '../../base/process/shell-quote.js';
 import {
   formatBytes,
   formatCount,
@@ -6,6 +5,7 @@ import {
   formatShare,
   formatStatistic,
 } from '../../base/text/quantity.js';
+import { shellLine } from '../../base/text/shell-line.js';
 import { type Bar, barChart } from '../chart/frame.js';
 import { PLAN_COLOURS, planParts } from '../section/engine.js';
 import {

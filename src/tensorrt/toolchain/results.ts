@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { z } from 'zod';
 import { readJson } from '../../base/files/files.js';
-import { shellQuote } from '../../base/process/shell-quote.js';
+import { shellQuote } from '../../base/text/shell-line.js';
 import type { FoundToolchain } from './find.js';
 import { MANIFEST_NAME } from './places.js';
 

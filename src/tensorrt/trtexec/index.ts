@@ -1,6 +1,6 @@
 /** Readers of what trtexec writes: its log and its JSON exports. */
 
-import { atDoor } from '../../base/options/library-words.js';
+import { atDoor } from '../../base/options/library-arguments.js';
 import * as exports from './exports.js';
 import { readTrtexecLog as readLog } from './log/log.js';
 

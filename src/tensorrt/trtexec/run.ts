@@ -4,7 +4,7 @@ import { makeFolder } from '../../base/files/folders.js';
 import { writeFailed } from '../../base/files/publish.js';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { type ProcessGroup, startGroup } from '../../base/process/group.js';
+import { type ProcessGroup, startGroup } from '../../base/process/command.js';
 import { remedyForDeath } from '../../base/process/supervise.js';
 import { agree } from '../../behaviour/versions.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';

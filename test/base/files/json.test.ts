@@ -10,14 +10,14 @@ import { parseSignature } from '../../../src/engines/store/trust.js';
 import { readContract } from '../../../src/formats/contract/file.js';
 import { readMeta } from '../../../src/formats/contract/model-meta.js';
 import { readCalibration } from '../../../src/formats/precision/calibrate/cache.js';
-import { openReference } from '../../../src/formats/reference/jsonl.js';
-import { openPolygraphy } from '../../../src/formats/tensor/polygraphy.js';
+import { openReference } from '../../../src/formats/reference/reference.js';
 import { openSafetensors } from '../../../src/formats/tensor/safetensors.js';
 import { loadedSlot } from '../../../src/formats/tensor/tensor-reader.js';
 import { readRepository } from '../../../src/products/triton/check/repository.js';
 import { readBaseline } from '../../../src/quality/gate/baseline.js';
 import { readResults } from '../../../src/quality/gate/gate-input.js';
 import { readAnswer } from '../../../src/quality/known-answer/answer.js';
+import { openPolygraphy } from '../../../src/quality/verify/polygraphy.js';
 import { refusal } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';
 

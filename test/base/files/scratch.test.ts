@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, utimesSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { makeScratch } from '../../../src/base/files/scratch.js';
+import { makeScratch } from '../../../src/base/files/folders.js';
 import { codeOf } from '../../support/refusal.js';
 
 const root = mkdtempSync(join(tmpdir(), 'trtforge-scratch-test-'));

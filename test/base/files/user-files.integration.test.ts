@@ -5,7 +5,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { publishFile } from '../../../src/base/files/publish.js';
 import { kindOf, noteInput, protectingInputs } from '../../../src/base/files/user-files.js';
 import { convertModel } from '../../../src/formats/precision/convert.js';
-import { openReference } from '../../../src/formats/reference/jsonl.js';
+import { openReference } from '../../../src/formats/reference/reference.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { runFile } from '../../../src/index.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test, vi } from 'vitest';
 import { statIfThere } from '../../../src/base/files/files.js';
-import { runShellLine } from '../../../src/base/process/group.js';
+import { runShellLine } from '../../../src/base/process/command.js';
 import { isAlive } from '../../support/processes.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-group-'));

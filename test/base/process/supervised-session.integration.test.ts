@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { deathOf } from '../../../src/base/process/supervise.js';
-import { startSupervised } from '../../../src/base/process/supervised-session.js';
+import { deathOf, startSupervised } from '../../../src/base/process/supervise.js';
 import type { WorkEvent } from '../../../src/events.js';
 
 const module = new URL('./children/session.mjs', import.meta.url);
@@ -42,7 +41,7 @@ describe('a child process that answers many requests', () => {
 
   it('lets the process end while idle, without being closed, and not while it answers', async () => {
     const program = `
-      import { startSupervised } from '${new URL('../../../dist/base/process/supervised-session.js', import.meta.url)}';
+      import { startSupervised } from '${new URL('../../../dist/base/process/supervise.js', import.meta.url)}';
       const session = startSupervised(new URL('${module}'), { emit: () => {}, doing: 'adding up' });
       session.request('wait').then((answer) => process.stdout.write(answer));
     `;

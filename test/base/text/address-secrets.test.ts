@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { shellLine } from '../../../src/base/process/shell-quote.js';
-import { textWithoutSecrets } from '../../../src/base/text/address-secrets.js';
+import { shellLine, textWithoutSecrets } from '../../../src/base/text/shell-line.js';
 
 const hidden: readonly (readonly [string, string])[] = [
   ['http://user:secret@host:9000/bucket', 'http://***@host:9000/bucket'],

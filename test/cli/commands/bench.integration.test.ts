@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { readNpz } from '../../../src/formats/tensor/npz.js';
-import { float32Values, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { float32Values, integerTensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import {
   type BenchComparison,
   type BenchResult,

@@ -24,7 +24,7 @@ import {
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/index.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { toolchainsFolder } from '../../../src/tensorrt/toolchain/places.js';
 import { convolution, perChannel, product } from '../../formats/onnx/support/quantized.js';

@@ -6,8 +6,13 @@ import { describe, expect, it } from 'vitest';
 import { writeOutputs } from '../../../src/engines/run/run-file.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import type { Tensor } from '../../../src/formats/tensor/tensor.js';
-import { float32Values, floatTensor, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import {
+  float32Values,
+  floatTensor,
+  integerTensor,
+  type Tensor,
+  tensorFrom,
+} from '../../../src/formats/tensor/tensor.js';
 import { compareOutputs } from '../../../src/quality/verify/compare.js';
 import type { CompareRequest } from '../../../src/quality/verify/request.js';
 import { type CompareResult, compareResultSchema } from '../../../src/quality/verify/result.js';

@@ -6,8 +6,7 @@ import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { type ConversionResult, conversionSchema } from '../../../src/formats/precision/conversion.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import type { Tensor } from '../../../src/formats/tensor/tensor.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { type Tensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { describeWith } from '../../support/needs.js';
 import { trtforge } from '../../support/trtforge.js';
 

@@ -8,7 +8,7 @@ import { graphDifferences, readNamedGraph } from '../../../src/engines/identity/
 import { makeKeys } from '../../../src/engines/store/cache.js';
 import type { WorkEvent } from '../../../src/events.js';
 import { attribute } from '../../../src/formats/onnx/builder.js';
-import { floatTensor } from '../../../src/formats/tensor/values.js';
+import { floatTensor } from '../../../src/formats/tensor/tensor.js';
 import { openEngineSession } from '../../../src/index.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { refitEngine } from '../../../src/quality/known-answer/refit.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { compileFakeOnnxRuntime, fakeProviders } from '../../fakes/onnxruntime/library.js';
 import { dynamicModel } from '../../native/tiny-models.js';
 import { describeWith } from '../../support/needs.js';

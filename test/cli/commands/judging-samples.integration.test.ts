@@ -5,7 +5,7 @@ import { afterAll, expect, it } from 'vitest';
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-judging-'));

@@ -18,7 +18,7 @@ import { runFile } from '../../../src/engines/run/run-file.js';
 import { type RunResult, runResultSchema } from '../../../src/engines/run/run-result.js';
 import { readNpy, writeNpy } from '../../../src/formats/tensor/npy.js';
 import { readNpz, writeNpz } from '../../../src/formats/tensor/npz.js';
-import { float32Values, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { float32Values, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { compileFakeOnnxRuntime, fakeProviders } from '../../fakes/onnxruntime/library.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';

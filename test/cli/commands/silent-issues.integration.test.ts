@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import type { BuildReport } from '../../../src/cli/commands/build.js';
 import { attribute } from '../../../src/formats/onnx/builder.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import type { ForgeResult } from '../../../src/report/result.js';
 import { modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';

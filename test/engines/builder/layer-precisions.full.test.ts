@@ -13,7 +13,7 @@ import { GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import { openModel } from '../../../src/formats/onnx/model.js';
 import type { FormatId } from '../../../src/formats/precision/formats/index.js';
-import { integerTensor } from '../../../src/formats/tensor/values.js';
+import { integerTensor } from '../../../src/formats/tensor/tensor.js';
 import { converted, type Feeds, freshPath, noise, written } from '../../formats/precision/judge.js';
 import { calibrationOn } from '../../formats/precision/quantize/calibration.js';
 import { rtxToolchain } from '../../native/rtx-toolchain.js';

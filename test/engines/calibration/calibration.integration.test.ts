@@ -8,7 +8,7 @@ import type { WorkEvent } from '../../../src/events.js';
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
-import { integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { integerTensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { channelsLastTwin } from '../../support/channels-last.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-calibration-'));

@@ -13,8 +13,7 @@ import { preparedImages, preprocessingOf } from '../../../src/engines/run/image-
 import type { Binding } from '../../../src/engines/runtime/session.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import type { Tensor } from '../../../src/formats/tensor/tensor.js';
-import { float32Values, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { float32Values, integerTensor, type Tensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { toneFile } from '../../report/tone.js';
 import { writeReference } from '../../support/write-reference.js';
 

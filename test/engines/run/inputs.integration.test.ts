@@ -10,7 +10,7 @@ import {
   type GraphBuilder,
   openModel,
 } from '../../../src/formats/onnx/index.js';
-import { feedInputs, valueFacts } from '../../../src/formats/onnx/value-facts.js';
+import { feedInputs, valueFacts } from '../../../src/formats/onnx/values.js';
 import type { Dtype } from '../../../src/formats/tensor/dtype.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import {
@@ -20,7 +20,7 @@ import {
   integerTensor,
   numbersOf,
   tensorFrom,
-} from '../../../src/formats/tensor/values.js';
+} from '../../../src/formats/tensor/tensor.js';
 import { refusal } from '../../support/refusal.js';
 import { castTo, floats, ids, modelFile } from '../runtime/onnxruntime/models.js';
 

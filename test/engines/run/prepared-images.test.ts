@@ -6,7 +6,7 @@ import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { preparedImages, preprocessingOf } from '../../../src/engines/run/image-inputs.js';
 import type { Binding } from '../../../src/engines/runtime/session.js';
-import { float32Values } from '../../../src/formats/tensor/values.js';
+import { float32Values } from '../../../src/formats/tensor/tensor.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-images-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -10,9 +10,9 @@ import {
   type GraphBuilder,
   openModel,
 } from '../../../src/formats/onnx/index.js';
-import { feedInputs, valueFacts } from '../../../src/formats/onnx/value-facts.js';
+import { feedInputs, valueFacts } from '../../../src/formats/onnx/values.js';
 import type { Dtype } from '../../../src/formats/tensor/dtype.js';
-import { numbersOf } from '../../../src/formats/tensor/values.js';
+import { numbersOf } from '../../../src/formats/tensor/tensor.js';
 import { castTo, floats, ids, modelFile } from '../runtime/onnxruntime/models.js';
 
 type InputOptions = NonNullable<Parameters<typeof planInputs>[2]>;

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { runFile } from '../../../src/engines/run/run-file.js';
 import { backEnds, chooseBackEnd, openSession } from '../../../src/engines/runtime/open-session.js';
 import type { Binding } from '../../../src/engines/runtime/session.js';
-import { float32Values, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { float32Values, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { fakeBackEnd } from '../../fakes/back-end.js';
 import { modelFile } from './onnxruntime/models.js';

@@ -13,7 +13,7 @@ import { openModel } from '../../../src/formats/onnx/model.js';
 import { convertModel } from '../../../src/formats/precision/convert.js';
 import type { Calibration } from '../../../src/formats/precision/options.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import { missLines } from '../../../src/report/sentences.js';
 import { countingBuilder } from '../../fakes/builder.js';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isBatchAxis } from '../../../src/engines/profiles/profile.js';
 import type { Named } from '../../../src/formats/contract/state.js';
 import type { Dtype } from '../../../src/formats/tensor/dtype.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { contractFromModel } from '../../../src/products/streaming/contract/draft.js';
 import { statesAmong } from '../../../src/quality/known-answer/states.js';
 import { returnedAs } from '../../../src/quality/tasks/transducer.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { parseContract, readContract, writeContract } from '../../../src/formats/contract/file.js';
-import { undecidedStates } from '../../../src/formats/contract/roles.js';
+import { undecidedStates } from '../../../src/formats/contract/resolve.js';
 import { statePair } from '../../../src/formats/contract/state.js';
 import { contractFromModel } from '../../../src/products/streaming/contract/draft.js';
 import { mutations } from '../../support/mutations.js';

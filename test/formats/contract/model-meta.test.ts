@@ -4,8 +4,13 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
-import { movedAxes, parseLayouts, roleOfAxisName } from '../../../src/formats/contract/layouts.js';
-import { parseMeta, readMeta } from '../../../src/formats/contract/model-meta.js';
+import {
+  movedAxes,
+  parseLayouts,
+  parseMeta,
+  readMeta,
+  roleOfAxisName,
+} from '../../../src/formats/contract/model-meta.js';
 import { writeBundle } from '../../support/bundle.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';

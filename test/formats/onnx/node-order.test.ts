@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { attribute as a, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
-import { inOrder } from '../../../src/formats/onnx/node-order.js';
+import { inOrder } from '../../../src/formats/onnx/graph.js';
 
 /** Node number n reads what the numbers say of the nodes before it, every third one out of a body. */
 const graphs = fc.array(fc.array(fc.nat(30), { maxLength: 3 }), { minLength: 1, maxLength: 20 });

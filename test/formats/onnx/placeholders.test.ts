@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/index.js';
 import { clearPlaceholders } from '../../../src/formats/onnx/open-dimensions.js';
-import { interfaceOf } from '../../../src/formats/onnx/value-facts.js';
+import { interfaceOf } from '../../../src/formats/onnx/values.js';
 
 const model = (shape: readonly (string | number)[]) => {
   const graph = new GraphBuilder('axes');

@@ -7,8 +7,12 @@ import { type OnnxModel, openModel } from '../../../src/formats/onnx/model.js';
 import { removeTexts, seededWeights } from '../../../src/formats/onnx/seeded-weights.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import type { Dtype } from '../../../src/formats/tensor/dtype.js';
-import type { Tensor } from '../../../src/formats/tensor/tensor.js';
-import { float32Values, floatTensor, integerTensor } from '../../../src/formats/tensor/values.js';
+import {
+  float32Values,
+  floatTensor,
+  integerTensor,
+  type Tensor,
+} from '../../../src/formats/tensor/tensor.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-seeded-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

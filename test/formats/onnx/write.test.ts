@@ -12,7 +12,7 @@ import {
   visitTensors,
   writeModel,
 } from '../../../src/formats/onnx/index.js';
-import { MARKER_FIELD } from '../../../src/formats/onnx/payload.js';
+import { MARKER_FIELD } from '../../../src/formats/onnx/wire.js';
 import { bytesOf, everywhereModel, scratchFolder } from './support/models.js';
 
 const folder = scratchFolder();

@@ -12,9 +12,9 @@ import {
   type ModelSpec,
 } from '../../../src/formats/onnx/builder.js';
 import { inferDtypes } from '../../../src/formats/onnx/dtype-inference.js';
+import { inOrder } from '../../../src/formats/onnx/graph.js';
 import { openModel } from '../../../src/formats/onnx/model.js';
-import { inOrder } from '../../../src/formats/onnx/node-order.js';
-import { declaredType } from '../../../src/formats/onnx/value-facts.js';
+import { declaredType } from '../../../src/formats/onnx/values.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { convertModel } from '../../../src/formats/precision/convert.js';
 import { mutations } from '../../support/mutations.js';

@@ -11,7 +11,7 @@ import {
 } from '../../../src/formats/onnx/onnx_pb.js';
 import type { WeightStream } from '../../../src/formats/onnx/weight.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
-import { bfloat16ToFloat32, float16ToFloat32 } from '../../../src/formats/tensor/half-floats.js';
+import { bfloat16ToFloat32, float16ToFloat32 } from '../../../src/formats/tensor/low-precision.js';
 import { freshPath } from './judge.js';
 
 const FLOAT = 1;

@@ -3,7 +3,7 @@ import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { type GraphTypes, inferDtypes } from '../../../src/formats/onnx/dtype-inference.js';
 import { visitMainGraphs } from '../../../src/formats/onnx/graph.js';
 import type { GraphProto, ModelProto, ValueInfoProto } from '../../../src/formats/onnx/onnx_pb.js';
-import { onnxNumber } from '../../../src/formats/onnx/value-facts.js';
+import { onnxNumber } from '../../../src/formats/onnx/values.js';
 import { type Dtype, dtypes, packedBytes } from '../../../src/formats/tensor/dtype.js';
 
 /** Declares every value whose type is known, in bodies too, as shape inference does; shapes stay open. */

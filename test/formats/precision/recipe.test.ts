@@ -6,15 +6,15 @@ import { z } from 'zod';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
-import { CONVERSION_REVISION } from '../../../src/formats/precision/options.js';
-import { parsePluginTypes } from '../../../src/formats/precision/plugin-types.js';
 import {
+  CONVERSION_REVISION,
   conversionOptionsOf,
   conversionRecipe,
   conversionRecipeSchema,
-} from '../../../src/formats/precision/recipe.js';
+} from '../../../src/formats/precision/options.js';
+import { parsePluginTypes } from '../../../src/formats/precision/plugin-types.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-recipe-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

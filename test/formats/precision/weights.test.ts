@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { WeightStream } from '../../../src/formats/onnx/weight.js';
+import { type WeightStream, weightFacts } from '../../../src/formats/onnx/weight.js';
 import { floatFormats } from '../../../src/formats/precision/formats/index.js';
-import { weightFacts } from '../../../src/formats/precision/weight-facts.js';
-import { bfloat16ToFloat32, float16ToFloat32 } from '../../../src/formats/tensor/half-floats.js';
+import { bfloat16ToFloat32, float16ToFloat32 } from '../../../src/formats/tensor/low-precision.js';
 
 /** Values handed out in chunks of a few, as a file would. */
 function stream(values: readonly number[], perChunk = 4): WeightStream {

@@ -5,10 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, expect, test } from 'vitest';
-import { openReference } from '../../../src/formats/reference/jsonl.js';
-import type { DamagedLine } from '../../../src/formats/reference/reference.js';
+import { type DamagedLine, openReference } from '../../../src/formats/reference/reference.js';
 import { randomStream } from '../../../src/formats/tensor/random.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { writeReference } from '../../support/write-reference.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-memory-'));
@@ -20,7 +19,7 @@ const STATE = [1, 24, 256, 1024];
 
 /** Reads the whole in a process whose heap is far smaller than the file, and prints the most that it held of what the collector leaves. */
 const READER = `
-import { openReference } from ${JSON.stringify(fileURLToPath(new URL('../../../dist/formats/reference/jsonl.js', import.meta.url)))};
+import { openReference } from ${JSON.stringify(fileURLToPath(new URL('../../../dist/formats/reference/reference.js', import.meta.url)))};
 const reference = openReference(process.argv[1]);
 let chunks = 0, sum = 0, held = 0;
 for await (const { inputs, outputs } of reference.chunks()) {

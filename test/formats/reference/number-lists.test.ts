@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { NumberLists } from '../../../src/formats/reference/number-lists.js';
-import { elementsOf } from '../../../src/formats/tensor/values.js';
+import { elementsOf } from '../../../src/formats/tensor/tensor.js';
 
 const read = (text: string, lists = new NumberLists()) =>
   lists.tensor(

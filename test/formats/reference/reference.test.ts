@@ -13,17 +13,16 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
-import { openReference } from '../../../src/formats/reference/jsonl.js';
-import type {
-  DamagedLine,
-  Reference,
-  ReferenceChunk,
-  WritableChunk,
+import {
+  type DamagedLine,
+  openReference,
+  type Reference,
+  type ReferenceChunk,
+  type WritableChunk,
 } from '../../../src/formats/reference/reference.js';
 import { type Dtype, elementCount, packedBytes } from '../../../src/formats/tensor/dtype.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
-import type { Tensor } from '../../../src/formats/tensor/tensor.js';
-import { numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { numbersOf, type Tensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';
 import { runs } from '../../support/runs.js';

@@ -11,6 +11,7 @@ import { elementCount, packedBytes } from '../../../src/formats/tensor/dtype.js'
 import { npyReader, readNpy, writeNpy } from '../../../src/formats/tensor/npy.js';
 import { openNpz } from '../../../src/formats/tensor/npz.js';
 import { openSafetensors } from '../../../src/formats/tensor/safetensors.js';
+import { float32Values, floatTensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import {
   type FloatReader,
   floatReader,
@@ -19,7 +20,6 @@ import {
   loadedSlot,
   tensorReader,
 } from '../../../src/formats/tensor/tensor-reader.js';
-import { float32Values, floatTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { mutations, randomNumbers } from '../../support/mutations.js';
 import { fixture, fixtureBytes } from './fixtures.js';
 

@@ -5,7 +5,7 @@ import {
   float16ToFloat32,
   float32ToBfloat16,
   float32ToFloat16,
-} from '../../../src/formats/tensor/half-floats.js';
+} from '../../../src/formats/tensor/low-precision.js';
 
 /** The value of a half by the standard's own words: independent of the bit tricks under test. */
 function halfByDefinition(bits: number): number {

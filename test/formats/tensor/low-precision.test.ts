@@ -8,7 +8,7 @@ import {
   unpackIntegers,
 } from '../../../src/formats/tensor/low-precision.js';
 import { randomStream } from '../../../src/formats/tensor/random.js';
-import { float32Values, floatTensor } from '../../../src/formats/tensor/values.js';
+import { float32Values, floatTensor } from '../../../src/formats/tensor/tensor.js';
 import { fixture } from './fixtures.js';
 
 const expected = JSON.parse(readFileSync(fixture('small-floats.json'), 'utf8')) as Record<

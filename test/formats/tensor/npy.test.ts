@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { parseNpy, readNpy, writeNpy } from '../../../src/formats/tensor/npy.js';
-import { elementsOf, float32Values, isArrayDtype, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { elementsOf, float32Values, isArrayDtype, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { mutations } from '../../support/mutations.js';
 import { fixture, fixtureBytes, ramp } from './fixtures.js';
 

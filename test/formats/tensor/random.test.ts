@@ -6,7 +6,7 @@ import {
   randomStream,
   randomTensor,
 } from '../../../src/formats/tensor/random.js';
-import { float32Values } from '../../../src/formats/tensor/values.js';
+import { float32Values } from '../../../src/formats/tensor/tensor.js';
 
 describe('random tensors', () => {
   it('are the same everywhere for the same seed and name', () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { bytesSource } from '../../../src/base/files/byte-source.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { openSafetensors, safetensorsOver } from '../../../src/formats/tensor/safetensors.js';
-import { float32Values } from '../../../src/formats/tensor/values.js';
+import { float32Values } from '../../../src/formats/tensor/tensor.js';
 import { mutations } from '../../support/mutations.js';
 import { fixture, fixtureBytes, ramp } from './fixtures.js';
 

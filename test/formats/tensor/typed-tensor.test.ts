@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { tensor } from '../../../src/formats/tensor/typed-tensor.js';
+import { tensor } from '../../../src/formats/tensor/tensor.js';
 import { refusal } from '../../support/refusal.js';
 
 /** As JavaScript calls it, whatever the declaration states. */

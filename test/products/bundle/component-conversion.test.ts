@@ -6,7 +6,7 @@ import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import { writeCalibration } from '../../../src/formats/precision/calibrate/cache.js';
 import type { ConversionOptions } from '../../../src/formats/precision/options.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import type { BundleRequest } from '../../../src/products/bundle/bundle-request.js';
 import type { Component } from '../../../src/products/bundle/component.js';
 import { componentConversions, lowerConversion } from '../../../src/products/bundle/component-conversion.js';

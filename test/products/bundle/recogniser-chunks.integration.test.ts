@@ -4,8 +4,14 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Binding, mapOf, type Session } from '../../../src/engines/runtime/session.js';
 import { readMeta } from '../../../src/formats/contract/model-meta.js';
-import type { NamedTensors, Tensor } from '../../../src/formats/tensor/tensor.js';
-import { float32Values, integerTensor, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
+import {
+  float32Values,
+  integerTensor,
+  type NamedTensors,
+  numbersOf,
+  type Tensor,
+  tensorFrom,
+} from '../../../src/formats/tensor/tensor.js';
 import { recogniser } from '../../../src/products/bundle/recogniser.js';
 import { changeMeta, writeBundle } from '../../support/bundle.js';
 

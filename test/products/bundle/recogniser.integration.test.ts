@@ -7,7 +7,7 @@ import { openOrtSession } from '../../../src/engines/runtime/onnxruntime/ort-ses
 import { attribute, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { randomStream } from '../../../src/formats/tensor/random.js';
-import { integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { integerTensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { bundle } from '../../../src/products/bundle/product.js';
 import type { OpenRecogniser } from '../../../src/quality/tasks/task.js';
 import { encode, type TransducerFacts } from '../../../src/quality/tasks/transducer.js';

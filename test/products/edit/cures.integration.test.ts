@@ -7,7 +7,7 @@ import { attribute, buildModel, GraphBuilder, type ModelSpec } from '../../../sr
 import { inspectModel } from '../../../src/formats/onnx/facts-of-model.js';
 import type { ModelFacts } from '../../../src/formats/onnx/model-facts.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
-import { floatTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { floatTensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import type { ExplainResult } from '../../../src/quality/explain/explain.js';
 import { samplePlan } from '../../support/sample-engine.js';
 import { trtforge } from '../../support/trtforge.js';

@@ -10,9 +10,9 @@ import {
   writeModel,
 } from '../../../src/formats/onnx/index.js';
 import { viewModel } from '../../../src/formats/onnx/model.js';
-import { interfaceOf } from '../../../src/formats/onnx/value-facts.js';
+import { interfaceOf } from '../../../src/formats/onnx/values.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import type { EditResult } from '../../../src/products/edit/result.js';
 import { ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { codeOfLine, trtforge } from '../../support/trtforge.js';

@@ -10,8 +10,7 @@ import {
   type ModelSpec,
 } from '../../../src/formats/onnx/index.js';
 import { viewModel } from '../../../src/formats/onnx/model.js';
-import type { Tensor } from '../../../src/formats/tensor/tensor.js';
-import { integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { integerTensor, type Tensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { applySteps } from '../../../src/products/edit/edit.js';
 import { stepsOf } from '../../../src/products/edit/steps/steps.js';
 import { castTo, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';

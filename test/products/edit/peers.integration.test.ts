@@ -7,7 +7,7 @@ import { shellWords } from '../../../src/cli/migrate/line.js';
 import { attribute, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { inspectModel } from '../../../src/formats/onnx/facts-of-model.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
-import { floatTensor } from '../../../src/formats/tensor/values.js';
+import { floatTensor } from '../../../src/formats/tensor/tensor.js';
 import { trtforge } from '../../support/trtforge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-peers-'));

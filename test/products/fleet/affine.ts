@@ -1,6 +1,6 @@
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 
 /** y = 2x + 1, as the fake GPU computes it, or something else. */
 export async function writeAffine(path: string, slope = 2): Promise<void> {

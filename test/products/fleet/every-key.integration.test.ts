@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parseAllDocuments, stringify } from 'yaml';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import type { FleetPlan } from '../../../src/products/fleet/plan-schema.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { compileFakeOnnxRuntime, fakeProviders } from '../../fakes/onnxruntime/library.js';

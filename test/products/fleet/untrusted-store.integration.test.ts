@@ -17,7 +17,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { documentOf } from '../../../src/products/fleet/plan.js';
 import type {
   FleetPlan,

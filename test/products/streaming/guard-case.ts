@@ -2,8 +2,13 @@ import type { Session } from '../../../src/engines/runtime/session.js';
 import type { PreparedCall } from '../../../src/engines/runtime/tensorrt/engine-interface.js';
 import type { Contract } from '../../../src/formats/contract/contract.js';
 import { parseContract } from '../../../src/formats/contract/file.js';
-import type { NamedTensors, Tensor } from '../../../src/formats/tensor/tensor.js';
-import { type ElementArray, floatTensor, integerTensor } from '../../../src/formats/tensor/values.js';
+import {
+  type ElementArray,
+  floatTensor,
+  integerTensor,
+  type NamedTensors,
+  type Tensor,
+} from '../../../src/formats/tensor/tensor.js';
 
 /** Steps that the cache of these cases holds. */
 export const CAPACITY = 8;

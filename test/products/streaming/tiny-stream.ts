@@ -5,8 +5,7 @@ import { fitToCapacity, nextState } from '../../../src/formats/contract/state.js
 import { attribute, type GraphBuilder } from '../../../src/formats/onnx/index.js';
 import type { Reference, ReferenceChunk } from '../../../src/formats/reference/reference.js';
 import { randomStream } from '../../../src/formats/tensor/random.js';
-import type { NamedTensors, Tensor } from '../../../src/formats/tensor/tensor.js';
-import { integerTensor } from '../../../src/formats/tensor/values.js';
+import { integerTensor, type NamedTensors, type Tensor } from '../../../src/formats/tensor/tensor.js';
 import { contractFromModel } from '../../../src/products/streaming/contract/draft.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 

@@ -5,7 +5,7 @@ import { afterAll, expect, it } from 'vitest';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { attribute, buildModel, type Dimension, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
-import { integerTensor } from '../../../src/formats/tensor/values.js';
+import { integerTensor } from '../../../src/formats/tensor/tensor.js';
 import type { TritonExport } from '../../../src/products/triton/export/export-models.js';
 import { describeWith } from '../../support/needs.js';
 import { trtforge } from '../../support/trtforge.js';

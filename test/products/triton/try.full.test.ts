@@ -5,7 +5,7 @@ import { afterAll, expect, it } from 'vitest';
 import { workOf } from '../../../src/events.js';
 import { contractSchema } from '../../../src/formats/contract/contract.js';
 import { filledTensor, nextState } from '../../../src/formats/contract/state.js';
-import { float32Values, floatTensor } from '../../../src/formats/tensor/values.js';
+import { float32Values, floatTensor } from '../../../src/formats/tensor/tensor.js';
 import { readRepository } from '../../../src/products/triton/check/repository.js';
 import { type ModelConfig, printModelConfig } from '../../../src/products/triton/model-config.js';
 import { TritonClient } from '../../../src/products/triton/try/client.js';

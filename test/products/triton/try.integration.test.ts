@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { passportPath } from '../../../src/engines/identity/identity.js';
-import { floatTensor } from '../../../src/formats/tensor/values.js';
+import { floatTensor } from '../../../src/formats/tensor/tensor.js';
 import { type ModelConfig, printModelConfig } from '../../../src/products/triton/model-config.js';
 import { tryRepository } from '../../../src/products/triton/try/try.js';
 import type { KnownAnswer } from '../../../src/quality/known-answer/answer.js';

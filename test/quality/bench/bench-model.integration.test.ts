@@ -7,7 +7,7 @@ import { ignoreEvents } from '../../../src/events.js';
 import { attribute, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
-import { floatTensor } from '../../../src/formats/tensor/values.js';
+import { floatTensor } from '../../../src/formats/tensor/tensor.js';
 import { benchModel } from '../../../src/quality/bench/bench-model.js';
 import { modelCases } from '../../../src/quality/bench/model-shapes.js';
 import { defaultMode } from '../../../src/quality/bench/request.js';

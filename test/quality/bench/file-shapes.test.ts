@@ -6,7 +6,7 @@ import type { EngineBinding } from '../../../src/engines/runtime/tensorrt/engine
 import { elementCount } from '../../../src/formats/tensor/dtype.js';
 import { npyHeader, writeNpy } from '../../../src/formats/tensor/npy.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import { floatTensor, integerTensor } from '../../../src/formats/tensor/values.js';
+import { floatTensor, integerTensor } from '../../../src/formats/tensor/tensor.js';
 import { withFileShapes } from '../../../src/quality/bench/shape-cases.js';
 import { refusal } from '../../support/refusal.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { attribute as a, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { explainLines } from '../../../src/quality/explain/explain.js';
 import { modelNodes, openModelNodes } from '../../../src/quality/explain/model-nodes.js';
 import { placeSentences } from '../../../src/quality/explain/place-text.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { attribute as a, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { explainLines } from '../../../src/quality/explain/explain.js';
 import { modelNodes } from '../../../src/quality/explain/model-nodes.js';
 import { silentIssuesOf } from '../../../src/quality/explain/silent-issues.js';

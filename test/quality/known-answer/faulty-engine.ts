@@ -3,7 +3,7 @@ import type { EngineAddon } from '../../../src/engines/runtime/tensorrt/load-eng
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { randomStream } from '../../../src/formats/tensor/random.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { FakeAddon, type FakeSpec, range, tensor } from '../../fakes/addon.js';
 
 const [INPUTS, OUTPUTS] = [12, 40];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { attribute, buildModel, GraphBuilder, writeModel } from 'trtforge/onnx';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Dtype } from '../../../src/formats/tensor/dtype.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { type KnownAnswer, readAnswer, writeAnswer } from '../../../src/quality/known-answer/answer.js';
 import { runAnswer } from '../../../src/quality/known-answer/at-build.js';
 import { recordAnswer, withMeasured } from '../../../src/quality/known-answer/record.js';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { randomStream } from '../../../src/formats/tensor/random.js';
-import type { Tensor } from '../../../src/formats/tensor/tensor.js';
-import { floatTensor } from '../../../src/formats/tensor/values.js';
+import { floatTensor, type Tensor } from '../../../src/formats/tensor/tensor.js';
 import type { AnsweredOutput } from '../../../src/quality/known-answer/answer.js';
 import { judgeAnswer } from '../../../src/quality/known-answer/judge.js';
 import { coarser, type Sketch, sizesOnly, sketchOf } from '../../../src/quality/known-answer/sketch.js';

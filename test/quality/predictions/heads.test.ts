@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NamedTensors } from '../../../src/formats/tensor/tensor.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { type NamedTensors, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { type Candidates, Decoder } from '../../../src/quality/predictions/decode.js';
 import { recogniseHead } from '../../../src/quality/predictions/heads.js';
 import { codeOf } from '../../support/refusal.js';

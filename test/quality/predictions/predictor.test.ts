@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Tensor } from '../../../src/formats/tensor/tensor.js';
-import { float32Values, integerTensor, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { float32Values, integerTensor, type Tensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import {
   type Prediction,
   pairOf,

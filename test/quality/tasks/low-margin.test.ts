@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { floatTensor } from '../../../src/formats/tensor/values.js';
+import { floatTensor } from '../../../src/formats/tensor/tensor.js';
 import { reasonsOfTask } from '../../../src/products/streaming/verify/task.js';
 import { argmax } from '../../../src/quality/tasks/argmax.js';
 import {

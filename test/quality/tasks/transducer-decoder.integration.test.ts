@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Binding } from '../../../src/engines/runtime/session.js';
-import type { Tensor } from '../../../src/formats/tensor/tensor.js';
-import { float32Values, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
+import { float32Values, numbersOf, type Tensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { type ChainedComponent, ChainJudge } from '../../../src/products/bundle/judge-chain.js';
 import {
   encode,

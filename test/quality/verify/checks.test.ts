@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { compareExactly, zerosOutside } from '../../../src/formats/tensor/compare/exact-comparison.js';
+import { compareExactly, zerosOutside } from '../../../src/formats/tensor/compare/comparison.js';
 import { randomStream, randomTensor } from '../../../src/formats/tensor/random.js';
-import type { Tensor } from '../../../src/formats/tensor/tensor.js';
+import { integerTensor, numbersOf, type Tensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { tensorReader } from '../../../src/formats/tensor/tensor-reader.js';
-import { integerTensor, numbersOf, tensorFrom } from '../../../src/formats/tensor/values.js';
 import { parseCheck, shortNumber } from '../../../src/quality/verify/checks.js';
 import { judgeOutput } from '../../../src/quality/verify/judge-output.js';
 import type { JudgeRules } from '../../../src/quality/verify/judged.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { tensorReader } from '../../../src/formats/tensor/tensor-reader.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
 import { judgeOutput } from '../../../src/quality/verify/judge-output.js';
 import type { JudgeRequest, SampleInfo } from '../../../src/quality/verify/judged.js';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { floatTensor } from '../../../src/formats/tensor/tensor.js';
 import { tensorReader } from '../../../src/formats/tensor/tensor-reader.js';
-import { floatTensor } from '../../../src/formats/tensor/values.js';
 import { errorMap } from '../../../src/quality/verify/error-map.js';
 
 const tensor = (shape: readonly number[], valueAt: (element: number) => number) =>

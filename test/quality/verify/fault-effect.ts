@@ -1,6 +1,6 @@
 import type { Session } from '../../../src/engines/runtime/session.js';
 import { dtypes } from '../../../src/formats/tensor/dtype.js';
-import { numbersOf } from '../../../src/formats/tensor/values.js';
+import { numbersOf } from '../../../src/formats/tensor/tensor.js';
 import type { Kind, Sample, SampleTensor } from '../../models/kind.js';
 
 /** What a model does otherwise than the original on real samples. */

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NamedTensors } from '../../../src/formats/tensor/tensor.js';
-import { floatTensor, integerTensor } from '../../../src/formats/tensor/values.js';
+import { floatTensor, integerTensor, type NamedTensors } from '../../../src/formats/tensor/tensor.js';
 import { judgeRuns } from '../../../src/quality/verify/judge-runs.js';
 import type { VerifyPrecision } from '../../../src/quality/verify/result.js';
 

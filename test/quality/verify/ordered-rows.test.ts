@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { NamedTensors } from '../../../src/formats/tensor/tensor.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { type NamedTensors, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { judgeRuns } from '../../../src/quality/verify/judge-runs.js';
 import type { SampleInfo } from '../../../src/quality/verify/judged.js';
 import { worst } from '../../../src/quality/verify/outcome.js';

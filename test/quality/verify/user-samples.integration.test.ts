@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import type { WorkEvent } from '../../../src/events.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import type { VerifyRequest } from '../../../src/quality/verify/request.js';
 import { SampleRuns } from '../../../src/quality/verify/sample-runs.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';

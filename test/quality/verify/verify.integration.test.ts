@@ -6,7 +6,7 @@ import {
   GraphBuilder,
   type ModelSpec,
 } from '../../../src/formats/onnx/index.js';
-import { tensorFrom } from '../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import type { VerifyRequest } from '../../../src/quality/verify/request.js';
 import { type VerifyResult, verifyResultSchema } from '../../../src/quality/verify/result.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';

@@ -8,9 +8,9 @@ import {
   type TensorProto,
   TensorProtoSchema,
 } from '../../../formats/onnx/onnx_pb.js';
-import { onnxNumber } from '../../../formats/onnx/value-facts.js';
+import { onnxNumber } from '../../../formats/onnx/values.js';
 import type { WeightStream } from '../../../formats/onnx/weight.js';
-import { floatTensor } from '../../../formats/tensor/values.js';
+import { floatTensor } from '../../../formats/tensor/tensor.js';
 
 /** Twice the value of each FP4 code (E2M1: sign, then 0, 0.5, 1, 1.5, 2, 3, 4, 6). */
 const DOUBLED = Int8Array.of(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);

@@ -8,7 +8,7 @@ import {
   type NativeOrtSession,
 } from '../../../addon/onnx-runtime.js';
 import { removeIfAllowed } from '../../../base/files/files.js';
-import { makeScratch } from '../../../base/files/scratch.js';
+import { makeScratch } from '../../../base/files/folders.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';

@@ -3,8 +3,7 @@ import { createRequire } from 'node:module';
 import type { InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
 import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
-import type { Tensor } from '../../../formats/tensor/tensor.js';
-import { type ElementArray, elementsOf, isArrayDtype } from '../../../formats/tensor/values.js';
+import { type ElementArray, elementsOf, isArrayDtype, type Tensor } from '../../../formats/tensor/tensor.js';
 import { firstLine, type OrtModel, unsupported } from './ort-model.js';
 import type { OrtOpen } from './ort-protocol.js';
 

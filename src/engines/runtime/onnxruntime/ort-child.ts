@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { serveSession } from '../../../base/process/supervised-child.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { Extremes } from '../../../formats/precision/calibrate/histogram.js';
 import { OutputObserver } from '../../../formats/precision/calibrate/observed-model.js';
+import type { Extremes } from '../../../formats/precision/calibrate/ranges.js';
 import type { PacedRuns } from '../back-end.js';
 import type { OrtBinding, OrtCall, OrtModel } from './ort-model.js';
 import type { OrtAnswer, OrtChildCall, OrtInputs, OrtOpen, OrtOpened } from './ort-protocol.js';

@@ -1,5 +1,4 @@
-import type { ChildWork } from '../../../base/process/supervise.js';
-import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
+import { type ChildWork, type SupervisedSession, startSupervised } from '../../../base/process/supervise.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { OrtChildCall } from './ort-protocol.js';
 

@@ -4,14 +4,20 @@ import { addonPath } from '../../../addon/addon.js';
 import { checkDevice } from '../../../addon/gpus.js';
 import { loadOnnxRuntime, type Setting } from '../../../addon/onnx-runtime.js';
 import { canonicalJson, sha256 } from '../../../base/files/digest.js';
+import { shapeText } from '../../../base/options/readers.js';
 import { withLoaderPath } from '../../../base/process/command.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
-import { shapeText } from '../../../formats/tensor/shape-text.js';
-import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { float32Values, floatTensor, tensorFrom } from '../../../formats/tensor/values.js';
+import {
+  type ByName,
+  float32Values,
+  floatTensor,
+  type NamedTensors,
+  type Tensor,
+  tensorFrom,
+} from '../../../formats/tensor/tensor.js';
 import type { Pace } from '../../../tensorrt/trtexec/request.js';
 import { readModelContent } from '../../identity/model-content.js';
 import type { Arithmetic, MeasureOptions, ModelRunOptions, PacedRuns, RepeatedRun } from '../back-end.js';

@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import type { Setting } from '../../../addon/onnx-runtime.js';
 import { removeIfAllowed } from '../../../base/files/files.js';
-import { makeScratch } from '../../../base/files/scratch.js';
+import { makeScratch } from '../../../base/files/folders.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { assertWellTyped, type GraphTypes, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../../formats/onnx/external-data.js';
 import { visitNodes, visitTensors } from '../../../formats/onnx/graph.js';
-import { editModel, type OnnxModel } from '../../../formats/onnx/model.js';
+import { editModel, type OnnxModel, wrapsEngine } from '../../../formats/onnx/model.js';
 import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import {
   AttributeProto_AttributeType,
@@ -23,13 +23,12 @@ import {
 } from '../../../formats/onnx/onnx_pb.js';
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
 import { lowerIrVersion, NEWEST_LOADED_IR, plainDomain } from '../../../formats/onnx/operators.js';
-import { interfaceOf, onnxNumber } from '../../../formats/onnx/value-facts.js';
-import { wrapsEngine } from '../../../formats/onnx/wrapped-engine.js';
+import { interfaceOf, onnxNumber } from '../../../formats/onnx/values.js';
 import { writeModel } from '../../../formats/onnx/write.js';
-import { inlineFunctions } from '../../../formats/precision/inline-functions.js';
+import { inlineFunctions } from '../../../formats/precision/normalise.js';
 import { movers } from '../../../formats/precision/operator-traits.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
-import { isArrayDtype } from '../../../formats/tensor/values.js';
+import { isArrayDtype } from '../../../formats/tensor/tensor.js';
 import { hasRandomNode } from '../../identity/read-model.js';
 import type { Arithmetic } from '../back-end.js';
 import type { Binding } from '../session.js';

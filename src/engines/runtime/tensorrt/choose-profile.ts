@@ -1,7 +1,6 @@
 import { TrtforgeError } from '../../../errors.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { numbersOf } from '../../../formats/tensor/values.js';
+import { type NamedTensors, numbersOf, type Tensor } from '../../../formats/tensor/tensor.js';
 import {
   assertTensor,
   checkDims,

@@ -2,8 +2,13 @@ import type { NativeCall, NativeHostData } from '../../../addon/native-engine.js
 import { finished } from '../../../addon/native-job.js';
 import { TrtforgeError } from '../../../errors.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { type ElementArray, elementsOf, isArrayDtype } from '../../../formats/tensor/values.js';
+import {
+  type ElementArray,
+  elementsOf,
+  isArrayDtype,
+  type NamedTensors,
+  type Tensor,
+} from '../../../formats/tensor/tensor.js';
 import { assertTensor, list, same } from '../session.js';
 import type { CallShape } from './choose-profile.js';
 import type { EngineBindings } from './engine-bindings.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { NativeEvent } from '../../../addon/native-job.js';
 import { removeIfAllowed } from '../../../base/files/files.js';
-import { makeScratch } from '../../../base/files/scratch.js';
+import { makeScratch } from '../../../base/files/folders.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';

@@ -7,8 +7,8 @@ import type { NativeEngine, NativeRuntime } from '../../../addon/native-engine.j
 import { finished, type NativeEvent } from '../../../addon/native-job.js';
 import { openFile } from '../../../base/files/byte-source.js';
 import { removeIfAllowed } from '../../../base/files/files.js';
+import { makeScratch } from '../../../base/files/folders.js';
 import { writeFailed } from '../../../base/files/publish.js';
-import { makeScratch } from '../../../base/files/scratch.js';
 import type { OptionsOf } from '../../../base/options/option.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { describeComputeCapability, isAmperePlus } from '../../../behaviour/facts.js';

@@ -1,8 +1,7 @@
 import type { NativeHostData } from '../../../addon/native-engine.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { Tensor } from '../../../formats/tensor/tensor.js';
-import type { ElementArray } from '../../../formats/tensor/values.js';
+import type { ElementArray, Tensor } from '../../../formats/tensor/tensor.js';
 import type { RunOptions } from '../session.js';
 import type { DeviceState } from './device-state.js';
 import { type EngineCall, elementsOfBuffer } from './engine-call.js';

@@ -1,6 +1,5 @@
 import { valuesOf } from '../../../base/options/option.js';
-import { runSupervised } from '../../../base/process/supervise.js';
-import { type SupervisedSession, startSupervised } from '../../../base/process/supervised-session.js';
+import { runSupervised, type SupervisedSession, startSupervised } from '../../../base/process/supervise.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { withLibraries } from '../../../tensorrt/toolchain/places.js';
 import { readPlanHeader } from '../../plan/header.js';

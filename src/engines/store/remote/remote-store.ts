@@ -1,5 +1,4 @@
-import { parseJson } from '../../../base/files/json.js';
-import { isRecord } from '../../../base/text/lenient-json.js';
+import { isRecord, parseJson } from '../../../base/files/json.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { type IdentityDocument, longerName, modelFolder, passportPath } from '../../identity/identity.js';

@@ -1,9 +1,9 @@
 import type { GraphView } from '../graph.js';
-import { attributeOf } from '../node-types.js';
 import type { NodeProto, TensorProto } from '../onnx_pb.js';
+import { attributeOf } from '../operators.js';
 import { isDequantize, isQuantize, type QuantizedGraph } from '../quantized-operations.js';
-import type { Shape } from '../shapes/call.js';
 import type { ModelShapes } from '../shapes/infer.js';
+import type { Shape } from '../shapes/size.js';
 
 /** A node with what is known of its inputs. */
 export interface Checked {

@@ -1,8 +1,8 @@
 import { isOnnxDomain, nodeLabel, visitGraphs } from '../graph.js';
 import type { ModelLike } from '../model.js';
-import { attributeOf } from '../node-types.js';
 import type { NodeProto } from '../onnx_pb.js';
-import { elementsIn, type Shape } from '../shapes/call.js';
+import { attributeOf } from '../operators.js';
+import { elementsIn } from '../shapes/call.js';
 import { type ModelShapes, shapesByName } from '../shapes/infer.js';
 import { elementwise } from '../shapes/shape-rules.js';
 import {
@@ -10,13 +10,14 @@ import {
   evaluated,
   isNumber,
   type MaybeSize,
+  type Shape,
   type Size,
   sizeText,
   symbol,
   symbolsOf,
 } from '../shapes/size.js';
-import { constantTensor, smallIntegers } from '../small-integers.js';
-import { valueFacts } from '../value-facts.js';
+import { constantTensor, smallIntegers } from '../shapes/stored-value.js';
+import { valueFacts } from '../values.js';
 import type { Findings } from './findings.js';
 
 /** A size that has to be what the model has stored, or at most that. */

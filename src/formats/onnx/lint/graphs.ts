@@ -1,6 +1,5 @@
-import { editRemedy } from '../edit-remedy.js';
-import { definedNames, type GraphView, nodeLabel, usedNames } from '../graph.js';
-import { inOrder } from '../node-order.js';
+import { editRemedy } from '../edit-steps.js';
+import { definedNames, type GraphView, inOrder, nodeLabel, usedNames } from '../graph.js';
 import type { NodeProto } from '../onnx_pb.js';
 import type { Findings } from './findings.js';
 

@@ -1,16 +1,16 @@
 import { plural } from '../../../base/text/quantity.js';
 import { type Dtype, dtypes } from '../../tensor/dtype.js';
 import { inferDtypes } from '../dtype-inference.js';
-import { editRemedy, settlingSteps } from '../edit-remedy.js';
-import { type GraphView, type TensorPlace, visitGraphs } from '../graph.js';
+import { editRemedy, settlingSteps } from '../edit-steps.js';
+import type { GraphView, TensorPlace } from '../graph.js';
 import type { OnnxModel } from '../model.js';
 import type { Finding, ValueFacts } from '../model-facts.js';
 import { isPlaceholder } from '../open-dimensions.js';
-import { isPairPart, QuantizedGraph } from '../quantized-operations.js';
+import { QuantizedGraph } from '../quantized-operations.js';
 import type { ModelShapes } from '../shapes/infer.js';
-import { factsAsWritten, feedInputs, interfaceOf } from '../value-facts.js';
+import { factsAsWritten, feedInputs, interfaceOf } from '../values.js';
 import { MOST_AXES } from './checked-node.js';
-import { Findings, wrongResults } from './findings.js';
+import { Findings } from './findings.js';
 import { fixedSizes, lintFixedSizes } from './fixed-sizes.js';
 import { lintGraphs } from './graphs.js';
 import { lintOperators } from './operators.js';
@@ -57,15 +57,6 @@ export function lintModel(
   lintFixedSizes(fixed, remedy, findings);
   lintInterface(model, remedy, findings);
   return findings.list();
-}
-
-/** Of a quantized model, what `inspect` reports that makes an engine's results wrong although it builds. */
-export function wrongQuantization(model: OnnxModel): Finding[] {
-  const views = [...visitGraphs(model.proto)];
-  if (!views.some(({ nodes }) => nodes.some(isPairPart))) return [];
-  const findings = new Findings();
-  lintQuantization(model, new QuantizedGraph(views, inferDtypes(model.proto).graph), findings);
-  return findings.list().filter(({ code }) => wrongResults.has(code));
 }
 
 /** Findings about graph inputs and outputs: dimensions without a name, zeros, types that TensorRT lacks. */

@@ -11,7 +11,7 @@ import {
 } from '../../../behaviour/operators.js';
 import { compareVersions } from '../../../behaviour/versions.js';
 import { dtypes } from '../../tensor/dtype.js';
-import { editRemedy } from '../edit-remedy.js';
+import { editRemedy } from '../edit-steps.js';
 import {
   type GraphView,
   isOnnxDomain,
@@ -21,13 +21,11 @@ import {
   visitGraphs,
   visitNodes,
 } from '../graph.js';
-import type { OnnxModel } from '../model.js';
-import { attributeOf } from '../node-types.js';
+import { isWrappedEngine, type OnnxModel, WRAPPED_ENGINE, wrappedEngineRemedy } from '../model.js';
 import type { ModelProto, NodeProto } from '../onnx_pb.js';
-import { NEWEST_LOADED_IR, neededIrVersion, operatorSignature } from '../operators.js';
+import { attributeOf, NEWEST_LOADED_IR, neededIrVersion, operatorSignature } from '../operators.js';
 import { inferShapes, type ModelShapes } from '../shapes/infer.js';
-import { constantTensor } from '../small-integers.js';
-import { isWrappedEngine, WRAPPED_ENGINE, wrappedEngineRemedy } from '../wrapped-engine.js';
+import { constantTensor } from '../shapes/stored-value.js';
 import type { Findings } from './findings.js';
 import { isIntegerOperator } from './quantization.js';
 

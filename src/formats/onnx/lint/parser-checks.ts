@@ -2,13 +2,12 @@ import { behaviour, seenOn } from '../../../behaviour/facts.js';
 import { operatorRanges } from '../../../behaviour/operators.js';
 import { rangeText } from '../../../behaviour/versions.js';
 import { isOnnxDomain, nodeLabel } from '../graph.js';
-import { attributeOf, textAttribute } from '../node-types.js';
 import type { NodeProto } from '../onnx_pb.js';
+import { attributeOf, textAttribute } from '../operators.js';
 import type { QuantizedGraph } from '../quantized-operations.js';
-import type { Shape } from '../shapes/call.js';
 import type { ModelShapes } from '../shapes/infer.js';
-import { equals, isNumber, multiply, sizeText, symbolsOf } from '../shapes/size.js';
-import { smallIntegers } from '../small-integers.js';
+import { equals, isNumber, multiply, type Shape, sizeText, symbolsOf } from '../shapes/size.js';
+import { smallIntegers } from '../shapes/stored-value.js';
 import {
   attribute,
   axes,

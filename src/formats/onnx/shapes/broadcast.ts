@@ -1,5 +1,5 @@
-import { type Shape, unknown } from './call.js';
-import { equals, isNumber, type MaybeSize, maximum, sizeText } from './size.js';
+import { unknown } from './call.js';
+import { equals, isNumber, type MaybeSize, maximum, type Shape, sizeText } from './size.js';
 
 /** The larger of two sizes that are the same or 1. */
 function broadcastSize(a: MaybeSize, b: MaybeSize): MaybeSize {

@@ -1,10 +1,8 @@
 import { type Dtype, dtypes } from '../../tensor/dtype.js';
-import { attributeOf, textAttribute } from '../node-types.js';
 import type { NodeProto, TensorProto } from '../onnx_pb.js';
-import type { ValueType } from '../value-facts.js';
-import { isNumber, type MaybeSize, multiply } from './size.js';
-
-export type Shape = readonly MaybeSize[];
+import { attributeOf, textAttribute } from '../operators.js';
+import type { ValueType } from '../values.js';
+import { isNumber, type MaybeSize, multiply, type Shape } from './size.js';
 
 /** The known facts of one value of a graph. */
 export interface ShapedValue {

@@ -1,8 +1,8 @@
-import { attributeOf } from '../node-types.js';
 import type { GraphProto } from '../onnx_pb.js';
-import { type Call, type Shape, type ShapedValue, unknown } from './call.js';
+import { attributeOf } from '../operators.js';
+import { type Call, type ShapedValue, unknown } from './call.js';
 import { type Cost, costlier, repeated } from './cost.js';
-import { equals, isNumber, type MaybeSize } from './size.js';
+import { equals, isNumber, type MaybeSize, type Shape } from './size.js';
 
 export type MaybeValue = ShapedValue | undefined;
 

@@ -1,5 +1,5 @@
-import { type Shape, unknown } from './call.js';
-import { isNumber, type MaybeSize, multiply } from './size.js';
+import { unknown } from './call.js';
+import { isNumber, type MaybeSize, multiply, type Shape } from './size.js';
 
 interface Terms {
   readonly result: string;

@@ -1,6 +1,6 @@
-import { typeAttribute } from '../node-types.js';
+import { typeAttribute } from '../operators.js';
 import { broadcast } from './broadcast.js';
-import { type Call, isSmall, type Shape, unknown } from './call.js';
+import { type Call, isSmall, unknown } from './call.js';
 import { shapeRange, slicesOf } from './movement-rules.js';
 import {
   add,
@@ -13,6 +13,7 @@ import {
   minimum,
   multiply,
   roundDown,
+  type Shape,
   subtract,
 } from './size.js';
 

@@ -1,6 +1,6 @@
-import { type Call, elementsIn, type Shape, unknown } from './call.js';
+import { type Call, elementsIn, unknown } from './call.js';
 import { einsumProducts } from './einsum.js';
-import { add, isNumber, type MaybeSize, multiply } from './size.js';
+import { add, isNumber, type MaybeSize, multiply, type Shape } from './size.js';
 
 /** Floating-point operations of a node: a multiply-add is two. */
 type FlopRule = (call: Call, outputs: readonly (Shape | undefined)[]) => MaybeSize;

@@ -1,9 +1,7 @@
 import { clone } from '@bufbuild/protobuf';
 import { functionKey, opsetsOf } from '../dtype-inference.js';
-import { nodeLabel, qualifiedOpType, usedNames } from '../graph.js';
+import { inOrder, nodeLabel, qualifiedOpType, usedNames } from '../graph.js';
 import type { ModelLike } from '../model.js';
-import { inOrder } from '../node-order.js';
-import { nodeOutputTypes } from '../node-types.js';
 import {
   AttributeProtoSchema,
   type FunctionProto,
@@ -13,24 +11,15 @@ import {
   type ValueInfoProto,
 } from '../onnx_pb.js';
 import { isPlaceholder } from '../open-dimensions.js';
-import { operatorSignature, plainDomain } from '../operators.js';
-import { declaredType, feedInputs, type ValueType, valueFacts } from '../value-facts.js';
-import {
-  bytesIn,
-  Call,
-  elementsIn,
-  isSmall,
-  type Shape,
-  type ShapedValue,
-  UNKNOWN,
-  unknown,
-} from './call.js';
+import { nodeOutputTypes, operatorSignature, plainDomain } from '../operators.js';
+import { declaredType, feedInputs, type ValueType, valueFacts } from '../values.js';
+import { bytesIn, Call, elementsIn, isSmall, type ShapedValue, UNKNOWN, unknown } from './call.js';
 import { bodyRules, type MaybeValue, type Result } from './control-flow.js';
 import { addFlops, type Cost, noCost, peaksOf, type Step, totalFlops } from './cost.js';
 import { elementRules } from './element-rules.js';
 import { flopRules } from './flops.js';
 import { shapeRules } from './shape-rules.js';
-import { isNumber, type MaybeSize, type Size, symbol } from './size.js';
+import { isNumber, type MaybeSize, type Shape, type Size, symbol } from './size.js';
 import { constantValue, storedValue } from './stored-value.js';
 
 /** The results for one node: a shape for each output, the elements of small outputs that sizes decide, and its FLOPs with those of its bodies; undefined where they are not known. */

@@ -1,5 +1,5 @@
 import { merged } from './broadcast.js';
-import { allShapes, type Call, elementsIn, type Shape, unknown } from './call.js';
+import { allShapes, type Call, elementsIn, unknown } from './call.js';
 import {
   add,
   divide,
@@ -12,6 +12,7 @@ import {
   maximum,
   minimum,
   multiply,
+  type Shape,
   subtract,
 } from './size.js';
 

@@ -1,5 +1,5 @@
 import { broadcast, merged } from './broadcast.js';
-import { allShapes, type Call, elementsIn, type Shape, unknown } from './call.js';
+import { allShapes, type Call, elementsIn, unknown } from './call.js';
 import { einsumShape } from './einsum.js';
 import {
   blocks,
@@ -19,7 +19,7 @@ import {
   transpose,
   unsqueeze,
 } from './movement-rules.js';
-import { add, divide, divideExactly, multiply, subtract } from './size.js';
+import { add, divide, divideExactly, multiply, type Shape, subtract } from './size.js';
 import { convolved, deconvolved, pooled, resized, unpooled } from './window-rules.js';
 
 /** Gives the shapes of a node's outputs, as many as it knows. An undefined dimension is not known; a missing or undefined shape has no known rank. */

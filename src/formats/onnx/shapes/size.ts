@@ -326,3 +326,12 @@ export function evaluated(size: Size, name: string, value: number): number {
   );
   return terms.reduce((sum, term) => sum + term, 0);
 }
+
+export type Shape = readonly MaybeSize[];
+
+/** A number as it is, an expression in the syntax of Python. */
+export const amountText = (size: MaybeSize): number | string | null =>
+  size === undefined ? null : isNumber(size) ? size : sizeText(size);
+
+export const dimensionsText = (shape: Shape | undefined): (number | string | null)[] | null =>
+  shape?.map(amountText) ?? null;

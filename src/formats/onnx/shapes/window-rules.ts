@@ -1,5 +1,15 @@
-import { type Call, type Shape, unknown } from './call.js';
-import { add, divide, divideUp, isNumber, type MaybeSize, multiply, roundDown, subtract } from './size.js';
+import { type Call, unknown } from './call.js';
+import {
+  add,
+  divide,
+  divideUp,
+  isNumber,
+  type MaybeSize,
+  multiply,
+  roundDown,
+  type Shape,
+  subtract,
+} from './size.js';
 
 interface Window {
   readonly kernel: readonly MaybeSize[];

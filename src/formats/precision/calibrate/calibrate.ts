@@ -2,7 +2,6 @@ import { closing } from '../../../base/files/byte-source.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { NamedTensors } from '../../tensor/tensor.js';
 import type { QuantizedDtype } from './grid.js';
-import type { Extremes, Histogram } from './histogram.js';
 import { DEFAULT_PERCENTILE, entropyAmax, mseAmax, percentileAmax } from './methods.js';
 import {
   type ObserveContext,
@@ -16,6 +15,8 @@ import {
   CALIBRATION_LOG,
   type CalibratedRanges,
   type CalibrationMethod,
+  type Extremes,
+  type Histogram,
   type TensorRange,
 } from './ranges.js';
 

@@ -3,8 +3,7 @@ import { dirname, join, relative } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import { closing } from '../../../base/files/byte-source.js';
 import { removeIfAllowed } from '../../../base/files/files.js';
-import { leaves } from '../../../base/files/folders.js';
-import { makeScratch } from '../../../base/files/scratch.js';
+import { leaves, makeScratch } from '../../../base/files/folders.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { editModel, type OnnxModel } from '../../onnx/model.js';
@@ -18,14 +17,19 @@ import {
 } from '../../onnx/onnx_pb.js';
 import { EXTERNAL_THRESHOLD, writeModel } from '../../onnx/write.js';
 import { dtypes } from '../../tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../tensor/tensor.js';
-import { float32Values } from '../../tensor/values.js';
+import { float32Values, type NamedTensors, type Tensor } from '../../tensor/tensor.js';
 import { isFloat32, isStored, readFlow, type Value } from '../flow.js';
 import { normalise } from '../normalise.js';
-import type { ValueRange } from '../options.js';
 import type { PluginTypes } from '../plugin-types.js';
-import { type ChannelMoments, ChannelSums } from './channels.js';
-import { type Extremes, extremesOf, type Histogram, MagnitudeHistogram } from './histogram.js';
+import {
+  type ChannelMoments,
+  ChannelSums,
+  type Extremes,
+  extremesOf,
+  type Histogram,
+  MagnitudeHistogram,
+  type ValueRange,
+} from './ranges.js';
 
 /** The output of a copy that reduces inside: smallest and largest value of each activation in turn, zero included. */
 const EXTREMES = 'trtforge/extremes';

@@ -1,6 +1,5 @@
 import type { WorkContext } from '../../../events.js';
 import type { PluginTypes } from '../plugin-types.js';
-import type { ChannelMoments } from './channels.js';
 import type { QuantizedDtype } from './grid.js';
 
 /**
@@ -36,3 +35,211 @@ export type Calibrate = (
     readonly channels: ReadonlyMap<string, number>;
   },
 ) => Promise<CalibratedRanges>;
+
+/** Magnitudes of a tensor over all samples: bin `i` counts the values from `i * width` to `(i + 1) * width`. */
+export interface Histogram {
+  /** 0 where every value was 0. */
+  readonly width: number;
+  readonly counts: Float64Array;
+}
+
+/** Smallest and largest value of a tensor in one sample, zero included; NaN where a value was NaN. */
+export interface Extremes {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Bins of the first sample, as TensorRT's and pytorch-quantization's calibrators have them. */
+const BINS = 2048;
+/** A later sample beyond this many bins of the first one's width doubles the width, so that memory and the search stay bounded. */
+const MOST_BINS = 8 * BINS;
+/** Neighbours count in tables of their own: an increment that waits for the one before it takes five times as long. */
+const LANES = 4;
+/** Values between two transfers of the 32-bit counts. */
+const MOST_PENDING = 2 ** 31;
+
+/**
+ * Counts magnitudes. The width of a bin is the largest magnitude of the first sample that is not all zeros, divided by 2048; larger values add bins of
+ * the same width (pytorch-quantization's `HistogramCalibrator`), and beyond 16,384 bins pairs of neighbours become one.
+ */
+export class MagnitudeHistogram {
+  #width = 0;
+  #counts = new Float64Array(BINS);
+  #lanes = new Uint32Array(LANES * BINS);
+  #pending = 0;
+  /** Values before the width is known, all of them 0. */
+  #zeros = 0;
+
+  /** Adds the values of one sample; with a value that is NaN or infinite nothing is counted. */
+  add(values: Float32Array): Extremes {
+    const extremes = extremesOf(values);
+    const largest = Math.max(-extremes.min, extremes.max);
+    if (!Number.isFinite(largest)) return extremes;
+    this.#makeRoom(largest);
+    if (this.#width === 0) this.#zeros += values.length;
+    else this.#count(values);
+    return extremes;
+  }
+
+  result(): Histogram {
+    this.#fold();
+    let used = this.#counts.length;
+    while (used > BINS && this.#counts[used - 1] === 0) used--;
+    const counts = this.#counts.slice(0, used);
+    if (this.#width === 0) counts[0] = this.#zeros;
+    return { width: this.#width, counts };
+  }
+
+  #makeRoom(largest: number): void {
+    if (largest === 0) return;
+    if (this.#width === 0) {
+      this.#width = largest / BINS;
+      this.#counts[0] = this.#zeros;
+      return;
+    }
+    let needed = Math.ceil(largest / this.#width);
+    if (needed <= this.#counts.length) return;
+    this.#fold();
+    while (needed > MOST_BINS) {
+      this.#counts = pairs(this.#counts);
+      this.#width *= 2;
+      needed = Math.ceil(largest / this.#width);
+    }
+    const counts = new Float64Array(Math.max(needed, BINS, this.#counts.length));
+    counts.set(this.#counts);
+    this.#counts = counts;
+    this.#lanes = new Uint32Array(LANES * counts.length);
+  }
+
+  #count(values: Float32Array): void {
+    const bins = this.#counts.length;
+    for (let start = 0; start < values.length; start += MOST_PENDING) {
+      const part = values.subarray(start, start + MOST_PENDING);
+      if (this.#pending + part.length > MOST_PENDING) this.#fold();
+      countMagnitudes(part, 1 / this.#width, bins, this.#lanes);
+      this.#pending += part.length;
+    }
+  }
+
+  #fold(): void {
+    const bins = this.#counts.length;
+    if (this.#pending > 0)
+      for (let at = 0; at < this.#lanes.length; at++) this.#counts[at % bins]! += this.#lanes[at]!;
+    this.#lanes.fill(0);
+    this.#pending = 0;
+  }
+}
+
+const pairs = (counts: Float64Array): Float64Array<ArrayBuffer> =>
+  Float64Array.from(
+    { length: Math.ceil(counts.length / 2) },
+    (_, at) => counts[2 * at]! + (counts[2 * at + 1] ?? 0),
+  );
+
+/** Bit patterns of the infinities. */
+const [INFINITY, MINUS_INFINITY] = [0x7f800000, 0xff800000];
+
+/**
+ * Smallest and largest value, zero included; NaN for both where a value is NaN. Bit patterns order as their values do: as signed integers the positive
+ * ones, as unsigned integers the negative ones by magnitude. Compared as floats they take three to nine times as long.
+ */
+export function extremesOf(values: Float32Array): Extremes {
+  const bits = new Uint32Array(values.buffer, values.byteOffset, values.length);
+  let positive = 0;
+  let negative = 0;
+  for (let at = 0; at < bits.length; at++) {
+    const unsigned = bits[at]!;
+    const signed = unsigned | 0;
+    if (unsigned > negative) negative = unsigned;
+    if (signed > positive) positive = signed;
+  }
+  if (positive > INFINITY || negative > MINUS_INFINITY) return { min: Number.NaN, max: Number.NaN };
+  const [min = 0, max = 0] = new Float32Array(Uint32Array.of(negative, positive).buffer);
+  // Without a negative value the largest pattern is that of a positive one; a negative zero becomes 0.
+  return { min: Math.min(0, min) + 0, max };
+}
+
+/** `lanes` holds one table of `bins` counts behind the other. The largest magnitude is in the last bin, as numpy has it. */
+function countMagnitudes(values: Float32Array, scale: number, bins: number, lanes: Uint32Array): void {
+  const { abs, min } = Math;
+  const last = bins - 1;
+  const [second, third, fourth] = [bins, 2 * bins, 3 * bins];
+  const whole = values.length - (values.length % LANES);
+  for (let at = 0; at < whole; at += LANES) {
+    const i = (abs(values[at]!) * scale) | 0;
+    const j = (abs(values[at + 1]!) * scale) | 0;
+    const k = (abs(values[at + 2]!) * scale) | 0;
+    const l = (abs(values[at + 3]!) * scale) | 0;
+    lanes[min(i, last)]!++;
+    lanes[second + min(j, last)]!++;
+    lanes[third + min(k, last)]!++;
+    lanes[fourth + min(l, last)]!++;
+  }
+  for (let at = whole; at < values.length; at++) {
+    const i = (abs(values[at]!) * scale) | 0;
+    lanes[min(i, last)]!++;
+  }
+}
+
+/** Mean and variance of each channel of a tensor over all samples. As 32-bit floats, so that a cache holds the values that were found. */
+export interface ChannelMoments {
+  readonly mean: Float32Array;
+  readonly variance: Float32Array;
+}
+
+/** Positions of a tensor that are looked at in each sample: moments need no more. */
+const POSITIONS = 128;
+/** Multiples of it, modulo 1, lie evenly and on no grid: a stride would meet the same column of every image. */
+const GOLDEN = (Math.sqrt(5) - 1) / 2;
+
+/** Sums up the channels of a tensor, which lie along one of its axes. */
+export class ChannelSums {
+  #count = 0;
+  #sums = new Float64Array(0);
+  #squares = new Float64Array(0);
+
+  /** Adds one sample. A tensor whose number of channels varies has no moments. */
+  add(values: Float32Array, shape: readonly number[], axis: number): void {
+    const at = axis < 0 ? shape.length + axis : axis;
+    const channels = shape[at] ?? 0;
+    if (this.#count === 0) {
+      this.#sums = new Float64Array(channels);
+      this.#squares = new Float64Array(channels);
+    }
+    if (channels !== this.#sums.length || values.length === 0) return;
+    const inner = shape.slice(at + 1).reduce((product, size) => product * size, 1);
+    const positions = values.length / channels;
+    const looked = Math.min(POSITIONS, positions);
+    for (let index = 0; index < looked; index++) {
+      const position = positions <= POSITIONS ? index : Math.floor(((index * GOLDEN) % 1) * positions);
+      const outer = Math.floor(position / inner);
+      let from = outer * channels * inner + (position - outer * inner);
+      for (let channel = 0; channel < channels; channel++, from += inner) {
+        const value = values[from]!;
+        this.#sums[channel]! += value;
+        this.#squares[channel]! += value * value;
+      }
+    }
+    this.#count += looked;
+  }
+
+  result(): ChannelMoments {
+    const mean = Float32Array.from(this.#sums, (sum) => sum / this.#count);
+    const variance = Float32Array.from(this.#squares, (sum, channel) =>
+      Math.max(0, sum / this.#count - mean[channel]! ** 2),
+    );
+    return { mean, variance };
+  }
+}
+
+/** Smallest and largest value of a tensor over all calibration samples; infinities and NaN count as values beyond every range. */
+export interface ValueRange {
+  readonly min: number;
+  readonly max: number;
+}
+
+/** Runs a model on samples of its inputs and returns the ranges of its activations by name. */
+export type ObserveRanges = (
+  model: string,
+  context: WorkContext & { readonly pluginTypes?: PluginTypes | undefined },
+) => Promise<ReadonlyMap<string, ValueRange>>;

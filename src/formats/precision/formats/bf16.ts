@@ -1,4 +1,4 @@
-import { float32ToBfloat16 } from '../../tensor/half-floats.js';
+import { float32ToBfloat16 } from '../../tensor/low-precision.js';
 import { sixteenBitStream } from '../weight-conversion.js';
 import type { FloatFormat } from './format.js';
 

@@ -1,7 +1,6 @@
-import type { WeightStream } from '../../onnx/weight.js';
+import type { WeightFacts, WeightStream } from '../../onnx/weight.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import type { ConvertedStream } from '../weight-conversion.js';
-import type { WeightFacts } from '../weight-facts.js';
 
 /** A precision that a model is converted to, as options, identities, builds, judges and reports read it. Nothing outside this folder names one. */
 export interface Format {

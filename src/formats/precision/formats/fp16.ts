@@ -1,6 +1,6 @@
-import { float32ToFloat16 } from '../../tensor/half-floats.js';
+import type { WeightFacts } from '../../onnx/weight.js';
+import { float32ToFloat16 } from '../../tensor/low-precision.js';
 import { sixteenBitStream } from '../weight-conversion.js';
-import type { WeightFacts } from '../weight-facts.js';
 import type { FloatFormat } from './format.js';
 
 /** IEEE half precision: 11 significant bits, and a range that ends at 65504 and 6.1e-5 (subnormal to 6.0e-8). */

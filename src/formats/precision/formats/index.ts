@@ -34,6 +34,9 @@ export const quantizedFormatNamed = (
 /** The format that a command uses when none is requested. */
 export const defaultFormat = fp16;
 
+/** The same among those that quantize. */
+export const defaultQuantizedFormat = int8;
+
 /** The types around the pairs of a quantized model: a floating-point format, or FP32 as it was. */
 export const restIds = [...floatFormats.map(({ id }) => id), 'fp32'] as readonly (FloatFormatId | 'fp32')[];
 export type RestId = (typeof restIds)[number];

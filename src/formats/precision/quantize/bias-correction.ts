@@ -1,10 +1,9 @@
-import { attributeOf, textAttribute } from '../../onnx/node-types.js';
+import { attributeOf, textAttribute } from '../../onnx/operators.js';
 import type { ModelShapes } from '../../onnx/shapes/infer.js';
 import { isNumber, type MaybeSize } from '../../onnx/shapes/size.js';
 import type { WeightStream } from '../../onnx/weight.js';
-import { isFloat32, isStored, type Operation, type Value } from '../flow.js';
+import { isFloat32, isStored, type Operation, original, type Value, type WeightOperand } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
-import { original, type WeightOperand } from './operands.js';
 import { roundingErrors } from './rounding-errors.js';
 import { forTiles } from './tiles.js';
 import type { WeightScales } from './weight-scales.js';

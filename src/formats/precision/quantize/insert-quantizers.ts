@@ -9,13 +9,12 @@ import {
   type TensorProto,
   TensorProtoSchema,
 } from '../../onnx/onnx_pb.js';
-import { onnxNumber } from '../../onnx/value-facts.js';
+import { onnxNumber } from '../../onnx/values.js';
 import type { Dtype } from '../../tensor/dtype.js';
-import type { Flow, Operation, Value } from '../flow.js';
+import type { Flow, Operation, Value, WeightOperand } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { NodeInsertions } from '../node-insertions.js';
 import type { BiasOperand } from './bias-correction.js';
-import type { WeightOperand } from './operands.js';
 import type { Placement } from './placement.js';
 import type { WeightScales } from './weight-scales.js';
 

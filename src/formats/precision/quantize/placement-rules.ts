@@ -1,10 +1,18 @@
 import { behaviour, seenOn } from '../../../behaviour/facts.js';
 import { nodeName } from '../../onnx/graph.js';
-import { attributeOf } from '../../onnx/node-types.js';
-import { isFloat32, type Operation, operatorName, type Value } from '../flow.js';
+import { attributeOf } from '../../onnx/operators.js';
+import {
+  isConstant,
+  isFloat32,
+  isTransposed,
+  type Operation,
+  operatorName,
+  original,
+  type Value,
+  weightOperand,
+} from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { type ResolvedConversion, requestedRules } from '../options.js';
-import { isConstant, isTransposed, original, weightOperand } from './operands.js';
 
 /** The facts that a rule may use besides the node itself. */
 export interface PlacementFacts {

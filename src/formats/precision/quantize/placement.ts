@@ -1,6 +1,13 @@
-import { type Flow, isFloat32, type Operation, type Value } from '../flow.js';
+import {
+  type Flow,
+  isConstant,
+  isFloat32,
+  type Operation,
+  type Value,
+  type WeightOperand,
+  weightOperand,
+} from '../flow.js';
 import type { ResolvedConversion } from '../options.js';
-import { isConstant, type WeightOperand, weightOperand } from './operands.js';
 import { type PlacementFacts, placementRules, weighted } from './placement-rules.js';
 
 /** An input of an operation that reads dequantized values. */

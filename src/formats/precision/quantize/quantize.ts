@@ -3,15 +3,13 @@ import { TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
 import { opsetsOf } from '../../onnx/dtype-inference.js';
 import type { OnnxModel } from '../../onnx/model.js';
-import { attributeOf } from '../../onnx/node-types.js';
-import type { ModelProto, TensorProto } from '../../onnx/onnx_pb.js';
-import { plainDomain } from '../../onnx/operators.js';
-import { isMove } from '../../onnx/quantized-operations.js';
+import type { TensorProto } from '../../onnx/onnx_pb.js';
+import { attributeOf } from '../../onnx/operators.js';
+import { assertFloat, isMove } from '../../onnx/quantized-operations.js';
 import { inferShapes, type ModelShapes } from '../../onnx/shapes/infer.js';
 import type { WeightStream } from '../../onnx/weight.js';
-import type { ChannelMoments } from '../calibrate/channels.js';
-import type { Calibrate, CalibratedRanges } from '../calibrate/ranges.js';
-import { type Flow, type Operation, readFlow, type Value } from '../flow.js';
+import type { Calibrate, CalibratedRanges, ChannelMoments } from '../calibrate/ranges.js';
+import { type Flow, isConstant, type Operation, readFlow, type Value, type WeightOperand } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { fp8 } from '../formats/fp8.js';
 import { fp16 } from '../formats/fp16.js';
@@ -21,7 +19,6 @@ import { raiseOpset } from '../raise-opset.js';
 import { assertQuantizable } from './assert-quantizable.js';
 import { type BiasOperand, biasOperand, meanError, tapShares } from './bias-correction.js';
 import { type InsertedQuantizers, insertQuantizers } from './insert-quantizers.js';
-import { isConstant, type WeightOperand } from './operands.js';
 import { type Obstacles, type Placement, type PlacementDecision, placeQuantizers } from './placement.js';
 import type { InputMoments } from './rounding-errors.js';
 import { floatsOf } from './scale-layout.js';
@@ -37,12 +34,6 @@ export interface Quantization extends InsertedQuantizers {
   /** The calibrated ranges, for rules that look at ranges. */
   readonly ranges: CalibratedRanges;
 }
-
-const ofQuantizedModels: ReadonlySet<string> = new Set(
-  'QuantizeLinear DequantizeLinear DynamicQuantizeLinear QLinearConv QLinearMatMul ConvInteger MatMulInteger'.split(
-    ' ',
-  ),
-);
 
 /** Operators through which TensorRT moves a QuantizeLinear: their results hold the values of their inputs. */
 const copies: ReadonlySet<string> = new Set(
@@ -132,24 +123,6 @@ export async function quantizeModel(
     rewritten: rewrittenActivations(model, placement, { format, rest, activations, scalesOf, biases }),
   });
   return { ...inserted, placement, activations, opsetReason, ranges };
-}
-
-/** Throws TF_NOT_QUANTIZABLE for a model with quantized operators. */
-export function assertFloat(proto: ModelProto, path: string): void {
-  const quantized = proto.graph?.node.find(
-    ({ domain, opType }) =>
-      (['', 'com.microsoft'].includes(plainDomain(domain)) && ofQuantizedModels.has(opType)) ||
-      /^TRT_.*Quantize/.test(opType),
-  );
-  if (quantized === undefined) return;
-  throw new TrtforgeError(
-    'TF_NOT_QUANTIZABLE',
-    `${path} is quantized already: it has ${quantized.opType} "${quantized.name || quantized.output[0]}".`,
-    {
-      remedy:
-        'Quantize the FP32 original. To build this model, type what is around its pairs: `trtforge convert --precision fp16`; `trtforge inspect` reports misplaced pairs.',
-    },
-  );
 }
 
 /** Quantizing starts from an opset whose Q/DQ operators know the codes. */

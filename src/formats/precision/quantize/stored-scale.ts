@@ -3,7 +3,7 @@ import {
   float16ToFloat32,
   float32ToBfloat16,
   float32ToFloat16,
-} from '../../tensor/half-floats.js';
+} from '../../tensor/low-precision.js';
 import { bf16 } from '../formats/bf16.js';
 import { fp16 } from '../formats/fp16.js';
 import type { RestId } from '../formats/index.js';

@@ -1,8 +1,8 @@
 import type { WeightStream } from '../../onnx/weight.js';
 import { smallFloatTable } from '../../tensor/low-precision.js';
+import type { WeightOperand } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { fp8 } from '../formats/fp8.js';
-import type { WeightOperand } from './operands.js';
 import { blockOf } from './placement-rules.js';
 import { type InputMoments, roundingErrors } from './rounding-errors.js';
 import { bitsOf, CHUNK_BYTES, forSegments, type ScaleLayout } from './scale-layout.js';

@@ -1,5 +1,5 @@
 import { quantile } from '../../../base/statistics.js';
-import { type FloatArray, type FloatFormat, formatOf } from '../half-floats.js';
+import { type FloatArray, type FloatFormat, formatOf } from '../tensor-reader.js';
 
 /** Bits of the fraction in a key: 256 keys to the octave. native/src/compare.cpp has the same number. */
 const KEY_FRACTION = 8;

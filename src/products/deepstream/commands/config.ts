@@ -1,7 +1,7 @@
 import { basename, dirname, join } from 'node:path';
 import { statIfThere } from '../../../base/files/files.js';
 import { allBut } from '../../../base/options/option.js';
-import { shellLine, shellQuote } from '../../../base/process/shell-quote.js';
+import { shellLine, shellQuote } from '../../../base/text/shell-line.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { changedModel } from '../../../engines/plan/context-model.js';
 import { passportHere } from '../../../engines/run/run-file.js';

@@ -1,16 +1,16 @@
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { z } from 'zod';
 import { namesIn, readJson } from '../../../base/files/files.js';
+import { isRecord } from '../../../base/files/json.js';
 import { publishFile } from '../../../base/files/publish.js';
 import { assertUnedited, isForced } from '../../../base/files/user-files.js';
-import { isRecord } from '../../../base/text/lenient-json.js';
 import { isEngineFile, type PlanHeader } from '../../../engines/plan/header.js';
 import { axesOf, type NamedAxes, otherThanBatch } from '../../../engines/profiles/profile.js';
 import { TrtforgeError } from '../../../errors.js';
 import { labelsOfMetadata, readLabels } from '../../../formats/images/labels.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
-import { imageLayout } from '../../../formats/onnx/image-layout.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
+import { imageLayout } from '../../../formats/onnx/open-dimensions.js';
 import { printProtobufText } from '../../../formats/serving/protobuf-text.js';
 import { streamsNames } from '../names.js';
 import type { ConfigRequest } from '../options.js';

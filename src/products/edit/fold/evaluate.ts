@@ -3,15 +3,13 @@ import { create } from '@bufbuild/protobuf';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { valueInfo } from '../../../formats/onnx/builder.js';
-import { isOnnxDomain, nodesReached, usedNames } from '../../../formats/onnx/graph.js';
-import { inOrder } from '../../../formats/onnx/node-order.js';
+import { inOrder, isOnnxDomain, nodesReached, usedNames } from '../../../formats/onnx/graph.js';
 import { GraphProtoSchema, type NodeProto } from '../../../formats/onnx/onnx_pb.js';
 import { isNumber } from '../../../formats/onnx/shapes/size.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { drawsNumbers } from '../../../formats/precision/operator-traits.js';
 import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import { isArrayDtype } from '../../../formats/tensor/values.js';
+import { isArrayDtype, type NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { EditContext } from '../editing.js';
 import { dtypeIs, type Round } from './round.js';
 

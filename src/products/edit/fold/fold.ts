@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { plural } from '../../../base/text/quantity.js';
 import { definedNames, isOnnxDomain, visitMainGraphs } from '../../../formats/onnx/graph.js';
-import { attributeOf } from '../../../formats/onnx/node-types.js';
 import {
   AttributeProtoSchema,
   type NodeProto,
   NodeProtoSchema,
   type TensorProto,
 } from '../../../formats/onnx/onnx_pb.js';
+import { attributeOf } from '../../../formats/onnx/operators.js';
 import { isNumber } from '../../../formats/onnx/shapes/size.js';
-import { type IntegerDtype, integerTensor, isIntegerDtype } from '../../../formats/tensor/values.js';
+import { type IntegerDtype, integerTensor, isIntegerDtype } from '../../../formats/tensor/tensor.js';
 import { dropDead } from '../dead.js';
 import { type Done, type EditContext, type Editing, redirect } from '../editing.js';
 import { evaluate, isRepeatable } from './evaluate.js';

@@ -7,7 +7,6 @@ import {
   rearrangers,
   visitMainGraphs,
 } from '../../../formats/onnx/graph.js';
-import { attributeOf } from '../../../formats/onnx/node-types.js';
 import {
   AttributeProto_AttributeType,
   AttributeProtoSchema,
@@ -16,14 +15,13 @@ import {
   NodeProtoSchema,
   type TensorProto,
 } from '../../../formats/onnx/onnx_pb.js';
-import type { Shape } from '../../../formats/onnx/shapes/call.js';
+import { attributeOf } from '../../../formats/onnx/operators.js';
 import { inferShapes, type ModelShapes } from '../../../formats/onnx/shapes/infer.js';
-import { equals, isNumber, type MaybeSize } from '../../../formats/onnx/shapes/size.js';
+import { equals, isNumber, type MaybeSize, type Shape } from '../../../formats/onnx/shapes/size.js';
 import { storedValue } from '../../../formats/onnx/shapes/stored-value.js';
-import type { ValueType } from '../../../formats/onnx/value-facts.js';
+import type { ValueType } from '../../../formats/onnx/values.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
-import type { Tensor } from '../../../formats/tensor/tensor.js';
-import { integerTensor } from '../../../formats/tensor/values.js';
+import { integerTensor, type Tensor } from '../../../formats/tensor/tensor.js';
 import type { Editing } from '../editing.js';
 
 /** What is known of a graph, or of a body, before one round of folding. Rules read it; they change no node that it has. */

@@ -1,8 +1,8 @@
 import { isOnnxDomain } from '../../../formats/onnx/graph.js';
-import { attributeOf, textAttribute } from '../../../formats/onnx/node-types.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
+import { attributeOf, textAttribute } from '../../../formats/onnx/operators.js';
 import { equals, isNumber } from '../../../formats/onnx/shapes/size.js';
-import { tensorFrom } from '../../../formats/tensor/values.js';
+import { tensorFrom } from '../../../formats/tensor/tensor.js';
 import { intOf, intsOf, type Round } from './round.js';
 
 /** What becomes of a node: its first output is another value, or other nodes make it; undefined where it stays. `rounds`: the last bit of results may be another. */

@@ -2,7 +2,7 @@ import { plural } from '../../../base/text/quantity.js';
 import { inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { visitGraphs, visitTensors } from '../../../formats/onnx/graph.js';
 import type { TensorProto, TypeProto } from '../../../formats/onnx/onnx_pb.js';
-import { interfaceOf } from '../../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../../formats/onnx/values.js';
 import { bytesOf, type WeightStream } from '../../../formats/onnx/weight.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import { type Done, type Editing, IN_MEMORY, impossible } from '../editing.js';

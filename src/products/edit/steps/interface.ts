@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import { nodeLabel, usedNames } from '../../../formats/onnx/graph.js';
-import { integerAttribute } from '../../../formats/onnx/node-types.js';
 import { type NodeProto, NodeProtoSchema } from '../../../formats/onnx/onnx_pb.js';
+import { integerAttribute } from '../../../formats/onnx/operators.js';
 import {
   addOutputs,
   type BorderValue,
@@ -9,7 +9,7 @@ import {
   keepPart,
   nodesBetween,
 } from '../../../formats/onnx/subgraph.js';
-import { interfaceOf } from '../../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../../formats/onnx/values.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { dropDead } from '../dead.js';
 import { type Done, type Editing, impossible, redirect } from '../editing.js';

@@ -1,5 +1,5 @@
-import { checkArguments } from '../../../base/options/check.js';
 import * as is from '../../../base/options/kinds.js';
+import { checkArguments } from '../../../base/options/library-arguments.js';
 import { longName, needed, optional } from '../../../base/options/option.js';
 import { splitNames } from '../../../base/options/readers.js';
 import { flag, option } from '../../../cli/option.js';

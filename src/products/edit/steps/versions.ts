@@ -1,10 +1,14 @@
 import { plural } from '../../../base/text/quantity.js';
 import { inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { nodeLabel, visitNodes } from '../../../formats/onnx/graph.js';
-import { attributeOf } from '../../../formats/onnx/node-types.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
-import { neededIrVersion, operatorSignature, plainDomain } from '../../../formats/onnx/operators.js';
-import { inlineFunctions } from '../../../formats/precision/inline-functions.js';
+import {
+  attributeOf,
+  neededIrVersion,
+  operatorSignature,
+  plainDomain,
+} from '../../../formats/onnx/operators.js';
+import { inlineFunctions } from '../../../formats/precision/normalise.js';
 import { hasChanged, raiseOpset } from '../../../formats/precision/raise-opset.js';
 import { type Done, type Editing, impossible } from '../editing.js';
 

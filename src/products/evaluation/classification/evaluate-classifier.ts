@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { sha256 } from '../../../base/files/digest.js';
 import { LARGEST_DOCUMENT, listFolder, readText } from '../../../base/files/files.js';
-import { assertWithin } from '../../../base/options/check.js';
 import * as is from '../../../base/options/kinds.js';
+import { assertWithin } from '../../../base/options/library-arguments.js';
 import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
-import { float32Values } from '../../../formats/tensor/values.js';
+import { float32Values } from '../../../formats/tensor/tensor.js';
 import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { readLabelsBeside } from '../labels.js';

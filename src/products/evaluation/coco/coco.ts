@@ -1,6 +1,6 @@
 import { LARGEST_DOCUMENT, readText } from '../../../base/files/files.js';
-import { assertWithin } from '../../../base/options/check.js';
 import * as is from '../../../base/options/kinds.js';
+import { assertWithin } from '../../../base/options/library-arguments.js';
 import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';

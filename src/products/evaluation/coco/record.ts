@@ -1,4 +1,4 @@
-import { isRecord } from '../../../base/text/lenient-json.js';
+import { isRecord } from '../../../base/files/json.js';
 import type { Findings } from '../findings.js';
 
 type Values = Readonly<Record<string, unknown>>;

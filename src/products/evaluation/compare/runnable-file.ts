@@ -8,7 +8,7 @@ import { buildOptions } from '../../../engines/builder/build.js';
 import { type BackEnd, openOptions } from '../../../engines/runtime/back-end.js';
 import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
-import { imageLayout } from '../../../formats/onnx/image-layout.js';
+import { imageLayout } from '../../../formats/onnx/open-dimensions.js';
 import { convertModel } from '../../../formats/precision/convert.js';
 import type { FormatId } from '../../../formats/precision/formats/index.js';
 import { buildOrLoad } from '../../../quality/known-answer/at-build.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
-import { assertWithin } from '../../../base/options/check.js';
+import { assertWithin } from '../../../base/options/library-arguments.js';
 import { inPhase, type WorkContext } from '../../../events.js';
 import { readImageIds, scoredResult } from '../coco/coco.js';
 import type { Detections } from '../coco/detections.js';

@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { listFolder } from '../../../base/files/files.js';
-import { assertWithin } from '../../../base/options/check.js';
 import * as is from '../../../base/options/kinds.js';
+import { assertWithin } from '../../../base/options/library-arguments.js';
 import { needed, type OptionsOf } from '../../../base/options/option.js';
 import { meanOf } from '../../../base/statistics.js';
 import type { OpenOptions } from '../../../engines/runtime/back-end.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
-import { float32Values } from '../../../formats/tensor/values.js';
+import { float32Values } from '../../../formats/tensor/tensor.js';
 import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { embeddingOptions, imageRequestOptions } from '../options.js';

@@ -7,11 +7,10 @@ import { needed, type OptionsOf, optional } from '../../../base/options/option.j
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
-import { isSampleRate } from '../../../formats/audio/audio.js';
+import { isSampleRate, resample } from '../../../formats/audio/audio.js';
 import { type FrontEnd, firstFrames, logMel, nemoFrontEnd } from '../../../formats/audio/log-mel.js';
 import { readAudio } from '../../../formats/audio/read-audio.js';
-import { resample } from '../../../formats/audio/resample.js';
-import { tensorFrom } from '../../../formats/tensor/values.js';
+import { tensorFrom } from '../../../formats/tensor/tensor.js';
 import {
   type OpenRecogniser,
   type Recogniser,

@@ -1,7 +1,7 @@
 import { sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
-import { assertWithin } from '../../../base/options/check.js';
 import * as is from '../../../base/options/kinds.js';
+import { assertWithin } from '../../../base/options/library-arguments.js';
 import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
 import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';

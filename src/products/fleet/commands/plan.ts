@@ -1,5 +1,5 @@
-import { shellQuote } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
+import { shellQuote } from '../../../base/text/shell-line.js';
 import { defineCommand } from '../../../cli/command.js';
 import { table } from '../../../cli/text.js';
 import { missLines, priceTable } from '../../../report/sentences.js';

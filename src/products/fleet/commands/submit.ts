@@ -1,6 +1,6 @@
 import type { OptionValues, ValueOption } from '../../../base/options/option.js';
-import { shellQuote } from '../../../base/process/shell-quote.js';
 import { plural } from '../../../base/text/quantity.js';
+import { shellQuote } from '../../../base/text/shell-line.js';
 import { defineCommand } from '../../../cli/command.js';
 import { confirm, step, yesOption } from '../../../cli/dry-run.js';
 import { toJson } from '../../../cli/output.js';

@@ -1,6 +1,6 @@
 import { type ScalarTag, stringify, type Tags } from 'yaml';
 import { z } from 'zod';
-import { isRecord } from '../../../base/text/lenient-json.js';
+import { isRecord } from '../../../base/files/json.js';
 import { containersOf } from '../../../behaviour/versions.js';
 import { parseTarget, platformFor } from '../../../engines/identity/target.js';
 import {

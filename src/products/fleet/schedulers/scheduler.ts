@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { type CommandOutcome, runCommand } from '../../../base/process/command.js';
-import { shellQuote } from '../../../base/process/shell-quote.js';
+import { shellQuote } from '../../../base/text/shell-line.js';
 import { type ExitCode, TrtforgeError } from '../../../errors.js';
 import type { Work } from '../../../events.js';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
-import { startGroup } from '../../../base/process/group.js';
+import { startGroup } from '../../../base/process/command.js';
 import { lastLines } from '../../../base/process/supervise.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { line, quoted, type Scheduler, workLine } from './scheduler.js';

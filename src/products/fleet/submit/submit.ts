@@ -3,7 +3,7 @@ import { sha256 } from '../../../base/files/digest.js';
 import { publishFile } from '../../../base/files/publish.js';
 import * as is from '../../../base/options/kinds.js';
 import { type OptionsOf, optional } from '../../../base/options/option.js';
-import { withoutSecrets } from '../../../base/text/address-secrets.js';
+import { withoutSecrets } from '../../../base/text/shell-line.js';
 import { isRemoteAddress } from '../../../engines/store/remote/bucket.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../../events.js';

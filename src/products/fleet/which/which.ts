@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { shellLine } from '../../../base/process/shell-quote.js';
+import { shellLine } from '../../../base/text/shell-line.js';
 import { behaviour, holds, serves } from '../../../behaviour/facts.js';
 import { operatorLists } from '../../../behaviour/operators.js';
 import { agree } from '../../../behaviour/versions.js';

@@ -7,7 +7,7 @@ import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { editModel } from '../../../formats/onnx/model.js';
 import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
-import { interfaceOf } from '../../../formats/onnx/value-facts.js';
+import { interfaceOf } from '../../../formats/onnx/values.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { ModelBinding, ModelBindings } from '../contract/draft.js';
 

@@ -1,5 +1,5 @@
 import type { CacheLengthRule, ChunkSchedule, Contract } from '../../../formats/contract/contract.js';
-import { integerTensor } from '../../../formats/tensor/values.js';
+import { integerTensor } from '../../../formats/tensor/tensor.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
 import {
   type PredictedLength,

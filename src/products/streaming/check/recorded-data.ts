@@ -1,5 +1,5 @@
 import type { CacheLengthRule, Contract } from '../../../formats/contract/contract.js';
-import { recordedAs } from '../../../formats/reference/meta.js';
+import { recordedAs } from '../../../formats/reference/reference.js';
 import { simulateLengths } from '../contract/cache-length.js';
 import type { ModelBindings } from '../contract/draft.js';
 import { stepsOf } from '../fastconformer.js';

@@ -1,8 +1,14 @@
 import type { Contract, StatePair, Violation } from '../../../formats/contract/contract.js';
 import { fitToCapacity, lastInUse } from '../../../formats/contract/state.js';
 import type { Reference, ReferenceChunk } from '../../../formats/reference/reference.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { float32Values, floatTensor, isIntegerDtype, numbersOf } from '../../../formats/tensor/values.js';
+import {
+  float32Values,
+  floatTensor,
+  isIntegerDtype,
+  type NamedTensors,
+  numbersOf,
+  type Tensor,
+} from '../../../formats/tensor/tensor.js';
 import { validRegion } from '../compare/region.js';
 import { compareTensor } from '../compare/tensor-parity.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';

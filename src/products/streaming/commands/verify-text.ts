@@ -2,7 +2,7 @@ import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../
 import type { TextOutput } from '../../../cli/command.js';
 import { renderNext } from '../../../cli/text.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
-import { uncheckedSentences } from '../../../formats/contract/sentences.js';
+import { uncheckedSentences } from '../../../formats/contract/contract.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import type { ContractCheck } from '../check/check.js';
 import type { ParityOutput, ParityResult } from '../verify/result.js';

@@ -1,6 +1,5 @@
 import { dtypes, elementCount } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { float32Values } from '../../../formats/tensor/values.js';
+import { float32Values, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import type { Region } from './region.js';
 
 /** The spread of an error along one axis, index by index. */

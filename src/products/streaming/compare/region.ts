@@ -1,11 +1,20 @@
 import type { Contract, StatePair } from '../../../formats/contract/contract.js';
-import { openAxis } from '../../../formats/contract/roles.js';
+import { openAxis } from '../../../formats/contract/resolve.js';
 import { lastInUse } from '../../../formats/contract/state.js';
 import { elementCount } from '../../../formats/tensor/dtype.js';
-import { type FloatArray, formatOf } from '../../../formats/tensor/half-floats.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { type FloatReader, floatsOf } from '../../../formats/tensor/tensor-reader.js';
-import { elementsOf, float32Values, numbersOf } from '../../../formats/tensor/values.js';
+import {
+  elementsOf,
+  float32Values,
+  type NamedTensors,
+  numbersOf,
+  type Tensor,
+} from '../../../formats/tensor/tensor.js';
+import {
+  type FloatArray,
+  type FloatReader,
+  floatsOf,
+  formatOf,
+} from '../../../formats/tensor/tensor-reader.js';
 
 /** Positions `from` (included) to `to` (excluded) along one axis. */
 export interface Region {

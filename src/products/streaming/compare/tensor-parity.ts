@@ -1,5 +1,4 @@
-import { type Comparison, comparePairs } from '../../../formats/tensor/compare/comparison.js';
-import { compareExactly } from '../../../formats/tensor/compare/exact-comparison.js';
+import { type Comparison, compareExactly, comparePairs } from '../../../formats/tensor/compare/comparison.js';
 import type { Tolerance } from '../../../formats/tensor/compare/pair-sums.js';
 import { dtypes, elementCount } from '../../../formats/tensor/dtype.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';

@@ -1,7 +1,6 @@
 import type { Assertion, Contract, Violation } from '../../../formats/contract/contract.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { numbersOf } from '../../../formats/tensor/values.js';
+import { type NamedTensors, numbersOf, type Tensor } from '../../../formats/tensor/tensor.js';
 
 /** The inputs and outputs of one step. */
 export interface Step {

@@ -1,6 +1,5 @@
 import type { Contract, ContractBinding } from '../../../formats/contract/contract.js';
-import { isBounded, resolveContract } from '../../../formats/contract/resolve.js';
-import { openAxis } from '../../../formats/contract/roles.js';
+import { isBounded, openAxis, resolveContract } from '../../../formats/contract/resolve.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
 
 /** Names, dtypes and shapes of a model, an engine or a session; a session is one as it is. */

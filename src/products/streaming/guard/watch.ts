@@ -1,9 +1,17 @@
 import { TrtforgeError } from '../../../errors.js';
-import type { Assertion, Contract, ContractBinding } from '../../../formats/contract/contract.js';
-import { uncheckedSentences } from '../../../formats/contract/sentences.js';
+import {
+  type Assertion,
+  type Contract,
+  type ContractBinding,
+  uncheckedSentences,
+} from '../../../formats/contract/contract.js';
 import { elementCount } from '../../../formats/tensor/dtype.js';
-import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
-import { float32Values } from '../../../formats/tensor/values.js';
+import {
+  copiedTensor,
+  float32Values,
+  type NamedTensors,
+  type Tensor,
+} from '../../../formats/tensor/tensor.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';
 import { BindingChecker } from './bindings.js';
 import { GuardCounters } from './counters.js';

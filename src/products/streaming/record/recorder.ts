@@ -3,17 +3,17 @@ import type { Session } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import type { Contract, Violation } from '../../../formats/contract/contract.js';
-import { openAxis, signalAmong } from '../../../formats/contract/roles.js';
+import { openAxis, signalAmong } from '../../../formats/contract/resolve.js';
 import { nextState } from '../../../formats/contract/state.js';
-import { type Provenance, recordedAs } from '../../../formats/reference/meta.js';
 import {
   beginReference,
+  type Provenance,
+  recordedAs,
   type WritableChunk,
   type WrittenReference,
 } from '../../../formats/reference/reference.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import { float32Values, numbersOf } from '../../../formats/tensor/values.js';
+import { float32Values, type NamedTensors, numbersOf } from '../../../formats/tensor/tensor.js';
 import { compareBindings, remedies } from '../check/bindings.js';
 import { checkData } from '../check/recorded-data.js';
 import { LengthsReader } from '../check/recorded-lengths.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { contractSchema, undecidedSchema, violationSchema } from '../../../formats/contract/contract.js';
-import { provenanceSchema } from '../../../formats/reference/meta.js';
+import { provenanceSchema } from '../../../formats/reference/reference.js';
 
 /** The result of `stream record MODEL -o REFERENCE`. */
 export const recordResultSchema = z.object({

@@ -1,8 +1,11 @@
 import { figuresOf, meanOf } from '../../../base/statistics.js';
 import { plural } from '../../../base/text/quantity.js';
-import type { CacheLengthRule, Immutable } from '../../../formats/contract/contract.js';
-import { uncheckedSentences } from '../../../formats/contract/sentences.js';
-import type { Provenance } from '../../../formats/reference/meta.js';
+import {
+  type CacheLengthRule,
+  type Immutable,
+  uncheckedSentences,
+} from '../../../formats/contract/contract.js';
+import type { Provenance } from '../../../formats/reference/reference.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
 import { type Drift, type DriftCheck, driftOf, judgeDrift, policyFor } from '../compare/drift.js';
 import type { TensorParity } from '../compare/tensor-parity.js';

@@ -1,6 +1,6 @@
 import { inPhase, type WorkContext } from '../../../events.js';
 import type { Contract } from '../../../formats/contract/contract.js';
-import { undecidedStates } from '../../../formats/contract/roles.js';
+import { undecidedStates } from '../../../formats/contract/resolve.js';
 import type { Reference } from '../../../formats/reference/reference.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { compareBindings } from '../check/bindings.js';

@@ -8,8 +8,13 @@ import type { StatePair, Violation } from '../../../formats/contract/contract.js
 import { fitToCapacity, nextState } from '../../../formats/contract/state.js';
 import type { ReferenceChunk } from '../../../formats/reference/reference.js';
 import { writeNpz } from '../../../formats/tensor/npz.js';
-import { copiedTensor, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
-import { floatTensor, numbersOf } from '../../../formats/tensor/values.js';
+import {
+  copiedTensor,
+  floatTensor,
+  type NamedTensors,
+  numbersOf,
+  type Tensor,
+} from '../../../formats/tensor/tensor.js';
 import type { Sample, Task } from '../../../quality/tasks/task.js';
 import { LengthsReader } from '../check/recorded-lengths.js';
 import {

@@ -1,10 +1,10 @@
-import { assertWithin } from '../../../base/options/check.js';
+import { assertWithin } from '../../../base/options/library-arguments.js';
 import { runSupervised } from '../../../base/process/supervise.js';
 import { digestModelFile } from '../../../engines/identity/read-model.js';
 import type { Arithmetic } from '../../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
-import { openReference } from '../../../formats/reference/jsonl.js';
+import { openReference } from '../../../formats/reference/reference.js';
 import { inArithmetic, precisionOf } from '../../../quality/verify/precision-between.js';
 import { sessionRunner } from './candidate.js';
 import { type ParityRequest, parityOptions } from './plan.js';

@@ -26,8 +26,11 @@ import {
   type FormatId,
   quantizedFormatNamed,
 } from '../../../formats/precision/formats/index.js';
-import type { Calibration, ConversionOptions } from '../../../formats/precision/options.js';
-import { conversionRecipe } from '../../../formats/precision/recipe.js';
+import {
+  type Calibration,
+  type ConversionOptions,
+  conversionRecipe,
+} from '../../../formats/precision/options.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { packageVersion } from '../../../version.js';
 import type { Conversion } from '../conversion.js';

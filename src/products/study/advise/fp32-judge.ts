@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { TrtforgeError } from '../../../errors.js';
-import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import { numbersOf } from '../../../formats/tensor/values.js';
+import { type NamedTensors, numbersOf } from '../../../formats/tensor/tensor.js';
 import { assertRepeats } from '../../../quality/verify/repeatable.js';
 import { knownSamples } from '../../../quality/verify/sample-plan.js';
 import { SampleRuns } from '../../../quality/verify/sample-runs.js';

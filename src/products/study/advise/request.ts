@@ -3,8 +3,7 @@ import { needed, type OptionsOf, optional } from '../../../base/options/option.j
 import type { Preparation } from '../../../engines/calibration/read-samples.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
-import { type FormatId, quantizedFormats } from '../../../formats/precision/formats/index.js';
-import { int8 } from '../../../formats/precision/formats/int8.js';
+import { defaultQuantizedFormat, type FormatId, quantizedFormats } from '../../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../../formats/precision/options.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { LayerTimes } from '../../../quality/bench/result.js';
@@ -32,7 +31,7 @@ export const adviseOptions = {
     flags: '--precision <type>',
     describe: 'what nodes are quantized to',
     choices: quantizedFormats.map(({ id }) => id),
-    default: int8.id,
+    default: defaultQuantizedFormat.id,
   }),
   /** Default: 30 dB; with a task one hundredth of its metric. */
   budget: optional(is.object<Budget>(), {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { removeIfAllowed } from '../../../base/files/files.js';
-import { makeScratch } from '../../../base/files/scratch.js';
+import { makeScratch } from '../../../base/files/folders.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { TrtforgeError } from '../../../errors.js';

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { sha256OfFile } from '../../../base/files/digest.js';
-import { shellQuote } from '../../../base/process/shell-quote.js';
+import { shellQuote } from '../../../base/text/shell-line.js';
 
 /** The judged model, or in its place the engine that was built from it. */
 export interface JudgedFiles {

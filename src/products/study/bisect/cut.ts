@@ -11,8 +11,7 @@ import { type NodeProto, type TensorProto, TensorProtoSchema } from '../../../fo
 import { type BorderValue, borderOf, keepPart } from '../../../formats/onnx/subgraph.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { type Dtype, dtypes, elementCount } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { float32Values } from '../../../formats/tensor/values.js';
+import { float32Values, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
 import type { CandidateEngines } from '../../../quality/known-answer/candidate-engines.js';
 import { fits } from '../../../quality/verify/sample-plan.js';
 import type { ReferenceRun } from '../../../quality/verify/sample-runs.js';

@@ -1,4 +1,4 @@
-import { runShellLine } from '../../../base/process/group.js';
+import { runShellLine } from '../../../base/process/command.js';
 import { TrtforgeError } from '../../../errors.js';
 import { severityOf } from '../../../quality/verify/checks.js';
 import { failedOutputs, judgeRuns, outcomesOf } from '../../../quality/verify/judge-runs.js';

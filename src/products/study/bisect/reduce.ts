@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { valuesOf } from '../../../base/options/option.js';
-import { shellLine } from '../../../base/process/shell-quote.js';
+import { shellLine } from '../../../base/text/shell-line.js';
 import { inTypesOf } from '../../../engines/run/inputs.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { editModel, type OnnxModel, viewModel } from '../../../formats/onnx/model.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
-import { closedPart, nodesNamed, partsOf } from '../../../formats/onnx/parts.js';
+import { closedPart, nodesNamed, partsOf } from '../../../formats/onnx/subgraph.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { writeNpz } from '../../../formats/tensor/npz.js';
 import type { Freedom } from '../../../quality/known-answer/candidate-engines.js';

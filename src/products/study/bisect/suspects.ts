@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto';
 import { openOrtSession } from '../../../engines/runtime/onnxruntime/ort-session.js';
 import { type ObservedFile, observeRanges } from '../../../formats/precision/calibrate/observed-model.js';
+import type { ValueRange } from '../../../formats/precision/calibrate/ranges.js';
 import { isFloat32, isStored, type Operation, operatorName } from '../../../formats/precision/flow.js';
 import { type FormatId, floatFormatNamed } from '../../../formats/precision/formats/index.js';
 import { movers, sources } from '../../../formats/precision/operator-traits.js';
-import {
-  type ConversionOptions,
-  resolveConversion,
-  type ValueRange,
-} from '../../../formats/precision/options.js';
+import { type ConversionOptions, resolveConversion } from '../../../formats/precision/options.js';
 import { planConversion } from '../../../formats/precision/plan.js';
 import { changedOptions } from '../conversion.js';
 import { asConverted } from '../model-nodes.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { removeIfAllowed } from '../../../base/files/files.js';
-import { makeScratch } from '../../../base/files/scratch.js';
+import { makeScratch } from '../../../base/files/folders.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
 import { digestModelFile } from '../../../engines/identity/read-model.js';

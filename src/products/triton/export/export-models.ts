@@ -10,8 +10,8 @@ import {
   statIfThere,
 } from '../../../base/files/files.js';
 import { makeFolder, pathBelow } from '../../../base/files/folders.js';
+import { isRecord } from '../../../base/files/json.js';
 import { besidePath, moveInto, publishFile, syncFolder, writeFailed } from '../../../base/files/publish.js';
-import { isRecord } from '../../../base/text/lenient-json.js';
 import { chooseEngines, type ExportedFile, writeExport } from '../../../engines/exports/exporter.js';
 import type { LocalStore } from '../../../engines/store/local.js';
 import { openLocalStore } from '../../../engines/store/open-stores.js';

@@ -4,8 +4,12 @@ import { inTypesOf } from '../../../engines/run/inputs.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { filledTensor } from '../../../formats/contract/state.js';
 import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
-import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { type IntegerDtype, integerTensor } from '../../../formats/tensor/values.js';
+import {
+  type IntegerDtype,
+  integerTensor,
+  type NamedTensors,
+  type Tensor,
+} from '../../../formats/tensor/tensor.js';
 import { madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
 import { batchesOf, configTensor, type EngineTensor, isTaken } from '../engine.js';
 import type { ConfigState, ModelConfig } from '../model-config.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { listFolder, removeIfAllowed } from '../../../base/files/files.js';
-import { makeScratch } from '../../../base/files/scratch.js';
+import { makeScratch } from '../../../base/files/folders.js';
 import { passportPath } from '../../../engines/identity/identity.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { inTypesOf } from '../../../engines/run/inputs.js';
@@ -8,8 +8,12 @@ import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../../events.js';
 import { filledTensor } from '../../../formats/contract/state.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
-import { isSameShape, type NamedTensors, type Tensor } from '../../../formats/tensor/tensor.js';
-import { float32Values } from '../../../formats/tensor/values.js';
+import {
+  float32Values,
+  isSameShape,
+  type NamedTensors,
+  type Tensor,
+} from '../../../formats/tensor/tensor.js';
 import { uncovered } from '../../../quality/known-answer/answer.js';
 import { madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
 import { runChecks } from '../../../quality/known-answer/run-checks.js';

@@ -1,8 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { removeIfAllowed } from '../../../base/files/files.js';
-import { cacheFolder } from '../../../base/files/folders.js';
-import { makeScratch } from '../../../base/files/scratch.js';
+import { cacheFolder, makeScratch } from '../../../base/files/folders.js';
 import { valuesOf } from '../../../base/options/option.js';
 import { holds } from '../../../behaviour/facts.js';
 import { machineFacts } from '../../../engines/identity/target.js';

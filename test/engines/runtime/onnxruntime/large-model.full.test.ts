@@ -15,7 +15,7 @@ import { afterAll, expect, test } from 'vitest';
 import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
 import { buildModel, GraphBuilder } from '../../../../src/formats/onnx/builder.js';
 import { GraphProtoSchema, ModelProtoSchema } from '../../../../src/formats/onnx/onnx_pb.js';
-import { float32Values, integerTensor } from '../../../../src/formats/tensor/values.js';
+import { float32Values, integerTensor } from '../../../../src/formats/tensor/tensor.js';
 import { describeWith } from '../../../support/needs.js';
 
 const COLUMNS = 1024;

@@ -10,8 +10,7 @@ import {
   writeModel,
 } from '../../../../src/formats/onnx/index.js';
 import { type Dtype, dtypes } from '../../../../src/formats/tensor/dtype.js';
-import type { Tensor } from '../../../../src/formats/tensor/tensor.js';
-import { floatTensor, tensorFrom } from '../../../../src/formats/tensor/values.js';
+import { floatTensor, type Tensor, tensorFrom } from '../../../../src/formats/tensor/tensor.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-runtime-'));
 let written = 0;

@@ -6,8 +6,7 @@ import { openNodeModel } from '../../../../src/engines/runtime/onnxruntime/node-
 import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
 import { type AttributeValue, attribute, GraphBuilder } from '../../../../src/formats/onnx/index.js';
 import { dtypes } from '../../../../src/formats/tensor/dtype.js';
-import type { Tensor } from '../../../../src/formats/tensor/tensor.js';
-import { float32Values } from '../../../../src/formats/tensor/values.js';
+import { float32Values, type Tensor } from '../../../../src/formats/tensor/tensor.js';
 import { changeModel, moveOut } from '../../../support/bundle.js';
 import { castTo, floats, ids, modelFile } from './models.js';
 

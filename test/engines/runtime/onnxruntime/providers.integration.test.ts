@@ -2,11 +2,11 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { startSupervised } from '../../../../src/base/process/supervised-session.js';
+import { startSupervised } from '../../../../src/base/process/supervise.js';
 import { providerLibrary } from '../../../../src/engines/runtime/onnxruntime/find-library.js';
 import { openOrtSession } from '../../../../src/engines/runtime/onnxruntime/ort-session.js';
 import { ignoreEvents } from '../../../../src/events.js';
-import { float32Values, tensorFrom } from '../../../../src/formats/tensor/values.js';
+import { float32Values, tensorFrom } from '../../../../src/formats/tensor/tensor.js';
 import { fakeElf } from '../../../fakes/elf.js';
 import { compileFakeOnnxRuntime, fakeProviders, realLibrary } from '../../../fakes/onnxruntime/library.js';
 import { castTo, floats, modelFile } from './models.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { openEngineSession } from '../../../../src/engines/runtime/tensorrt/engine-session.js';
 import { TrtforgeError } from '../../../../src/errors.js';
-import { float32Values } from '../../../../src/formats/tensor/values.js';
+import { float32Values } from '../../../../src/formats/tensor/tensor.js';
 import { FakeAddon, type FakeSpec, streaming, tensor } from '../../../fakes/addon.js';
 import { sampleToolchain, writeSample } from '../../../support/sample-engine.js';
 import { floats } from '../onnxruntime/models.js';

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { costFacts } from '../../../../src/formats/onnx/facts-of-model.js';
 import {
   type AttributeValue,
   attribute,
@@ -7,7 +8,6 @@ import {
   GraphBuilder,
   type ModelSpec,
 } from '../../../../src/formats/onnx/index.js';
-import { costFacts } from '../../../../src/formats/onnx/shapes/cost-facts.js';
 import { inferShapes } from '../../../../src/formats/onnx/shapes/infer.js';
 import { sizeText } from '../../../../src/formats/onnx/shapes/size.js';
 import { float32, int64 } from '../support/models.js';

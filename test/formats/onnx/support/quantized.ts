@@ -6,7 +6,7 @@ import {
   type ModelLike,
 } from '../../../../src/formats/onnx/index.js';
 import { type Dtype, elementCount, packedBytes } from '../../../../src/formats/tensor/dtype.js';
-import { floatTensor } from '../../../../src/formats/tensor/values.js';
+import { floatTensor } from '../../../../src/formats/tensor/tensor.js';
 
 export interface PairOptions {
   /** Of the codes; default int8. */

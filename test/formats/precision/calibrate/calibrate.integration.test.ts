@@ -8,7 +8,7 @@ import { attribute as a, buildModel, GraphBuilder } from '../../../../src/format
 import { openModel } from '../../../../src/formats/onnx/model.js';
 import { writeModel } from '../../../../src/formats/onnx/write.js';
 import { calibrateTensors, parseMethod } from '../../../../src/formats/precision/calibrate/calibrate.js';
-import { integerTensor } from '../../../../src/formats/tensor/values.js';
+import { integerTensor } from '../../../../src/formats/tensor/tensor.js';
 import { floats, noise, written } from '../judge.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-observed-'));

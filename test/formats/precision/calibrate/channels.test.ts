@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ChannelSums } from '../../../../src/formats/precision/calibrate/channels.js';
+import { ChannelSums } from '../../../../src/formats/precision/calibrate/ranges.js';
 
 const momentsOf = (samples: readonly (readonly number[])[], shape: readonly number[], axis: number) => {
   const sums = new ChannelSums();

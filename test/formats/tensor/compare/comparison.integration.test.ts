@@ -7,18 +7,23 @@ import {
   comparePairs,
   fastestMeasure,
 } from '../../../../src/formats/tensor/compare/comparison.js';
-import { ErrorHistogram, type Histogram } from '../../../../src/formats/tensor/compare/error-histogram.js';
 import { keyCount, quantilesOf } from '../../../../src/formats/tensor/compare/error-keys.js';
-import { measureChunk, SUM_SLOTS, WorstPairs } from '../../../../src/formats/tensor/compare/pair-sums.js';
+import {
+  ErrorHistogram,
+  type Histogram,
+  measureChunk,
+  SUM_SLOTS,
+  WorstPairs,
+} from '../../../../src/formats/tensor/compare/pair-sums.js';
+import { openNpz } from '../../../../src/formats/tensor/npz.js';
+import { float32Values } from '../../../../src/formats/tensor/tensor.js';
 import {
   type FloatArray,
   type FloatFormat,
   float32Format,
   float64Format,
-} from '../../../../src/formats/tensor/half-floats.js';
-import { openNpz } from '../../../../src/formats/tensor/npz.js';
-import { floatsOf } from '../../../../src/formats/tensor/tensor-reader.js';
-import { float32Values } from '../../../../src/formats/tensor/values.js';
+  floatsOf,
+} from '../../../../src/formats/tensor/tensor-reader.js';
 import { randomNumbers } from '../../../support/mutations.js';
 import { fixture } from '../fixtures.js';
 import {

@@ -2,8 +2,12 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Comparison, comparePairs } from '../../../../src/formats/tensor/compare/comparison.js';
-import { ErrorHistogram } from '../../../../src/formats/tensor/compare/error-histogram.js';
-import { magnitudesOf, WorstPairs } from '../../../../src/formats/tensor/compare/pair-sums.js';
+import {
+  ErrorHistogram,
+  magnitudesOf,
+  WorstPairs,
+} from '../../../../src/formats/tensor/compare/pair-sums.js';
+import { integerTensor, tensorFrom } from '../../../../src/formats/tensor/tensor.js';
 import {
   floatReader,
   floatsOf,
@@ -11,7 +15,6 @@ import {
   pairFormat,
   tensorReader,
 } from '../../../../src/formats/tensor/tensor-reader.js';
-import { integerTensor, tensorFrom } from '../../../../src/formats/tensor/values.js';
 import { fixture } from '../fixtures.js';
 import { compareFloats, isQuantile, sortedQuantile } from './expected-comparison.js';
 

@@ -12,8 +12,7 @@ import {
   type MeasureChunk,
   type Tolerance,
 } from '../../../../src/formats/tensor/compare/pair-sums.js';
-import { type FloatArray, formatOf } from '../../../../src/formats/tensor/half-floats.js';
-import { floatsOf } from '../../../../src/formats/tensor/tensor-reader.js';
+import { type FloatArray, floatsOf, formatOf } from '../../../../src/formats/tensor/tensor-reader.js';
 
 export const compareFloats = (
   candidate: FloatArray,

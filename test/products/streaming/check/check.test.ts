@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Contract } from '../../../../src/formats/contract/contract.js';
 import { readContract } from '../../../../src/formats/contract/file.js';
-import type { RecordedBinding } from '../../../../src/formats/reference/reference.js';
+import type { RecordedBinding } from '../../../../src/formats/reference/decode.js';
 import { compareBindings } from '../../../../src/products/streaming/check/bindings.js';
 import { checkDimensions, contractFindings } from '../../../../src/products/streaming/check/check.js';
 import { checkData } from '../../../../src/products/streaming/check/recorded-data.js';

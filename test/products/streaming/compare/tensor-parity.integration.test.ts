@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { randomStream } from '../../../../src/formats/tensor/random.js';
-import { tensorFrom } from '../../../../src/formats/tensor/values.js';
+import { tensorFrom } from '../../../../src/formats/tensor/tensor.js';
 import {
   placeInTensor,
   regionFloats,

@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Assertion, StatePair } from '../../../../src/formats/contract/contract.js';
 import { filledTensor, fitToCapacity, nextState } from '../../../../src/formats/contract/state.js';
-import type { Tensor } from '../../../../src/formats/tensor/tensor.js';
 import {
   float32Values,
   integerTensor,
   numbersOf,
+  type Tensor,
   tensorFrom,
-} from '../../../../src/formats/tensor/values.js';
+} from '../../../../src/formats/tensor/tensor.js';
 import { checkAssertions, type Step } from '../../../../src/products/streaming/contract/assertions.js';
 import { refusal } from '../../../support/refusal.js';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
-import type { NamedTensors } from '../../../../src/formats/tensor/tensor.js';
-import { float32Values } from '../../../../src/formats/tensor/values.js';
+import { float32Values, type NamedTensors } from '../../../../src/formats/tensor/tensor.js';
 import {
   type BatchRunner,
   inBatch,

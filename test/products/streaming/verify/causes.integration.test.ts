@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { StatePair } from '../../../../src/formats/contract/contract.js';
 import { randomStream } from '../../../../src/formats/tensor/random.js';
-import { integerTensor } from '../../../../src/formats/tensor/values.js';
+import { integerTensor } from '../../../../src/formats/tensor/tensor.js';
 import {
   inspectFailure,
   type TensorDiagnosis,

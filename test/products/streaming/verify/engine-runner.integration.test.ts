@@ -5,8 +5,7 @@ import type {
   EngineState,
   PreparedCall,
 } from '../../../../src/engines/runtime/tensorrt/engine-interface.js';
-import type { NamedTensors, Tensor } from '../../../../src/formats/tensor/tensor.js';
-import { float32Values } from '../../../../src/formats/tensor/values.js';
+import { float32Values, type NamedTensors, type Tensor } from '../../../../src/formats/tensor/tensor.js';
 import { engineRunner } from '../../../../src/products/streaming/verify/engine-runner.js';
 import { floats } from '../../../engines/runtime/onnxruntime/models.js';
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { pythonJson } from '../../../../src/base/text/lenient-json.js';
+import { pythonJson } from '../../../../src/base/files/json.js';
 import { readRun } from '../../../../src/products/streaming/verify/runs.js';
 import { legacySummaryText } from '../../../../src/products/streaming/verify/summary.js';
 import { refusal } from '../../../support/refusal.js';

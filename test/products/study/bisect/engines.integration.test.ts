@@ -6,7 +6,7 @@ import { onnxRuntimeCpu } from '../../../../src/engines/runtime/onnxruntime/back
 import { ignoreEvents } from '../../../../src/events.js';
 import { openModel } from '../../../../src/formats/onnx/model.js';
 import type { ValueInfoProto } from '../../../../src/formats/onnx/onnx_pb.js';
-import { valueFacts } from '../../../../src/formats/onnx/value-facts.js';
+import { valueFacts } from '../../../../src/formats/onnx/values.js';
 import { convertModel } from '../../../../src/formats/precision/convert.js';
 import { bisectModel } from '../../../../src/products/study/bisect/bisect.js';
 import type { BisectRequest } from '../../../../src/products/study/bisect/request.js';

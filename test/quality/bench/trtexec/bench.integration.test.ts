@@ -10,7 +10,7 @@ import { LeaseFolder } from '../../../../src/engines/store/claims/lease.js';
 import type { TrtforgeError } from '../../../../src/errors.js';
 import { type EventListener, ignoreEvents } from '../../../../src/events.js';
 import { writeNpy } from '../../../../src/formats/tensor/npy.js';
-import { integerTensor } from '../../../../src/formats/tensor/values.js';
+import { integerTensor } from '../../../../src/formats/tensor/tensor.js';
 import { type BenchRequest, defaultMode } from '../../../../src/quality/bench/request.js';
 import { benchResultSchema } from '../../../../src/quality/bench/result.js';
 import { benchTrtexec } from '../../../../src/quality/bench/trtexec/trtexec-bench.js';

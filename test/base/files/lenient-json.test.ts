@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { pythonJson, pythonJsonText, replaceBare } from '../../../src/base/text/lenient-json.js';
+import { pythonJson, pythonJsonText, replaceBare } from '../../../src/base/files/json.js';
 
 test('reads what JSON.parse reads, whatever the spaces', () => {
   fc.assert(

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { elementsOf } from '../../../src/formats/tensor/values.js';
+import { elementsOf } from '../../../src/formats/tensor/tensor.js';
 
 describe('elements of a tensor', () => {
   it.each([

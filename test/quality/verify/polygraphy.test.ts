@@ -8,9 +8,9 @@ import { describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { elementCount, packedBytes } from '../../../src/formats/tensor/dtype.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
-import { openPolygraphy } from '../../../src/formats/tensor/polygraphy.js';
+import { numbersOf } from '../../../src/formats/tensor/tensor.js';
 import { loadedSlot, type TensorReader } from '../../../src/formats/tensor/tensor-reader.js';
-import { numbersOf } from '../../../src/formats/tensor/values.js';
+import { openPolygraphy } from '../../../src/quality/verify/polygraphy.js';
 import { mutations } from '../../support/mutations.js';
 
 const fixture = (name: string) =>

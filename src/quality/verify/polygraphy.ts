@@ -1,12 +1,11 @@
 import { constants } from 'node:buffer';
 import { type ByteSource, bytesSource, openFile } from '../../base/files/byte-source.js';
 import { readText } from '../../base/files/files.js';
-import { parseJson } from '../../base/files/json.js';
-import { isRecord, type JsonRecord, pythonJson } from '../../base/text/lenient-json.js';
+import { isRecord, type JsonRecord, parseJson, pythonJson } from '../../base/files/json.js';
 import { TrtforgeError } from '../../errors.js';
-import { npyReader } from './npy.js';
-import { npzOver } from './npz.js';
-import type { LoadedSlot, TensorReader } from './tensor-reader.js';
+import { npyReader } from '../../formats/tensor/npy.js';
+import { npzOver } from '../../formats/tensor/npz.js';
+import type { LoadedSlot, TensorReader } from '../../formats/tensor/tensor-reader.js';
 
 /** The record of one run of one runner. */
 export interface RecordedRunner {
