@@ -224,7 +224,7 @@ const asItIs = <P>(schema: (zod: typeof z) => z.ZodType<P>) => ({
 });
 
 /** As regular expressions write themselves: `/^encoder/i`. */
-const patterns = {
+export const patterns = {
   schema: ({ array, string }: typeof z) => array(string()),
   write: (regexes: readonly RegExp[]) => regexes.map(String).sort(),
   read: (texts: readonly string[]) =>
