@@ -334,7 +334,7 @@ export const draftPolicy = lazy(
 export const explainLog = lazy(
   async () => (await import('./quality/explain/explain.js')).explainLog,
   file,
-  async () => (await import('./quality/explain/log-reading.js')).explainOptions,
+  async () => (await import('./quality/explain/explain.js')).explainOptions,
 );
 /**
  * Does work that calls TensorRT; a failure names the known issues in its log.
@@ -461,11 +461,10 @@ export type {
   ShapeRequest,
 } from './quality/bench/request.js';
 export type { BenchComparison, BenchResult } from './quality/bench/result.js';
-export type { ExplainResult } from './quality/explain/explain.js';
+export type { ExplainMeans, ExplainResult } from './quality/explain/explain.js';
 export type { ExplainedIssue } from './quality/explain/explained-issue.js';
 export type { Explained, ExplainingOptions } from './quality/explain/failure.js';
 export type { KnownIssue } from './quality/explain/known-issues/issue.js';
-export type { ExplainMeans } from './quality/explain/log-reading.js';
 export type { DraftedPolicy } from './quality/gate/draft-policy.js';
 export type { GateRequest } from './quality/gate/gate.js';
 export type { GateResult } from './quality/gate/result.js';

@@ -1,17 +1,24 @@
 import type { z } from 'zod';
-import type { OptionTable, OptionValues } from '../base/options/option.js';
+import { statIfThere } from '../base/files/files.js';
+import type {
+  ListOption,
+  OptionSpec,
+  OptionTable,
+  OptionValues,
+  ValueOption,
+} from '../base/options/option.js';
 import type { BundleParts } from '../engines/builder/build.js';
 import type { Exporter } from '../engines/exports/exporter.js';
 import type { ProfileSource } from '../engines/profiles/sample-profile.js';
-import type { ErrorCode, ExitCode } from '../errors.js';
+import { type ErrorCode, type ExitCode, TrtforgeError } from '../errors.js';
 import type { Work } from '../events.js';
 import type { Healer } from '../forge/options.js';
 import type { KnownIssue } from '../quality/explain/known-issues/issue.js';
 import type { Recogniser, ScorerOf, TaskKind } from '../quality/tasks/task.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
-import type { ReportKind, RunRootSections } from '../report/pages/kind.js';
-import { dryRunOption, type Plan } from './dry-run.js';
+import type { ReportKind, RunRootSections } from '../report/pages/report.js';
 import type { ForeignFlag } from './foreign-flag.js';
+import type { planSchema } from './printed-schemas.js';
 
 /** The context of a command's `run`. Ctrl-C aborts its signal: work then ends its children, removes half-written files and throws TF_CANCELLED. */
 export interface CommandContext extends Work {
@@ -180,3 +187,139 @@ export function searchesOf(products: readonly Product[]) {
   const healer: Healer | undefined = load && (async (...failed) => (await load())(...failed));
   return { afterFailure, healer };
 }
+
+/** Declares an option whose parsed value is a T. */
+export function option<T>(
+  spec: OptionSpec<T> & { readonly parse: (text: string) => T; readonly required: string },
+): ValueOption<T>;
+export function option<T>(
+  spec: OptionSpec<T> & { readonly parse: (text: string) => T; readonly repeat: true },
+): ListOption<T>;
+export function option<T>(
+  spec: OptionSpec<T> & { readonly parse: (text: string) => T; readonly default: T },
+): ValueOption<T>;
+export function option<T>(
+  spec: OptionSpec<T> & { readonly parse: (text: string) => T },
+): ValueOption<T | undefined>;
+export function option(spec: OptionSpec<unknown>): OptionSpec<unknown> {
+  return spec;
+}
+
+/** An option that takes text as it is. */
+export function text(spec: Omit<OptionSpec<string>, 'parse'> & { readonly repeat: true }): ListOption<string>;
+export function text(
+  spec: Omit<OptionSpec<string>, 'parse'> & ({ readonly default: string } | { readonly required: string }),
+): ValueOption<string>;
+export function text(spec: Omit<OptionSpec<string>, 'parse'>): ValueOption<string | undefined>;
+export function text(spec: Omit<OptionSpec<string>, 'parse'>): OptionSpec<string> {
+  return spec;
+}
+
+/** An option without a value: absent is false. */
+export function flag(
+  spec: Pick<
+    OptionSpec<boolean>,
+    'flags' | 'describe' | 'env' | 'group' | 'advanced' | 'configOnly' | 'trust'
+  >,
+): ValueOption<boolean> {
+  return spec as ValueOption<boolean>;
+}
+
+/** An option that takes one of a few words. */
+export function choice<const C extends readonly string[]>(
+  spec: Pick<OptionSpec<string>, 'flags' | 'describe' | 'env' | 'group' | 'advanced' | 'configOnly'> & {
+    readonly choices: C;
+    readonly default: C[number];
+  },
+): ValueOption<C[number]>;
+export function choice<const C extends readonly string[]>(
+  spec: Pick<OptionSpec<string>, 'flags' | 'describe' | 'env' | 'group' | 'advanced' | 'configOnly'> & {
+    readonly choices: C;
+  },
+): ValueOption<C[number] | undefined>;
+export function choice(spec: OptionSpec<string>): OptionSpec<string> {
+  return spec;
+}
+
+/** The option as a key of the configuration file, or by its environment variable, only. */
+export const inConfig = <S extends OptionSpec<unknown>>(spec: S): S => ({ ...spec, configOnly: true });
+
+/** The same options, described in other words. */
+export const described = <O extends OptionTable>(table: O, words: (text: string) => string): O =>
+  Object.fromEntries(
+    Object.entries(table).map(([key, spec]) => [key, { ...spec, describe: words(spec.describe) }]),
+  ) as unknown as O;
+
+/** The same options, shown by --help all only. */
+export const advanced = <O extends OptionTable>(table: O): O =>
+  Object.fromEntries(
+    Object.entries(table).map(([key, spec]) => [key, { ...spec, advanced: true }]),
+  ) as unknown as O;
+
+/** The options of every command: flags as commander reads them, and their descriptions. */
+export const globalOptions = [
+  ['--json', 'print exactly one JSON object on stdout'],
+  ['--events', 'print progress and logs on stderr as JSON lines'],
+  ['-q, --quiet', 'print nothing but the result'],
+  ['-v, --verbose', "print the library's verbose log lines and what the store did too"],
+  ['--log-file <file>', 'write progress and logs into this file, as --events prints them'],
+  ['--config <file>', 'read options from this file instead of trtforge.config.{json,yaml}'],
+  ['--print-config', 'print the options as resolved, and stop'],
+  [
+    '--force',
+    'let results replace files of another kind, and edited ones; write what DeepStream or Triton cannot serve',
+  ],
+] as const;
+
+/** The kind of write to a file that an option names: undefined where the file is read. */
+export const writesTo = (spec: Pick<OptionSpec<never>, 'writes'> | undefined, path: string) =>
+  spec?.writes === 'missing' ? statIfThere(path) === undefined || undefined : spec?.writes;
+
+/** The output of --dry-run. */
+export type PlanResult = z.infer<typeof planSchema>;
+
+export type PlanStep = PlanResult['steps'][number];
+
+/** The work that a command would do, with its decisions. Making the plan reads, and writes nothing that a user keeps. */
+export interface Plan {
+  readonly steps: readonly PlanStep[];
+  readonly resolved: Readonly<PlanResult['resolved']>;
+}
+
+/** Every command with a plan has it. */
+export const dryRunOption = flag({
+  flags: '--dry-run',
+  describe: 'print what would be done, and end',
+});
+
+/** Of commands that take away what cannot be had back, or send work where a document of others states. */
+export const yesOption = flag({ flags: '--yes', describe: 'do not ask first', trust: true });
+
+/** Goes on only with --yes or a yes from the terminal. Throws TF_USAGE without a terminal, TF_CANCELLED for every other answer. */
+export async function confirm(
+  action: string,
+  { yes, ask }: { readonly yes: boolean; readonly ask?: (question: string) => Promise<string> },
+): Promise<void> {
+  if (yes) return;
+  if (ask === undefined)
+    throw new TrtforgeError(
+      'TF_USAGE',
+      `${action} needs a confirmation, and there is no terminal to ask on.`,
+      { remedy: 'Add --yes, or see with --dry-run what would be done.' },
+    );
+  if (!/^y(es)?$/i.test((await ask(`${action}? [y/N] `)).trim()))
+    throw new TrtforgeError('TF_CANCELLED', 'Not confirmed; nothing was done.');
+}
+
+/** A step that would be done. */
+export const step = (
+  does: string,
+  what: string,
+  { detail = null, bytes = null, ms = null, skipped = null }: Partial<Omit<PlanStep, 'does' | 'what'>> = {},
+): PlanStep => ({ does, what, detail, bytes, ms, skipped });
+
+export const planResult = ({ steps, resolved }: Plan): PlanResult => ({
+  schema: 'trtforge.plan/1',
+  steps: [...steps],
+  resolved: { ...resolved },
+});

@@ -4,9 +4,8 @@ import { SimilarLines } from '../base/text/suggest-name.js';
 import { operatorTable } from '../engines/layers/operator-table.js';
 import type { OperatorTime } from '../engines/layers/result.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
-import { placeSentences, REASON } from '../quality/explain/place-text.js';
-import type { TextOutput } from './command.js';
-import type { PlanResult } from './dry-run.js';
+import { placeSentences, REASON } from '../quality/explain/known-issues/issue.js';
+import type { PlanResult, TextOutput } from './command.js';
 
 /** The line of trtforge that usually follows. */
 export const renderNext = (words: readonly string[], { line, colors }: TextOutput): void =>

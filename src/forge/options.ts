@@ -8,7 +8,7 @@ import type { CandidateBuild } from '../quality/known-answer/candidate-engines.j
 import type { SampleInfo } from '../quality/verify/judged.js';
 import { judgingOptions, type VerifyContext, type VerifyRequest } from '../quality/verify/request.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
-import type { RunRootSections } from '../report/pages/kind.js';
+import type { RunRootSections } from '../report/pages/report.js';
 import type { Heal } from '../report/result.js';
 import { onlyLoadOptions } from '../tensorrt/trtexec/request.js';
 import type { Machine } from './environment.js';

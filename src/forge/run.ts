@@ -17,7 +17,7 @@ import type { SilentlyBuilt } from '../quality/explain/silent-issues.js';
 import type { VerifyContext } from '../quality/verify/request.js';
 import type { VerifyResult } from '../quality/verify/result.js';
 import { forgeReport, RESULT_FILE } from '../report/pages/forge.js';
-import { picturesOf, renderReport } from '../report/pages/read.js';
+import { picturesOf, renderReport } from '../report/pages/report.js';
 import type { ForgedEngine, ForgeResult, ReportPhase } from '../report/result.js';
 import type { Section } from '../report/section.js';
 import type { Machine } from './environment.js';

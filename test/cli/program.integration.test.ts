@@ -5,8 +5,16 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import * as is from '../../src/base/options/kinds.js';
 import { parseShapes } from '../../src/base/options/readers.js';
-import { type Command, type CommandResult, defineCommand, type Product } from '../../src/cli/command.js';
-import { choice, flag, option, text } from '../../src/cli/option.js';
+import {
+  type Command,
+  type CommandResult,
+  choice,
+  defineCommand,
+  flag,
+  option,
+  type Product,
+  text,
+} from '../../src/cli/command.js';
 import { runProgram } from '../../src/cli/program/program.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { recordedConsole } from '../fakes/console.js';

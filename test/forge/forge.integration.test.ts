@@ -12,7 +12,7 @@ import type { Machine } from '../../src/forge/environment.js';
 import { forge } from '../../src/forge/forge.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
-import { readReport } from '../../src/report/pages/read.js';
+import { readReport } from '../../src/report/pages/report.js';
 import { type ForgeResult, forgeResultSchema } from '../../src/report/result.js';
 import { missLines } from '../../src/report/sentences.js';
 import { modelFile } from '../engines/runtime/onnxruntime/models.js';

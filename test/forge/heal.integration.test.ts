@@ -17,7 +17,7 @@ import { writeNpz } from '../../src/formats/tensor/npz.js';
 import type { Tensor } from '../../src/formats/tensor/tensor.js';
 import { heal } from '../../src/products/study/heal.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
-import { renderReport } from '../../src/report/pages/read.js';
+import { renderReport } from '../../src/report/pages/report.js';
 import type { ForgeResult } from '../../src/report/result.js';
 import { nextOf } from '../../src/report/sentences.js';
 import { floats, noise, written } from '../formats/precision/judge.js';

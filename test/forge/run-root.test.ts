@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ignoreEvents, type WorkEvent } from '../../src/events.js';
 import { openRunLog, runRootAt, stampedLine, writeReport } from '../../src/forge/run.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
-import { readReport } from '../../src/report/pages/read.js';
+import { readReport } from '../../src/report/pages/report.js';
 import { sampleResult } from '../report/sample.js';
 
 describe('a run root', () => {

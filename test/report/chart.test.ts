@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { errorMapChart } from '../../src/report/chart/error-map.js';
+import { errorMapChart, histogramChart } from '../../src/report/chart/errors.js';
 import { barChart, type Chart, drawChart, linearScale, logScale } from '../../src/report/chart/frame.js';
-import { histogramChart } from '../../src/report/chart/histogram.js';
 import { plotChart } from '../../src/report/chart/plot.js';
 import { renderHtml } from '../../src/report/html.js';
 

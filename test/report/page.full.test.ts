@@ -13,7 +13,7 @@ import { rehearsalReport } from '../../src/products/fleet/rehearsal-page.js';
 import { parityReport } from '../../src/products/streaming/report/page.js';
 import { benchReport } from '../../src/report/pages/bench.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
-import { picturesOf, renderComparison, renderReport } from '../../src/report/pages/read.js';
+import { picturesOf, renderComparison, renderReport } from '../../src/report/pages/report.js';
 import { failedBundle, sampleBundle, sampleCheck, stoppedBundle } from '../products/bundle/report/sample.js';
 import { sampleVariants } from '../products/evaluation/compare/sample.js';
 import { sampleRehearsal, sampleStatus } from '../products/fleet/sample-status.js';

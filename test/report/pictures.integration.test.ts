@@ -6,7 +6,7 @@ import sharp from 'sharp';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { VerifyResult, WorstSample } from '../../src/quality/verify/result.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
-import { picturesOf, renderReport } from '../../src/report/pages/read.js';
+import { picturesOf, renderReport } from '../../src/report/pages/report.js';
 import { verifyReport } from '../../src/report/pages/verify.js';
 import { sampleResult } from './sample.js';
 import { toneFile } from './tone.js';

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
 import { forgeReport } from '../../src/report/pages/forge.js';
-import { readReport, renderReport } from '../../src/report/pages/read.js';
+import { readReport, renderReport } from '../../src/report/pages/report.js';
 import { type ForgeResult, forgeResultSchema, type Heal } from '../../src/report/result.js';
 import { present } from '../../src/report/section.js';
 import { computedNodes, conversionSentence } from '../../src/report/sentences.js';

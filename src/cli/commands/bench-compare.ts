@@ -2,8 +2,8 @@ import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { benchCompare } from '../../quality/bench/compare.js';
 import type { BenchComparison } from '../../quality/bench/result.js';
 import { defineCommand } from '../command.js';
-import { compareOptions, comparisonRequest } from '../options/bench.js';
 import { limited, timeoutOption } from '../options/timeout.js';
+import { compareOptions, comparisonRequest } from './bench-options.js';
 import { renderComparison } from './bench-text.js';
 
 type Outcome = BenchComparison & { readonly exitCode: ExitCode };

@@ -1,7 +1,7 @@
 import { benchModel } from '../../quality/bench/bench-model.js';
 import { defineCommand } from '../command.js';
-import { modelBenchOptions, modelBenchRequest } from '../options/bench.js';
 import { limited, timeoutOption } from '../options/timeout.js';
+import { modelBenchOptions, modelBenchRequest } from './bench-options.js';
 import { renderBench } from './bench-text.js';
 
 export const command = defineCommand({

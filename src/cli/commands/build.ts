@@ -16,13 +16,17 @@ import { explaining } from '../../quality/explain/failure.js';
 import { buildOrLoad } from '../../quality/known-answer/at-build.js';
 import { missLines } from '../../report/sentences.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
-import { builderOption, buildOptions, buildRequest } from '../options/build.js';
+import {
+  builderOption,
+  buildOptions,
+  buildRequest,
+  storeOptions,
+  withProfileFrom,
+} from '../options/build.js';
 import { buildPlan } from '../options/build-plan.js';
-import { withProfileFrom } from '../options/profile-from.js';
-import { storeOptions } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
-import { precisionLines } from '../precision-lines.js';
 import { renderIssues, renderNext, renderWarnings } from '../text.js';
+import { precisionLines } from './inspect-text.js';
 
 /** With the known issues that the build's lines show although it passed. */
 export type BuildReport = ReturnType<typeof buildResult> & {

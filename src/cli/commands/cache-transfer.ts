@@ -6,9 +6,7 @@ import { openLocalStore, storeOptions as stores } from '../../engines/store/open
 import { isRemoteAddress } from '../../engines/store/remote/bucket.js';
 import { openTrust, trustOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
-import { broughtBy, defineCommand, type Product } from '../command.js';
-import { step } from '../dry-run.js';
-import { text } from '../option.js';
+import { broughtBy, defineCommand, type Product, step, text } from '../command.js';
 import { enginesArgument, openStoreThere, trustOf } from './cache-store.js';
 
 export const importCommand = defineCommand({

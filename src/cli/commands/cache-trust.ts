@@ -3,8 +3,7 @@ import { plural } from '../../base/text/quantity.js';
 import { makeKeys, signEngines } from '../../engines/store/cache.js';
 import { openTrust, signatureOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
-import { defineCommand } from '../command.js';
-import { text } from '../option.js';
+import { defineCommand, text } from '../command.js';
 import { enginesArgument, placeOptions, withPlace } from './cache-store.js';
 
 export const keygen = defineCommand({

@@ -1,10 +1,8 @@
 import { shortIdentity } from '../../engines/identity/identity.js';
 import { missLines } from '../../report/sentences.js';
 import { defineCommand } from '../command.js';
-import { buildOptions, buildRequest } from '../options/build.js';
+import { buildOptions, buildRequest, storeOptions, withProfileFrom } from '../options/build.js';
 import { decidedBuild } from '../options/build-plan.js';
-import { withProfileFrom } from '../options/profile-from.js';
-import { storeOptions } from '../options/store.js';
 
 /** In a file of its own: the options of a build load 250 modules, and the other commands of a store are to answer at once. */
 export const command = defineCommand({

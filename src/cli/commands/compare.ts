@@ -6,7 +6,7 @@ import { checkText } from '../../quality/verify/checks.js';
 import { compareOutputs } from '../../quality/verify/compare.js';
 import { comparingOptions } from '../../quality/verify/request.js';
 import type { CompareResult } from '../../quality/verify/result.js';
-import { renderReport } from '../../report/pages/read.js';
+import { renderReport } from '../../report/pages/report.js';
 import { compareReport } from '../../report/pages/verify.js';
 import { formatMeasure } from '../../report/sentences.js';
 import { defineCommand, type TextOutput } from '../command.js';

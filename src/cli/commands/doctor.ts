@@ -1,7 +1,6 @@
 import { behaviour } from '../../behaviour/facts.js';
 import { storeOptions as stores } from '../../engines/store/open-stores.js';
-import { type DoctorResult, examine } from '../../quality/doctor/doctor.js';
-import { machineProbes } from '../../quality/doctor/doctor-probes.js';
+import { type DoctorResult, examine, machineProbes } from '../../quality/doctor/doctor.js';
 import { thisMachine } from '../../tensorrt/toolchain/find.js';
 import { defineCommand, type TextOutput } from '../command.js';
 

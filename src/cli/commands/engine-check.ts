@@ -5,8 +5,7 @@ import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { checkEngine } from '../../quality/known-answer/engine-check.js';
 import type { EngineCheck } from '../../quality/known-answer/result.js';
 import { verifyPrecisions } from '../../quality/verify/result.js';
-import { defineCommand, type TextOutput } from '../command.js';
-import { choice, flag, option, text } from '../option.js';
+import { choice, defineCommand, flag, option, type TextOutput, text } from '../command.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'ENGINE', describe: 'a TensorRT engine, which its GPU runs' }],

@@ -1,10 +1,12 @@
 import { ExitCode } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
-import { type ExplainResult, explainLog } from '../../quality/explain/explain.js';
-import { readExplainable } from '../../quality/explain/explainable.js';
-import { LISTED_RUNS } from '../../quality/explain/log-reading.js';
-import { broughtBy, defineCommand, type TextOutput } from '../command.js';
-import { text } from '../option.js';
+import {
+  type ExplainResult,
+  explainLog,
+  LISTED_RUNS,
+  readExplainable,
+} from '../../quality/explain/explain.js';
+import { broughtBy, defineCommand, type TextOutput, text } from '../command.js';
 import { renderIssues } from '../text.js';
 
 export const command = defineCommand({

@@ -22,19 +22,27 @@ import {
 } from '../../report/sentences.js';
 import { onlyLoadOptions } from '../../tensorrt/trtexec/request.js';
 import {
+  advanced,
   type CommandContext,
   defineCommand,
+  inConfig,
+  option,
+  type Plan,
   searchesOf,
   sectionsOfProducts,
+  step,
   type TextOutput,
 } from '../command.js';
-import { type Plan, step } from '../dry-run.js';
-import { advanced, inConfig, option } from '../option.js';
-import { builderOption, buildOptions, buildRequest, configOnly } from '../options/build.js';
+import {
+  builderOption,
+  buildOptions,
+  buildRequest,
+  configOnly,
+  storeOptions,
+  withProfileFrom,
+} from '../options/build.js';
 import { engineSteps, resolvedOf } from '../options/build-plan.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
-import { withProfileFrom } from '../options/profile-from.js';
-import { storeOptions } from '../options/store.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { messageLines, renderWarnings, table } from '../text.js';
 

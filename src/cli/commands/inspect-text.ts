@@ -1,14 +1,13 @@
 import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../../base/text/quantity.js';
-import type { Passport } from '../../engines/identity/passport.js';
+import type { LayerPrecisions, Passport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { platformText, targetText } from '../../engines/identity/target.js';
 import { platformOfEngine, versionText } from '../../engines/plan/header.js';
 import type { EnginesInspected, PlanFacts } from '../../engines/plan/inspect.js';
 import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
-import { contentsSentence } from '../../report/sentences.js';
+import { contentsSentence, floatingNodes, floatingSentence, layerSentences } from '../../report/sentences.js';
 import type { TextOutput } from '../command.js';
-import { precisionLines } from '../precision-lines.js';
 import { table } from '../text.js';
 import { figuresText, flopRows, gapRows, memoryRows, shapeText, shortCount } from './inspect-cost-text.js';
 
@@ -323,4 +322,22 @@ export function renderFindings(findings: readonly Finding[], output: TextOutput)
     if (remedy !== undefined && !printed.has(remedy)) output.line(`    → ${remedy}`);
     printed.add(remedy);
   }
+}
+
+/** Groups of nodes that are listed; --json has them all. */
+const LISTED_GROUPS = 5;
+
+/** Lines on the types that a quantized model's layers compute in, and on nodes quantized in vain. */
+export function precisionLines(precisions: LayerPrecisions, { dim, yellow }: TextOutput['colors']): string[] {
+  const groups = floatingNodes(precisions);
+  const more = groups.length - LISTED_GROUPS;
+  return [
+    ...layerSentences(precisions),
+    ...precisions.attentions.reasons.map((reason) => `${yellow('!')} ${reason}`),
+    ...groups.slice(0, LISTED_GROUPS).map((group) => {
+      const sentence = floatingSentence(group);
+      return group.isProblem ? `${yellow('!')} ${sentence}` : dim(sentence);
+    }),
+    ...(more > 0 ? [dim(`${plural(more, 'more reason')} with --json`)] : []),
+  ];
 }

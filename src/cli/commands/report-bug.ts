@@ -13,10 +13,11 @@ import { viewModel } from '../../formats/onnx/model.js';
 import { seedingOf } from '../../formats/onnx/seeded-weights.js';
 import { CAPTURE_FILE } from '../../tensorrt/toolchain/places.js';
 import { packageVersion } from '../../version.js';
-import { type FailingRun, type Line, lineOf, runLine } from '../bug-report/failing-run.js';
-import { packInputs } from '../bug-report/packed-inputs.js';
-import { type Redact, redaction, reportedVariables } from '../bug-report/redact.js';
-import type { BugReport } from '../bug-report/result.js';
+import { type CommandContext, defineCommand, flag, type TextOutput, text } from '../command.js';
+import { type FailingRun, type Line, lineOf, runLine } from './bug-report/failing-run.js';
+import { packInputs } from './bug-report/packed-inputs.js';
+import { type Redact, redaction, reportedVariables } from './bug-report/redact.js';
+import type { BugReport } from './bug-report/result.js';
 import {
   asEntry,
   entry,
@@ -25,9 +26,7 @@ import {
   type Packing,
   SEARCH,
   seededRun,
-} from '../bug-report/seeded-run.js';
-import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
-import { flag, text } from '../option.js';
+} from './bug-report/seeded-run.js';
 
 type Report = BugReport & { readonly exitCode: ExitCode };
 
@@ -58,7 +57,7 @@ export const command = defineCommand({
       describe: "pack NVIDIA's capture of the calls of TensorRT's API too (libtensorrt_shim.so)",
     }),
   },
-  schema: async () => (await import('../bug-report/result.js')).bugReportSchema,
+  schema: async () => (await import('./bug-report/result.js')).bugReportSchema,
   run: async (words, { output, ...asked }, context): Promise<Report> => {
     if (asked.reduced && asked.withWeights)
       throw new TrtforgeError(
@@ -185,7 +184,7 @@ const messageOf = ({ error }: FailingRun, redact: Redact): string | null =>
 async function environmentText({ environment, signal }: CommandContext): Promise<string> {
   const [{ examine }, { machineProbes }, { thisMachine }] = await Promise.all([
     import('../../quality/doctor/doctor.js'),
-    import('../../quality/doctor/doctor-probes.js'),
+    import('../../quality/doctor/doctor.js'),
     import('../../tensorrt/toolchain/find.js'),
   ]);
   const examination = await examine(machineProbes(thisMachine(environment)), signal).catch(

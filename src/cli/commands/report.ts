@@ -6,10 +6,9 @@ import {
   renderComparison,
   renderReport,
   writeReport,
-} from '../../report/pages/read.js';
+} from '../../report/pages/report.js';
 import type { RenderedReport } from '../../report/result.js';
-import { broughtBy, defineCommand, sectionsOfProducts } from '../command.js';
-import { choice, text } from '../option.js';
+import { broughtBy, choice, defineCommand, sectionsOfProducts, text } from '../command.js';
 
 export const command = defineCommand({
   examples: [

@@ -18,9 +18,16 @@ import {
   type ToolchainRemoveResult,
 } from '../../tensorrt/toolchain/results.js';
 import { releaseOf, tensorrtRtxLicense } from '../../tensorrt/toolchain/toolchain.js';
-import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
-import { step } from '../dry-run.js';
-import { choice, flag, option, text } from '../option.js';
+import {
+  type CommandContext,
+  choice,
+  defineCommand,
+  flag,
+  option,
+  step,
+  type TextOutput,
+  text,
+} from '../command.js';
 
 const folderOption = text({
   flags: '--folder <folder>',

@@ -9,11 +9,10 @@ import { blindSpots, checkedLines, onSamples, verifyHeadline } from '../../quali
 import { judgingOptions, verifyOptions } from '../../quality/verify/request.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
-import { picturesOf, renderReport } from '../../report/pages/read.js';
+import { picturesOf, renderReport } from '../../report/pages/report.js';
 import { verifyReport } from '../../report/pages/verify.js';
 import { formatMeasure, shortStatistics } from '../../report/sentences.js';
-import { defineCommand, searchesOf, type TextOutput } from '../command.js';
-import { text } from '../option.js';
+import { defineCommand, searchesOf, type TextOutput, text } from '../command.js';
 import {
   comparisonOptions,
   errorReportOption,

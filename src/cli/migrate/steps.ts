@@ -8,8 +8,7 @@ import {
   quantizedFormats,
 } from '../../formats/precision/formats/index.js';
 import { DLA, editors, QUANTIZED } from '../foreign-flag.js';
-import type { ForeignLine } from './line.js';
-import { openAxes, profilesOf } from './profiles.js';
+import { type ForeignLine, openAxes, profilesOf } from './line.js';
 
 /** A line of trtforge before it is written. */
 interface Step {

@@ -1,7 +1,6 @@
 import * as is from '../../base/options/kinds.js';
 import { TrtforgeError } from '../../errors.js';
-import type { CommandContext } from '../command.js';
-import { option } from '../option.js';
+import { type CommandContext, option } from '../command.js';
 
 export const timeoutOption = {
   timeout: option({

@@ -5,12 +5,27 @@ import { shellLine } from '../../base/text/shell-line.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { explaining } from '../../quality/explain/failure.js';
-import { type ArgumentSpec, broughtBy, type Command, type Product, type Verb } from '../command.js';
-import { configText, type KnownKeys, loadConfig, onlyInConfig } from '../config.js';
-import { type PlanResult, planResult } from '../dry-run.js';
-import { globalOptions } from '../option.js';
+import {
+  type ArgumentSpec,
+  broughtBy,
+  type Command,
+  globalOptions,
+  type PlanResult,
+  type Product,
+  planResult,
+  type Verb,
+} from '../command.js';
 import { type Console, printable, reportError, reportResult, toJson } from '../output.js';
-import { assertComplete, isBareFlag, parseValue, resolveOptions } from '../resolve.js';
+import {
+  assertComplete,
+  configText,
+  isBareFlag,
+  type KnownKeys,
+  loadConfig,
+  onlyInConfig,
+  parseValue,
+  resolveOptions,
+} from '../resolve.js';
 import { renderPlan } from '../text.js';
 import { openLogFile } from './log-file.js';
 import { protectingNamedFiles } from './named-files.js';
@@ -64,7 +79,7 @@ export async function runProgram(
         ? await (await import('../migrate/own-flags.js')).withOwnFlags(args, verb.path, program.products)
         : args;
     if (verb === undefined && mayBeForeign(args[0]))
-      await (await import('../migrate/other-verb.js')).rejectOtherVerb(args, program.products);
+      await (await import('../migrate/migration.js')).rejectOtherVerb(args, program.products);
     command = await verb?.load();
     const parser = buildParser({ program, verbs, verb, command, everything, argv, own, signal }, console);
     await parser.tree.parseAsync(argsUpToUnknown(own, verbs), { from: 'user' });

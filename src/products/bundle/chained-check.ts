@@ -4,12 +4,12 @@ import type { WorkContext } from '../../events.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { randomStream } from '../../formats/tensor/random.js';
 import { type Tensor, tensorFrom } from '../../formats/tensor/tensor.js';
-import { MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
-import { type Encoded, encode, type TransducerFacts } from '../../quality/tasks/transducer.js';
-import { type Decision, type DecodingModels, decode } from '../../quality/tasks/transducer-decoder.js';
+import { type Decision, MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
 import type { chainCheckOf } from './bundle-request.js';
 import type { ChainCheck } from './chain-schema.js';
 import { type ChainedComponent, ChainJudge, type ChainPrecision } from './judge-chain.js';
+import { type Encoded, encode, type TransducerFacts } from './transducer.js';
+import { type DecodingModels, decode } from './transducer-decoder.js';
 
 /** Opens the session of a component; the caller closes it. */
 export type OpenComponent = (component: ChainedComponent) => Promise<Session>;

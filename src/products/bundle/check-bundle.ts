@@ -6,9 +6,9 @@ import {
   roleOfAxisName,
 } from '../../formats/contract/model-meta.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
-import { returnedAs } from '../../quality/tasks/transducer.js';
 import type { Component } from './component.js';
 import type { BundleMismatch } from './report-schema.js';
+import { returnedAs } from './transducer.js';
 
 export interface BundleFindings {
   readonly mismatches: readonly BundleMismatch[];

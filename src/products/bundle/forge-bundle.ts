@@ -4,7 +4,7 @@ import { publishFile } from '../../base/files/publish.js';
 import { protectingInputs } from '../../base/files/user-files.js';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import { ignoreEvents, inPhase } from '../../events.js';
-import { picturesOf, renderReport } from '../../report/pages/read.js';
+import { picturesOf, renderReport } from '../../report/pages/report.js';
 import { REPORT_FILE, reportOf } from './build-report.js';
 import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { BundleRun } from './bundle-run.js';

@@ -1,8 +1,12 @@
 import { defaultFormat, type FormatId, formatNamed } from '../../formats/precision/formats/index.js';
-import { agreementOutcome, agreementSentence, DecisionTally } from '../../quality/tasks/decisions.js';
-import type { TransducerFacts } from '../../quality/tasks/transducer.js';
-import type { Decision } from '../../quality/tasks/transducer-decoder.js';
+import {
+  agreementOutcome,
+  agreementSentence,
+  type Decision,
+  DecisionTally,
+} from '../../quality/tasks/decisions.js';
 import type { ChainCheck, ComponentDrift } from './chain-schema.js';
+import type { TransducerFacts } from './transducer.js';
 
 export type ChainPrecision = 'as-is' | FormatId;
 

@@ -7,9 +7,9 @@ import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interf
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import { readMeta } from '../../formats/contract/model-meta.js';
-import type { TokenDecoder } from '../../quality/tasks/transducer-decoder.js';
 import { checkBundle, jointInputs, rejectMismatches } from './check-bundle.js';
 import { type Component, locateComponents, readComponent } from './component.js';
+import type { TokenDecoder } from './transducer-decoder.js';
 import { transducerFacts } from './transducer-facts.js';
 
 /** Opens what runs a component; the caller closes it. */

@@ -17,11 +17,11 @@ import type {
   RecogniserOptions,
   Transcript,
 } from '../../quality/tasks/task.js';
-import { encode, encoderStates, FRAME_AXIS, window } from '../../quality/tasks/transducer.js';
-import { GreedyDecoder, type TokenDecoder } from '../../quality/tasks/transducer-decoder.js';
 import { checkBundle, featuresOf, rejectMismatches } from './check-bundle.js';
 import { type Component, locateComponents, readComponent, usualComponents } from './component.js';
 import { openDecoder, smallestShapes } from './open-decoder.js';
+import { encode, encoderStates, FRAME_AXIS, window } from './transducer.js';
+import { GreedyDecoder, type TokenDecoder } from './transducer-decoder.js';
 
 /** Axis of the mel bins in features. */
 const BIN_AXIS = 1;

@@ -1,9 +1,9 @@
 import { type BundleMeta, logitsOf } from '../../formats/contract/model-meta.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
-import type { TransducerFacts } from '../../quality/tasks/transducer.js';
 import { jointInputs } from './check-bundle.js';
 import type { Component } from './component.js';
 import { roleOfAxis } from './component-profile.js';
+import type { TransducerFacts } from './transducer.js';
 
 /** The models that decode: those behind the encoder. */
 export type DecodingComponents = Readonly<Record<'predictor' | 'joint', Component>>;

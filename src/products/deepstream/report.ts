@@ -1,5 +1,5 @@
 import { formatBytes, formatCount, formatMs, formatShare } from '../../base/text/quantity.js';
-import { defineReport } from '../../report/pages/kind.js';
+import { defineReport } from '../../report/pages/report.js';
 import { code, facts, fold, labelled, note, numbers, type Section, table } from '../../report/section.js';
 import { packageVersion } from '../../version.js';
 import { SIZING_FILE } from './names.js';

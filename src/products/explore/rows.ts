@@ -1,6 +1,6 @@
 import type { EngineLayer, LayerTensor } from '../../engines/layers/result.js';
 import { computes, constantLayers, leadingNode, operatorOf } from '../../engines/layers/summary.js';
-import { joinLayers } from '../../quality/bench/layer-times.js';
+import { joinLayers } from '../../quality/bench/times.js';
 import { errorShare } from '../../quality/verify/error-map.js';
 import { noLayer } from './model-layers.js';
 import type { Row, Side, Tensor } from './result.js';

@@ -9,9 +9,8 @@ import {
   type OptionTable,
   optional,
 } from '../../base/options/option.js';
-import { buildOptions, buildRequest } from '../../cli/options/build.js';
+import { buildOptions, buildRequest, withProfileFrom } from '../../cli/options/build.js';
 import { comparisonOptions } from '../../cli/options/comparison.js';
-import { withProfileFrom } from '../../cli/options/profile-from.js';
 import { resolveOptions } from '../../cli/resolve.js';
 import type { BuildOptions, BundleParts } from '../../engines/builder/build.js';
 import { isPlatform, platformFor, type TargetRequest, thisPlatform } from '../../engines/identity/target.js';

@@ -1,5 +1,5 @@
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
-import { defineReport } from '../../report/pages/kind.js';
+import { defineReport } from '../../report/pages/report.js';
 import {
   badge,
   code,

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { filesBelow, readJson } from '../../base/files/files.js';
 import { kindOf } from '../../base/files/user-files.js';
 import { plural } from '../../base/text/quantity.js';
-import type { RunRootSections } from '../../report/pages/kind.js';
+import type { RunRootSections } from '../../report/pages/report.js';
 import { badge, code, labelled, lines, numbers, type Section, table } from '../../report/section.js';
 import { ours } from './check/repository.js';
 import type { TritonCheck } from './check/result.js';

@@ -3,6 +3,7 @@ import { assertWithin } from '../../base/options/library-arguments.js';
 import { type OptionsOf, valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
+import { resolveShapes } from '../../engines/run/inputs.js';
 import { checkSources, gatherForModel, shapesOf, tensorsOf } from '../../engines/run/run-inputs.js';
 import {
   type OpenedFacts,
@@ -14,27 +15,20 @@ import {
 } from '../../engines/runtime/back-end.js';
 import { providerInBackend } from '../../engines/runtime/onnxruntime/provider-options.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
+import type { Binding } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase, type Work } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
+import { type AxisPlace, openDimensions } from '../../formats/onnx/open-dimensions.js';
+import type { ValueUses } from '../../formats/onnx/values.js';
 import { usesOf } from '../../formats/precision/normalise.js';
 import { type Pace, paceOptions } from '../../tensorrt/trtexec/request.js';
 import { figuresOf } from './bench-run.js';
 import { checkPercentiles } from './check-request.js';
 import { distrust, judgeTrust } from './doubts.js';
-import { type ModelCase, modelCases } from './model-shapes.js';
-import { type measuredOptions, sourcesOf } from './request.js';
+import { type measuredOptions, type ShapeRequest, sourcesOf } from './request.js';
 import type { BenchResult, BenchRun } from './result.js';
 import { samplesPath, spreadOf, type Times, writeSamples } from './times.js';
-
-/** An ONNX model on ONNX Runtime. */
-interface ModelBenchRequest extends OptionsOf<typeof measuredOptions>, PlaceOptions {
-  /** Path of an ONNX file. */
-  readonly model: string;
-  readonly pace: Pace;
-  /** Default true; false, on a GPU only: inputs are there before the first run, and outputs stay there. */
-  readonly transfers?: boolean;
-}
 
 /**
  * Measures an ONNX model on ONNX Runtime: whole calls on the host's clock, timed in the process they run in, one after another; on CUDA with the inputs'
@@ -240,4 +234,78 @@ function resultOf(
       ...doubts,
     ],
   };
+}
+
+/** One thing to measure of a model: every input's shape. */
+export interface ModelCase {
+  readonly batch: number;
+  readonly shapes: ReadonlyMap<string, readonly number[]>;
+  /** Input name to the axes whose size was guessed. */
+  readonly guessedAxes: ReadonlyMap<string, readonly number[]>;
+}
+
+/** The basis of guesses: the graph's use of the inputs, and the number of guesses before. */
+export interface Guess {
+  readonly uses?: ValueUses;
+  readonly attempt?: number;
+}
+
+/**
+ * The cases to measure of a model, which has no profiles: the requested shapes, the rest by the names of its symbols. A batch goes into the first
+ * axis of every input that leaves it open, and wherever the symbol of the first of them stands. Throws TF_SHAPE_INVALID for shapes that do not fit.
+ */
+export function modelCases(
+  inputs: readonly Binding[],
+  request: ShapeRequest,
+  guess: Guess = {},
+): readonly ModelCase[] {
+  if (request.kind === 'batches') return request.batches.map((batch) => batchCase(inputs, batch, guess));
+  return [caseOf(inputs, request.kind === 'shapes' ? request.shapes : new Map(), guess)];
+}
+
+function caseOf(
+  inputs: readonly Binding[],
+  asked: ReadonlyMap<string, readonly number[]>,
+  { uses, attempt }: Guess,
+): ModelCase {
+  const { shapes, guessedAxes } = resolveShapes(inputs, asked, uses, attempt);
+  const first = inputs.find(({ name }) => (shapes.get(name)?.length ?? 0) > 0);
+  return { batch: shapes.get(first?.name ?? '')?.[0] ?? 1, shapes, guessedAxes };
+}
+
+function batchCase(inputs: readonly Binding[], batch: number, guess: Guess): ModelCase {
+  const usual = caseOf(inputs, new Map(), guess);
+  if (!inputs.some(({ shape }) => shape?.[0] !== undefined && typeof shape[0] !== 'number')) {
+    if (usual.batch === batch) return usual;
+    throw new TrtforgeError(
+      'TF_SHAPE_INVALID',
+      `The model leaves no first axis open, so batch ${batch} cannot be measured.`,
+      { remedy: `Leave the batch out: it is fixed at ${usual.batch}.` },
+    );
+  }
+  const batchAxes = new Set(
+    openDimensions(inputs, guess.uses)
+      .filter(({ places }) => places.some(({ axis }) => axis === 0))
+      .flatMap(({ places }) => places.map(placeKey)),
+  );
+  const isBatch = (input: string, axis: number) => batchAxes.has(placeKey({ input, axis }));
+  const asked = [...usual.shapes].map(
+    ([name, shape]) => [name, shape.map((size, axis) => (isBatch(name, axis) ? batch : size))] as const,
+  );
+  const guessedAxes = [...usual.guessedAxes].flatMap(([name, axes]) => {
+    const left = axes.filter((axis) => !isBatch(name, axis));
+    return left.length === 0 ? [] : [[name, left] as const];
+  });
+  return { ...caseOf(inputs, new Map(asked), guess), guessedAxes: new Map(guessedAxes) };
+}
+
+const placeKey = ({ input, axis }: AxisPlace): string => `${axis} ${input}`;
+
+/** An ONNX model on ONNX Runtime. */
+interface ModelBenchRequest extends OptionsOf<typeof measuredOptions>, PlaceOptions {
+  /** Path of an ONNX file. */
+  readonly model: string;
+  readonly pace: Pace;
+  /** Default true; false, on a GPU only: inputs are there before the first run, and outputs stay there. */
+  readonly transfers?: boolean;
 }

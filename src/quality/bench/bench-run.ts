@@ -1,7 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
 import { judgeTrust, valleysOf } from './doubts.js';
-import { namedState } from './gpu-state.js';
+import { namedState } from './gpu.js';
 import type { Measured } from './measurer.js';
 import type { BenchRequest } from './request.js';
 import type { BenchMode, BenchResult, BenchRun, GpuState } from './result.js';

@@ -9,7 +9,7 @@ import { gpuOf, measureLayers, noPassport, type OpenSubject, subjectOf, withEngi
 import { benchRun } from './bench-run.js';
 import { checkRequest } from './check-request.js';
 import { distrust, roundsDiffer } from './doubts.js';
-import { namedState } from './gpu-state.js';
+import { namedState } from './gpu.js';
 import { measureInChild, type StartMeasurer } from './measurer.js';
 import { type BenchCompareRequest, type BenchContext, type BenchRequest, benchContext } from './request.js';
 import type { BenchComparison, BenchRun, ComparedSide, LayerTimes } from './result.js';

@@ -1,14 +1,33 @@
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { arch, availableParallelism, freemem, platform, release, totalmem } from 'node:os';
+import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { ExitCode } from '../../errors.js';
-import { collectFacts, type DoctorFacts, type DoctorProbes } from './doctor-facts.js';
+import { addonPath } from '../../addon/addon.js';
+import { statIfThere } from '../../base/files/files.js';
+import type { OptionsOf } from '../../base/options/option.js';
+import { storeFolder } from '../../engines/store/local.js';
+import { openLocalStore, openRemoteStore, type storeOptions } from '../../engines/store/open-stores.js';
+import { unusedEndpoint } from '../../engines/store/remote/bucket.js';
+import { ExitCode, TrtforgeError } from '../../errors.js';
+import { debianPackages, pythonEnvironment, pythonOf, pythonPackages } from '../../tensorrt/toolchain/pip.js';
+import type { Host } from '../../tensorrt/toolchain/places.js';
+import { programPlaces, trtexecVersion } from '../../tensorrt/toolchain/trtexec.js';
+import {
+  collectFacts,
+  type DoctorFacts,
+  type DoctorProbes,
+  type MachineFacts,
+  type RemoteFacts,
+  type StoreFacts,
+  type ToolFacts,
+} from './doctor-facts.js';
 import { type Finding, findingSchema } from './finding.js';
-import { judgeGpu } from './judge-gpu.js';
-import { judgeMachine, judgeRemote, judgeStore } from './judge-machine.js';
-import { judgeToolchains } from './judge-toolchains.js';
-import { judgeVersions } from './judge-versions.js';
-import { judgeOnnxRuntime, onnxRuntimeSchema } from './onnxruntime.js';
+import { driverInChild, lookForGpus } from './gpu.js';
+import { judgeGpu, judgeMachine, judgeRemote, judgeStore } from './judge-machine.js';
+import { judgeToolchains, judgeVersions } from './judge-versions.js';
+import { judgeOnnxRuntime, lookForOnnxRuntimes, onnxRuntimeSchema } from './onnxruntime.js';
 import { supportRowSchema, supportTable } from './support.js';
-import { listedToolchainSchema } from './toolchain-list.js';
+import { listedToolchainSchema, listToolchains } from './toolchain-list.js';
 
 export const doctorSchema = z.object({
   schema: z.literal('trtforge.doctor/1'),
@@ -100,4 +119,153 @@ export function judge(facts: DoctorFacts): readonly Finding[] {
     ...judgeRemote(facts.remote),
     ...facts.failures,
   ];
+}
+
+const COMMAND_TIMEOUT_MS = 10_000;
+
+/** The probes that look at the real machine, and at these stores in place of those of the environment. */
+export function machineProbes(
+  host: Host,
+  { store, remote }: OptionsOf<typeof storeOptions> = {},
+): DoctorProbes {
+  const { run, environment } = host;
+  return {
+    machine: async () => lookAtMachine(host),
+    tools: () => lookAtTools(host),
+    gpus: () => lookForGpus(host, driverInChild),
+    toolchains: ({ gpus }) => listToolchains(host, gpus),
+    trtexecs: () =>
+      Promise.all(
+        programPlaces('trtexec', host).map(async (path) => ({
+          path,
+          version: await trtexecVersion(path, run, environment),
+        })),
+      ),
+    debianPackages: () => debianPackages(run),
+    pythonPackages: async () => pythonPackages(host),
+    onnxRuntime: () => lookForOnnxRuntimes(host),
+    store: async (gpus) => {
+      const facts = lookAtStore(storeFolder(store || undefined, environment));
+      const { unprovenEngines } = await import('../known-answer/check-store.js');
+      const own = openLocalStore(facts.folder, environment);
+      return { ...facts, ...(await unprovenEngines(own, environment, gpus)) };
+    },
+    remote: (signal) => lookAtRemote(environment, signal, remote),
+  };
+}
+
+function lookAtMachine({ root }: Host): MachineFacts {
+  return {
+    os: `${platform()} ${release()} ${arch()}`,
+    platform: platform(),
+    architecture: arch(),
+    node: process.versions.node,
+    processors: availableParallelism(),
+    memoryBytes: totalmem(),
+    memoryAvailableBytes: availableMemory(root) ?? freemem(),
+    isContainer: ['/.dockerenv', '/run/.containerenv'].some((path) => existsSync(root + path)),
+  };
+}
+
+/** Memory that Linux can allocate without swapping; `freemem` counts the file cache as used. */
+function availableMemory(root: string): number | undefined {
+  try {
+    const kibibytes = /^MemAvailable:\s+(\d+) kB$/m.exec(readFileSync(`${root}/proc/meminfo`, 'utf8'))?.[1];
+    return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
+  } catch {
+    return undefined;
+  }
+}
+
+async function lookAtTools({ run, environment }: Host): Promise<ToolFacts> {
+  const firstLine = async (command: string, args: readonly string[], env = environment) => {
+    const { exitCode, stdout } = await run(command, args, {
+      timeoutMs: COMMAND_TIMEOUT_MS,
+      environment: env,
+    });
+    return exitCode === 0 ? (stdout.split('\n')[0] ?? '').trim() : null;
+  };
+  const [compiler, pip] = await Promise.all([
+    firstLine(environment.CXX || 'g++', ['--version']),
+    firstLine(pythonOf(environment), ['-m', 'pip', '--version'], pythonEnvironment(environment)),
+  ]);
+  return { addon: { path: addonPath, isBuilt: existsSync(addonPath) }, compiler, pip };
+}
+
+/** The store as it lies on the disk: what it contains, whether it may be written, how much space is left. */
+export function lookAtStore(folder: string): Omit<StoreFacts, 'unchecked' | 'unanswered'> {
+  const nearest = nearestExisting(folder);
+  const { bavail, bsize } = statfsSync(nearest);
+  const stored = measured(folder);
+  return {
+    folder,
+    exists: nearest === folder,
+    isWritable: isWritable(nearest),
+    engines: stored.plans,
+    bytes: stored.bytes,
+    freeBytes: bavail * bsize,
+  };
+}
+
+/** An identity that no engine has. */
+const NO_IDENTITY = '0'.repeat(64);
+
+/** The remote store of an address, or of the environment, and whether it answers a request for an engine. */
+export async function lookAtRemote(
+  environment: NodeJS.ProcessEnv,
+  signal: AbortSignal,
+  address?: string | false,
+): Promise<RemoteFacts | null> {
+  const unused = address === undefined ? unusedEndpoint(environment) : null;
+  if (unused !== null) return { place: environment.ARTIFACTS_ENDPOINT ?? '', failure: unused, remedy: null };
+  let place = address || (environment.ARTIFACTS_BUCKET ?? '');
+  try {
+    const store = await openRemoteStore(address, environment);
+    if (store === null) return null;
+    place = store.place;
+    await store.get(NO_IDENTITY, signal).finally(() => store.close());
+    return { place, failure: null, remedy: null };
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    return { place, failure: error.message, remedy: error.remedy ?? null };
+  }
+}
+
+function nearestExisting(folder: string): string {
+  return existsSync(folder) || dirname(folder) === folder ? folder : nearestExisting(dirname(folder));
+}
+
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK | constants.X_OK);
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
+}
+
+function measured(folder: string): { readonly plans: number; readonly bytes: number } {
+  let plans = 0;
+  let bytes = 0;
+  for (const item of listed(folder)) {
+    const path = join(folder, item.name);
+    if (item.isDirectory()) {
+      const inner = measured(path);
+      plans += inner.plans;
+      bytes += inner.bytes;
+    } else if (item.isFile()) {
+      // Links are other names of the same plans.
+      plans += item.name.endsWith('.plan') ? 1 : 0;
+      bytes += statIfThere(path)?.size ?? 0;
+    }
+  }
+  return { plans, bytes };
+}
+
+function listed(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
 }

@@ -5,9 +5,7 @@ import type { EventListener, WorkEvent } from '../../events.js';
 import { parseLine, severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 import type { ExplainedIssue } from './explained-issue.js';
 import type { FinderLine, IssueFinder } from './issue-finder.js';
-import type { KnownIssue } from './known-issues/issue.js';
-import { placeSentences } from './place-text.js';
-import { inOrder } from './severity.js';
+import { inOrder, type KnownIssue, placeSentences } from './known-issues/issue.js';
 import type { SilentlyBuilt } from './silent-issues.js';
 
 /** The result of work that calls TensorRT, and the known issues that its log shows although it succeeded. */

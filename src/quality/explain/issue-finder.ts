@@ -4,10 +4,8 @@ import { editRemedy } from '../../formats/onnx/edit-steps.js';
 import type { Finding } from '../../formats/onnx/model-facts.js';
 import type { ExplainedIssue, ModelPlace } from './explained-issue.js';
 import { knownIssues } from './known-issues/index.js';
-import type { KnownIssue } from './known-issues/issue.js';
+import { inOrder, type KnownIssue, REASON } from './known-issues/issue.js';
 import { type ModelNodes, NO_FILE } from './model-nodes.js';
-import { REASON } from './place-text.js';
-import { inOrder } from './severity.js';
 
 /** Number of lines that an issue lists; a tactic can be skipped thousands of times. */
 export const LISTED_LINES = 20;

@@ -1,3 +1,4 @@
+import { behaviour, seenOn } from '../../behaviour/facts.js';
 import { originOfLayer } from '../../engines/plan/layer-names.js';
 import { TrtforgeError } from '../../errors.js';
 import { fixingAll } from '../../formats/onnx/edit-steps.js';
@@ -5,6 +6,7 @@ import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import {
   GraphUses,
   type GraphView,
+  isOnnxDomain,
   nodesReached,
   qualifiedOpType,
   visitMainGraphs,
@@ -16,7 +18,6 @@ import type { ModelProto, NodeProto } from '../../formats/onnx/onnx_pb.js';
 import { valueFacts } from '../../formats/onnx/values.js';
 import { dtypeFromOnnx } from '../../formats/tensor/dtype.js';
 import type { ModelNode, ModelPlace } from './explained-issue.js';
-import { suspectsAmong } from './suspects.js';
 
 /** Stands for the file of a model in a line to run. */
 export const NO_FILE = 'MODEL.onnx';
@@ -176,4 +177,73 @@ function counted(types: readonly string[]): Record<string, number> {
   const counts = new Map<string, number>();
   for (const type of types) counts.set(type, (counts.get(type) ?? 0) + 1);
   return Object.fromEntries([...counts].sort(([a, many], [b, few]) => few - many || (a < b ? -1 : 1)));
+}
+
+/** Number of nodes of one suspicion that are named. */
+const NAMED = 5;
+
+/** A pattern in the graph that TensorRT is known to stumble over. */
+interface Suspicion {
+  /** The nodes that show it, among those of the place. */
+  readonly find: (nodes: readonly NodeProto[]) => readonly NodeProto[];
+  readonly why: string;
+}
+
+const ofType =
+  (...types: readonly string[]) =>
+  (nodes: readonly NodeProto[]) =>
+    nodes.filter((node) => types.includes(qualifiedOpType(node)));
+
+/** Patterns that users of TensorRT met behind a failed region, the most telling first. */
+const suspicions: readonly Suspicion[] = [
+  {
+    find: maskOfDetr,
+    why: `A mask is cast, resized and used again (Cast, Resize, Sigmoid): the shape of DETR models that ${seenOn('detr-masks', 'tensorrt')} finds no kernel for. Export with the dynamo exporter and a batch Dim, or fold it under a fixed size: one engine a batch.`,
+  },
+  {
+    find: ofType('GridSample'),
+    why: `GridSample of deformable attention has no kernel inside a fused region in several versions from ${behaviour['grid-sample-wrong'].tensorrt.since} on, and wrong results in others: use MultiscaleDeformableAttnPlugin_TRT or a Gather form, and verify.`,
+  },
+  {
+    find: (nodes) => nodes.filter((node) => !isOnnxDomain(node.domain)),
+    why: 'An operator of another domain needs a plug-in that is loaded at build and at run time.',
+  },
+  {
+    find: ofType('NonZero', 'NonMaxSuppression', 'Unique', 'Compress'),
+    why: 'The size of its output depends on the data, which few kernels can be fused around.',
+  },
+  {
+    find: ofType('If', 'Loop', 'Scan', 'SequenceMap'),
+    why: 'Control flow inside the region: fold it away with fixed shapes where the condition is known.',
+  },
+  {
+    find: ofType('ConvTranspose'),
+    why: `${behaviour['conv-transpose-kernels'].holds} in ${behaviour['conv-transpose-kernels'].tensorrt.since}: keep it in FP32.`,
+  },
+  {
+    find: ofType('TopK'),
+    why: `${behaviour['top-k-limit'].holds} before TensorRT ${behaviour['top-k-limit'].tensorrt.until}.`,
+  },
+  {
+    find: ofType('Softmax', 'Attention', 'Einsum'),
+    why: 'Attention is fused whole and its kernels need scratch memory: pass a large --workspace first.',
+  },
+];
+
+/** Nodes among these that are known to cause failures of compiled regions, and why. */
+export const suspectsAmong = (nodes: readonly NodeProto[]): ModelPlace['suspects'] =>
+  suspicions.flatMap(({ find, why }) => {
+    const found = find(nodes).map((node) => (node.name !== '' ? node.name : (node.output[0] ?? '')));
+    return found.length === 0 ? [] : [{ nodes: found.slice(0, NAMED), why }];
+  });
+
+/** Resize fed by a Cast, in a region that goes on to a Sigmoid. */
+function maskOfDetr(nodes: readonly NodeProto[]): readonly NodeProto[] {
+  const casts = new Set(ofType('Cast')(nodes).flatMap(({ output }) => output));
+  // Unsqueeze and the like may stand between the cast and the resize.
+  for (const { opType, input, output } of nodes)
+    if (['Unsqueeze', 'Reshape', 'Squeeze', 'Expand'].includes(opType) && casts.has(input[0] ?? ''))
+      for (const name of output) casts.add(name);
+  const resizes = ofType('Resize')(nodes).filter(({ input }) => casts.has(input[0] ?? ''));
+  return ofType('Sigmoid')(nodes).length > 0 ? resizes : [];
 }

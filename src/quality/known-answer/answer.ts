@@ -10,9 +10,8 @@ import { sha256Schema } from '../../engines/identity/recipe.js';
 import { TrtforgeError } from '../../errors.js';
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
-import type { Probabilities } from '../verify/probabilities.js';
 import type { VerifyPrecision } from '../verify/result.js';
-import { limitsFor, toleranceOf } from '../verify/tolerance.js';
+import { limitsFor, type Probabilities, toleranceOf } from '../verify/tolerance.js';
 
 export type KnownAnswer = z.infer<typeof knownAnswerSchema>;
 export type AnswerCase = KnownAnswer['cases'][number];

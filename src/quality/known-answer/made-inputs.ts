@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { madeInputSchema } from '../../engines/identity/passport.js';
 import { drawInput } from '../../engines/run/inputs.js';
+import { canFeed, pairStates } from '../../formats/contract/state.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import {
   type IntegerDtype,
@@ -76,4 +77,35 @@ export function outputRows({ dtype, shape, bytes }: Tensor, rows: number): reado
     shape: shape.slice(1),
     bytes: bytes.subarray(row * width, (row + 1) * width),
   }));
+}
+
+/** The output that each input which is a state by its name comes back as, without being cut or filled up. */
+export function statesAmong(
+  inputs: readonly MadeInput[],
+  outputs: NamedTensors,
+): Readonly<Record<string, string>> {
+  const named = [...outputs].map(([name, { dtype, shape }]) => ({ name, dtype, shape }));
+  return Object.fromEntries(pairStates(inputs, named, canFeed).map(({ input, output }) => [input, output]));
+}
+
+/** The outputs of the last of several runs, each of which gets other inputs and the states that the run before gave. */
+export async function runSteps(
+  run: (inputs: NamedTensors) => Promise<NamedTensors>,
+  {
+    seed,
+    inputs,
+    steps,
+    state,
+  }: Pick<KnownAnswer, 'seed' | 'state'> & { readonly inputs: readonly MadeInput[]; readonly steps: number },
+  make: (tensors: NamedTensors) => NamedTensors = (tensors) => tensors,
+): Promise<NamedTensors> {
+  let outputs: NamedTensors = new Map();
+  for (let step = 0; step < steps; step++) {
+    const fed = Object.entries(state).flatMap(([input, output]) => {
+      const tensor = outputs.get(output);
+      return tensor === undefined ? [] : [[input, tensor] as const];
+    });
+    outputs = await run(new Map([...make(madeInputs({ seed }, inputs, step)), ...fed]));
+  }
+  return outputs;
 }

@@ -15,13 +15,20 @@ import { slicedAxis } from '../../formats/tensor/compare/slices.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { float32Values, floatTensor, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
 import { floatReader, tensorReader } from '../../formats/tensor/tensor-reader.js';
-import { probabilitiesOf } from '../verify/probabilities.js';
 import { reachingOutputs } from '../verify/reached-by.js';
 import type { VerifyPrecision } from '../verify/result.js';
-import { limitsFor, toleranceOf } from '../verify/tolerance.js';
+import { limitsFor, probabilitiesOf, toleranceOf } from '../verify/tolerance.js';
 import { type AnswerCase, type AnsweredOutput, DRAWN_CODES, hasOutputs, type KnownAnswer } from './answer.js';
 import { judgeAnswer } from './judge.js';
-import { type MadeInput, madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
+import {
+  type MadeInput,
+  madeInputs,
+  outputRows,
+  rowsOf,
+  runSteps,
+  sameRows,
+  statesAmong,
+} from './made-inputs.js';
 import {
   coarser,
   comparedAs,
@@ -32,7 +39,6 @@ import {
   sketchOf,
   sliceErrors,
 } from './sketch.js';
-import { runSteps, statesAmong } from './states.js';
 
 /** The source of a recorded answer. */
 interface AnswerRequest {

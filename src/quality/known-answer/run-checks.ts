@@ -12,10 +12,9 @@ import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import { worst } from '../verify/outcome.js';
 import type { AnswerCase, AnsweredOutput, KnownAnswer } from './answer.js';
 import { type JudgedAnswer, judgeAnswer, judgeCase } from './judge.js';
-import { madeInputs, outputRows, rowsOf, sameRows } from './made-inputs.js';
+import { madeInputs, outputRows, rowsOf, runSteps, sameRows } from './made-inputs.js';
 import type { AnswerCheck } from './result.js';
 import { comparedAs, MOST_PLACES, type Sketch, sketchOf } from './sketch.js';
-import { runSteps } from './states.js';
 
 interface Mode {
   /** null: the runner's own choice. */

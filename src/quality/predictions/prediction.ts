@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { formatCount, formatShare } from '../../base/text/quantity.js';
-import { iou } from './non-maximum-suppression.js';
+import { iou } from './decode.js';
 
 /** Cells over an area, row by row: index of a label, and of how many cells it is. */
 const grid = {

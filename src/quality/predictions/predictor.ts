@@ -10,11 +10,9 @@ import {
   numbersOf,
   type Tensor,
 } from '../../formats/tensor/tensor.js';
-import { boxOnImage, type Candidates, Decoder } from './decode.js';
-import { type Head, mismatch, partsOf, SUM_ERROR } from './heads.js';
-import { keptOf } from './non-maximum-suppression.js';
+import { boxOnImage, type Candidates, Decoder, keptOf } from './decode.js';
+import { type Head, mismatch, partsOf, Rows, SUM_ERROR } from './heads.js';
 import type { Box, Mask, Prediction } from './prediction.js';
-import { Rows } from './rows.js';
 
 /** Boxes of this score or less are not shown, as Ultralytics' predict does. */
 const CONFIDENCE = 0.25;

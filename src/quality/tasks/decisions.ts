@@ -4,7 +4,6 @@ import { optional } from '../../base/options/option.js';
 import { type VerifyOutcome, worst } from '../verify/outcome.js';
 import { measure, measureSchema } from '../verify/result.js';
 import type { Metric } from './task.js';
-import type { Decision } from './transducer-decoder.js';
 
 /** The share of decisions that must be the same, where no other is requested. */
 export const MIN_AGREEMENT = 0.99;
@@ -116,10 +115,41 @@ export function metricsOfDecisions(details: DecisionDetails): Metric[] {
 /** Differences that are listed one by one. */
 const LISTED = 20;
 
+/** The decision of a greedy decoder at one step, and its margin. */
+export interface Decision {
+  /** Encoder step it looked at. */
+  readonly step: number;
+  /** The blank's id where nothing was emitted. */
+  readonly token: number;
+  /** Index among the durations; 0 without durations. */
+  readonly duration: number;
+  /** Best logit less the second best. */
+  readonly tokenMargin: number;
+  /** Infinity without durations. */
+  readonly durationMargin: number;
+  readonly logits: Float32Array;
+}
+
 /** The choice of one side, and its best score less the second best. */
 interface Choice {
   readonly index: number;
   readonly margin: number;
+}
+
+/** Largest of a range and its lead over the next; the first of equals. NaN is never the best. */
+export function largestOf(values: Float32Array, start: number, end: number): Choice {
+  let index = 0;
+  let first = Number.NEGATIVE_INFINITY;
+  let second = Number.NEGATIVE_INFINITY;
+  for (let at = start; at < end; at++) {
+    const value = values[at]!;
+    if (value > first) {
+      second = first;
+      first = value;
+      index = at - start;
+    } else if (value > second) second = value;
+  }
+  return { index, margin: end <= start ? Number.POSITIVE_INFINITY : first - second };
 }
 
 /** Counts decisions and lists those that differ. */

@@ -9,10 +9,10 @@ import {
 import { packageVersion } from '../../version.js';
 import { comparedPart, fileSide, row } from '../comparison/result.js';
 import { speedPart } from '../comparison/speed.js';
-import { speedSection } from '../section/speed.js';
 import { code, numbers, type Section, table } from '../section.js';
 import { nameOfFile, speedSentence } from '../sentences.js';
-import { defineReport } from './kind.js';
+import { defineReport } from './report.js';
+import { speedSection } from './section/speed.js';
 
 /** The result that `trtforge bench` and `bench model` print with `--json`. */
 export const benchReport = defineReport<BenchResult>({

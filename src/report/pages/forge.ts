@@ -3,13 +3,18 @@ import type { ConversionResult } from '../../formats/precision/conversion.js';
 import { decidedBy } from '../../quality/verify/headline.js';
 import { comparableRuns } from '../comparison/compare.js';
 import { type ForgeResult, forgeResultSchema } from '../result.js';
-import { verificationSection } from '../section/accuracy.js';
-import { engineSection, layersSection, sizesSection } from '../section/engine.js';
-import { modelSection } from '../section/model.js';
-import { healSection, precisionSection } from '../section/precision.js';
-import { environmentSection, phasesSection, repeatSection } from '../section/run.js';
-import { speedSection } from '../section/speed.js';
-import { code, type Figure, present, ring, type Section, strong, type Text } from '../section.js';
+import {
+  code,
+  environmentSection,
+  type Figure,
+  phasesSection,
+  present,
+  repeatSection,
+  ring,
+  type Section,
+  strong,
+  type Text,
+} from '../section.js';
 import {
   computedNodes,
   conversionSentence,
@@ -19,7 +24,12 @@ import {
   outcomeWord,
   runTitle,
 } from '../sentences.js';
-import { defineReport } from './kind.js';
+import { defineReport } from './report.js';
+import { verificationSection } from './section/accuracy.js';
+import { engineSection, layersSection, sizesSection } from './section/engine.js';
+import { modelSection } from './section/model.js';
+import { healSection, precisionSection } from './section/precision.js';
+import { speedSection } from './section/speed.js';
 
 /** The result's name in a run root. */
 export const RESULT_FILE = 'report.json';

@@ -8,11 +8,10 @@ import {
 } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
 import { comparableVerifications } from '../comparison/compare.js';
-import { errorBlocks, verificationSection } from '../section/accuracy.js';
-import { repeatSection } from '../section/run.js';
-import { code, facts, labelled, present } from '../section.js';
+import { code, facts, labelled, present, repeatSection } from '../section.js';
 import { nameOfFile, outcomeWord } from '../sentences.js';
-import { defineReport } from './kind.js';
+import { defineReport } from './report.js';
+import { errorBlocks, verificationSection } from './section/accuracy.js';
 
 /** The report of `trtforge verify`. */
 export const verifyReport = defineReport<VerifyResult>({

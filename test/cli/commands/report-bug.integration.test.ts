@@ -13,7 +13,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type BugReport, bugReportSchema } from '../../../src/cli/bug-report/result.js';
+import { type BugReport, bugReportSchema } from '../../../src/cli/commands/bug-report/result.js';
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { openModel } from '../../../src/formats/onnx/model.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';

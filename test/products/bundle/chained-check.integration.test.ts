@@ -8,7 +8,7 @@ import { checkChain } from '../../../src/products/bundle/chained-check.js';
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import type { ChainedComponent } from '../../../src/products/bundle/judge-chain.js';
 import type { BundleReport } from '../../../src/products/bundle/report-schema.js';
-import type { TransducerFacts } from '../../../src/quality/tasks/transducer.js';
+import type { TransducerFacts } from '../../../src/products/bundle/transducer.js';
 import { changeModel, writeBundle } from '../../support/bundle.js';
 import { describeWith, found } from '../../support/needs.js';
 

@@ -7,7 +7,7 @@ import { TrtforgeError } from '../../../src/errors.js';
 import type { BundleRequest } from '../../../src/products/bundle/bundle-request.js';
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import { bundleReport } from '../../../src/products/bundle/report/page.js';
-import { readReport, renderReport } from '../../../src/report/pages/read.js';
+import { readReport, renderReport } from '../../../src/report/pages/report.js';
 import { changeMeta, changeModel, recordingBuilder, writeBundle } from '../../support/bundle.js';
 import { sampleToolchain } from '../../support/sample-engine.js';
 

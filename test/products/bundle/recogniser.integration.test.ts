@@ -9,9 +9,9 @@ import { writeModel } from '../../../src/formats/onnx/write.js';
 import { randomStream } from '../../../src/formats/tensor/random.js';
 import { integerTensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { bundle } from '../../../src/products/bundle/product.js';
+import { encode, type TransducerFacts } from '../../../src/products/bundle/transducer.js';
+import { decode } from '../../../src/products/bundle/transducer-decoder.js';
 import type { OpenRecogniser } from '../../../src/quality/tasks/task.js';
-import { encode, type TransducerFacts } from '../../../src/quality/tasks/transducer.js';
-import { decode } from '../../../src/quality/tasks/transducer-decoder.js';
 import { changeMeta, writeBundle } from '../../support/bundle.js';
 import { describeWith } from '../../support/needs.js';
 

@@ -7,7 +7,7 @@ import { benchEngine } from '../../../src/quality/bench/bench-engine.js';
 import { defaultRequest } from '../../../src/quality/bench/request.js';
 import { benchResultSchema } from '../../../src/quality/bench/result.js';
 import { benchReport } from '../../../src/report/pages/bench.js';
-import { renderReport } from '../../../src/report/pages/read.js';
+import { renderReport } from '../../../src/report/pages/report.js';
 import { audio, measuring } from '../../fakes/measurer.js';
 import { planBytes } from '../../fakes/tensorrt/engine.js';
 import { coldStartsSample, percentileBench } from '../../report/compared-samples.js';

@@ -8,8 +8,7 @@ import { attribute, buildModel, GraphBuilder } from '../../../src/formats/onnx/b
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { floatTensor } from '../../../src/formats/tensor/tensor.js';
-import { benchModel } from '../../../src/quality/bench/bench-model.js';
-import { modelCases } from '../../../src/quality/bench/model-shapes.js';
+import { benchModel, modelCases } from '../../../src/quality/bench/bench-model.js';
 import { defaultMode } from '../../../src/quality/bench/request.js';
 import { benchResultSchema } from '../../../src/quality/bench/result.js';
 import { compileFakeOnnxRuntime, fakeProviders } from '../../fakes/onnxruntime/library.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Evidence, judgeTrust, valleysOf } from '../../../src/quality/bench/doubts.js';
-import { throttleReasons } from '../../../src/quality/bench/gpu-state.js';
+import { throttleReasons } from '../../../src/quality/bench/gpu.js';
 import type { BenchRun, GpuState } from '../../../src/quality/bench/result.js';
 import type { Times } from '../../../src/quality/bench/times.js';
 import { benchResult } from '../../fakes/deepstream.js';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { readLayers } from '../../../src/engines/layers/read-layers.js';
-import { joinLayers } from '../../../src/quality/bench/layer-times.js';
+import { joinLayers } from '../../../src/quality/bench/times.js';
 
 const layer = (Name: string, TacticName = 't') => ({
   Name,

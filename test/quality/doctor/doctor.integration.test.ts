@@ -5,9 +5,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
-import { type DoctorResult, doctorSchema, examine, judge } from '../../../src/quality/doctor/doctor.js';
+import {
+  type DoctorResult,
+  doctorSchema,
+  examine,
+  judge,
+  lookAtRemote,
+  lookAtStore,
+  machineProbes,
+} from '../../../src/quality/doctor/doctor.js';
 import type { DoctorFacts } from '../../../src/quality/doctor/doctor-facts.js';
-import { lookAtRemote, lookAtStore, machineProbes } from '../../../src/quality/doctor/doctor-probes.js';
 import { driverInChild, lookForGpus } from '../../../src/quality/doctor/gpu.js';
 import { lookForOnnxRuntimes } from '../../../src/quality/doctor/onnxruntime.js';
 import { thisMachine } from '../../../src/tensorrt/toolchain/find.js';

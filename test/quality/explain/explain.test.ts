@@ -9,8 +9,12 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { renderIssues } from '../../../src/cli/text.js';
-import { type ExplainResult, explainLog, explainResultSchema } from '../../../src/quality/explain/explain.js';
-import { readExplainable } from '../../../src/quality/explain/explainable.js';
+import {
+  type ExplainResult,
+  explainLog,
+  explainResultSchema,
+  readExplainable,
+} from '../../../src/quality/explain/explain.js';
 import { knownIssues } from '../../../src/quality/explain/known-issues/index.js';
 import { plainColors } from '../../support/plain-colors.js';
 import { refusal } from '../../support/refusal.js';

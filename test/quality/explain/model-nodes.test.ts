@@ -6,8 +6,8 @@ import { attribute as a, buildModel, GraphBuilder } from '../../../src/formats/o
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { explainLines } from '../../../src/quality/explain/explain.js';
+import { placeSentences } from '../../../src/quality/explain/known-issues/issue.js';
 import { modelNodes, openModelNodes } from '../../../src/quality/explain/model-nodes.js';
-import { placeSentences } from '../../../src/quality/explain/place-text.js';
 
 const ints = (...values: readonly number[]) =>
   tensorFrom('int64', [values.length], BigInt64Array.from(values.map(BigInt)));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { githubAnnotations, junitXml } from '../../../src/quality/gate/renderers.js';
+import { githubAnnotations, junitXml } from '../../../src/cli/commands/gate-text.js';
 import { gateResultSchema } from '../../../src/quality/gate/result.js';
 import { checkOf, gate, policyOf } from './gate-case.js';
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Candidates } from '../../../src/quality/predictions/decode.js';
-import { strongest, suppress } from '../../../src/quality/predictions/non-maximum-suppression.js';
+import { type Candidates, strongest, suppress } from '../../../src/quality/predictions/decode.js';
 
 const of = (rows: readonly (readonly [number, number, number, number, number, number])[]): Candidates => ({
   box: Float32Array.from(rows.flatMap((row) => row.slice(0, 4))),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { floatTensor } from '../../../src/formats/tensor/tensor.js';
+import { argmax } from '../../../src/products/streaming/verify/argmax.js';
 import { reasonsOfTask } from '../../../src/products/streaming/verify/task.js';
-import { argmax } from '../../../src/quality/tasks/argmax.js';
 import {
   agreementOutcome,
   type DecisionDetails,

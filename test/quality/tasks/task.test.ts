@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { taskKind as tokens } from '../../../src/products/bundle/token-task.js';
-import { argmax } from '../../../src/quality/tasks/argmax.js';
+import { argmax } from '../../../src/products/streaming/verify/argmax.js';
 import { openTask, type Sample, taskIdentitySchema } from '../../../src/quality/tasks/task.js';
 import { taskKind } from '../../fakes/task.js';
 

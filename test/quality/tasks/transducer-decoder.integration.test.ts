@@ -8,13 +8,9 @@ import {
   type Runner,
   type TransducerFacts,
   window,
-} from '../../../src/quality/tasks/transducer.js';
-import {
-  type Decision,
-  decisionOf,
-  decode,
-  GreedyDecoder,
-} from '../../../src/quality/tasks/transducer-decoder.js';
+} from '../../../src/products/bundle/transducer.js';
+import { decisionOf, decode, GreedyDecoder } from '../../../src/products/bundle/transducer-decoder.js';
+import type { Decision } from '../../../src/quality/tasks/decisions.js';
 
 /** Three tokens, a blank (3), durations 0, 1, 2. */
 const facts: TransducerFacts = {

@@ -1,6 +1,5 @@
 import { type OptionValues, valuesOf } from '../../../base/options/option.js';
-import { type CommandContext, defineCommand } from '../../../cli/command.js';
-import { flag } from '../../../cli/option.js';
+import { type CommandContext, defineCommand, flag } from '../../../cli/command.js';
 import { limited } from '../../../cli/options/timeout.js';
 import { type BundleRequest, chainCheckOptions } from '../bundle-request.js';
 import { forgeBundle } from '../forge-bundle.js';

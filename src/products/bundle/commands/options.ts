@@ -1,6 +1,11 @@
 import type { OptionValues } from '../../../base/options/option.js';
-import { builderOption, buildOptions, recipeOptions, recipeRequest } from '../../../cli/options/build.js';
-import { storeOptions } from '../../../cli/options/store.js';
+import {
+  builderOption,
+  buildOptions,
+  recipeOptions,
+  recipeRequest,
+  storeOptions,
+} from '../../../cli/options/build.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
 import { onlyLoadOptions } from '../../../tensorrt/trtexec/request.js';
 import { type BundleRequest, partsOptions, bundleOptions as requestOptions } from '../bundle-request.js';

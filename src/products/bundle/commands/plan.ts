@@ -1,5 +1,5 @@
 import { plural } from '../../../base/text/quantity.js';
-import { type Plan, type PlanStep, step } from '../../../cli/dry-run.js';
+import { type Plan, type PlanStep, step } from '../../../cli/command.js';
 import { engineSteps, resolvedOf } from '../../../cli/options/build-plan.js';
 import { NO_MEASUREMENT } from '../../../engines/builder/build.js';
 import { chainCheckOf } from '../bundle-request.js';

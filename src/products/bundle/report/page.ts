@@ -1,10 +1,16 @@
 import { relative } from 'node:path';
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
 import { remediesOf } from '../../../report/pages/forge.js';
-import { defineReport } from '../../../report/pages/kind.js';
+import { defineReport } from '../../../report/pages/report.js';
 import type { ForgeResult } from '../../../report/result.js';
-import { environmentSection, phasesSection, repeatSection } from '../../../report/section/run.js';
-import { type Figure, present, ring } from '../../../report/section.js';
+import {
+  environmentSection,
+  type Figure,
+  phasesSection,
+  present,
+  repeatSection,
+  ring,
+} from '../../../report/section.js';
 import { REPORT_FILE } from '../build-report.js';
 import { type BundleReport, bundleReportSchema } from '../report-schema.js';
 import { chainSection } from './chain.js';

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { type Plan, type PlanStep, step } from '../../../cli/dry-run.js';
+import { type Plan, type PlanStep, step } from '../../../cli/command.js';
 import { decidedBuild, engineSteps, resolvedOf } from '../../../cli/options/build-plan.js';
 import { type Work, workOf } from '../../../events.js';
 import { engineRequest } from '../builder.js';

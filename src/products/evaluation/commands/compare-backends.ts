@@ -1,7 +1,14 @@
 import { allBut, type OptionTable, valuesOf } from '../../../base/options/option.js';
 import { formatMs } from '../../../base/text/quantity.js';
-import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
-import { advanced, choice, inConfig } from '../../../cli/option.js';
+import {
+  advanced,
+  broughtBy,
+  type CommandContext,
+  choice,
+  defineCommand,
+  inConfig,
+  type TextOutput,
+} from '../../../cli/command.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { messageLines } from '../../../cli/text.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';

@@ -14,7 +14,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
 import { type FormatId, formatNamed } from '../../../formats/precision/formats/index.js';
 import { type Recogniser, scorerOptions, speechOptions } from '../../../quality/tasks/task.js';
-import { picturesOf, renderReport } from '../../../report/pages/read.js';
+import { picturesOf, renderReport } from '../../../report/pages/report.js';
 import { detectionOptions, imageRunOptions } from '../options.js';
 import { otherPreparation, passportOf } from '../run/candidate.js';
 import { type Variant, variantFolder } from '../run/variant.js';

@@ -1,7 +1,6 @@
 import { formatCount, formatMs, formatShare, plural } from '../../../base/text/quantity.js';
 import type { Metric } from '../../../quality/tasks/task.js';
-import { defineReport } from '../../../report/pages/kind.js';
-import { repeatSection } from '../../../report/section/run.js';
+import { defineReport } from '../../../report/pages/report.js';
 import {
   badge,
   charts,
@@ -11,6 +10,7 @@ import {
   lines,
   numbers,
   part,
+  repeatSection,
   type Section,
   samples,
   type Text,

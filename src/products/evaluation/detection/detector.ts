@@ -6,8 +6,7 @@ import { needed, type OptionsOf, optional } from '../../../base/options/option.j
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { labelsOfMetadata } from '../../../formats/images/labels.js';
-import { boxOnImage, Decoder } from '../../../quality/predictions/decode.js';
-import { keptOf } from '../../../quality/predictions/non-maximum-suppression.js';
+import { boxOnImage, Decoder, keptOf } from '../../../quality/predictions/decode.js';
 import type { Detections } from '../coco/detections.js';
 import type { DetectionTruth } from '../coco/instances.js';
 import type { Size } from '../coco/record.js';

@@ -1,5 +1,4 @@
-import { broughtBy, defineCommand, type TextOutput } from '../../../cli/command.js';
-import { choice, text } from '../../../cli/option.js';
+import { broughtBy, choice, defineCommand, type TextOutput, text } from '../../../cli/command.js';
 import { operatorLines, table } from '../../../cli/text.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';

@@ -1,7 +1,5 @@
 import { publishFile } from '../../../base/files/publish.js';
-import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { step } from '../../../cli/dry-run.js';
-import { text } from '../../../cli/option.js';
+import { defineCommand, step, type TextOutput, text } from '../../../cli/command.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import type { Rehearsal } from '../rehearsal-schema.js';
 import { planRehearsal, rehearsalOptions, rehearse } from '../rehearse.js';
@@ -40,7 +38,7 @@ export const command = defineCommand({
   ): Promise<Rehearsal & { exitCode: ExitCode }> => {
     const [{ rehearsalReport }, { renderReport }] = await Promise.all([
       import('../rehearsal-page.js'),
-      import('../../../report/pages/read.js'),
+      import('../../../report/pages/report.js'),
     ]);
     const asked = { engines, ...options, repeat: context.commandLine, ...(await readersOf(context)) };
     const result = await rehearse(asked, context);

@@ -1,6 +1,5 @@
-import { defineCommand } from '../../../cli/command.js';
-import { choice, text } from '../../../cli/option.js';
-import { renderReport, writeReport } from '../../../report/pages/read.js';
+import { choice, defineCommand, text } from '../../../cli/command.js';
+import { renderReport, writeReport } from '../../../report/pages/report.js';
 import type { RenderedReport } from '../../../report/result.js';
 import { fleetArgument, readersOf } from './status.js';
 

@@ -1,8 +1,7 @@
 import type { OptionValues, ValueOption } from '../../../base/options/option.js';
 import { plural } from '../../../base/text/quantity.js';
 import { shellQuote } from '../../../base/text/shell-line.js';
-import { defineCommand } from '../../../cli/command.js';
-import { confirm, step, yesOption } from '../../../cli/dry-run.js';
+import { confirm, defineCommand, step, yesOption } from '../../../cli/command.js';
 import { toJson } from '../../../cli/output.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Scheduler } from '../schedulers/scheduler.js';

@@ -1,5 +1,5 @@
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { searchOptions } from '../../../cli/options/store.js';
+import { searchOptions } from '../../../cli/options/build.js';
 import { shortIdentity } from '../../../engines/identity/identity.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { machineOptions, whichEngines } from '../which/engines.js';

@@ -1,5 +1,4 @@
-import { defineCommand } from '../../../cli/command.js';
-import { text } from '../../../cli/option.js';
+import { defineCommand, text } from '../../../cli/command.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';

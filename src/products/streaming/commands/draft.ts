@@ -1,6 +1,5 @@
 import { plural } from '../../../base/text/quantity.js';
-import { defineCommand } from '../../../cli/command.js';
-import { text } from '../../../cli/option.js';
+import { defineCommand, text } from '../../../cli/command.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { draftContract, recordOptions } from '../record/record.js';

@@ -1,6 +1,5 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { advanced } from '../../../cli/option.js';
+import { advanced, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { ExitCode } from '../../../errors.js';
 import { recordOptions, recordReference } from '../record/record.js';

@@ -1,5 +1,5 @@
 import type { OptionValues } from '../../../base/options/option.js';
-import { text } from '../../../cli/option.js';
+import { text } from '../../../cli/command.js';
 import { comparisonOptions, placeOptions } from '../../../cli/options/comparison.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';

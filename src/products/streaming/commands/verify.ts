@@ -6,7 +6,7 @@ import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { readContract } from '../../../formats/contract/file.js';
 import { checkBeforeUse, checkedSessionOptions } from '../../../quality/known-answer/at-load.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
-import { renderReport } from '../../../report/pages/read.js';
+import { renderReport } from '../../../report/pages/report.js';
 import { parityReport } from '../report/page.js';
 import type { ParityResult } from '../verify/result.js';
 import { besideRuns, readRun, runNumbers } from '../verify/runs.js';

@@ -9,9 +9,8 @@ import {
   type Names,
   row,
 } from '../../../report/comparison/result.js';
-import { defineReport } from '../../../report/pages/kind.js';
-import { repeatSection } from '../../../report/section/run.js';
-import { badge, numbers, type Section, table } from '../../../report/section.js';
+import { defineReport } from '../../../report/pages/report.js';
+import { badge, numbers, repeatSection, type Section, table } from '../../../report/section.js';
 import { formatMeasure, outcomeWord } from '../../../report/sentences.js';
 import { packageVersion } from '../../../version.js';
 import { type ParityResult, parityResultSchema } from '../verify/result.js';

@@ -8,10 +8,14 @@ import type { Contract, StatePair } from '../../../formats/contract/contract.js'
 import { magnitudesOf } from '../../../formats/tensor/compare/pair-sums.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import { minAgreementOption } from '../../../quality/tasks/decisions.js';
-import { probabilitiesOf } from '../../../quality/verify/probabilities.js';
 import { verifyOptions } from '../../../quality/verify/request.js';
 import type { VerifyPrecision } from '../../../quality/verify/result.js';
-import { type AskedTolerance, limitsFor, toleranceOptions } from '../../../quality/verify/tolerance.js';
+import {
+  type AskedTolerance,
+  limitsFor,
+  probabilitiesOf,
+  toleranceOptions,
+} from '../../../quality/verify/tolerance.js';
 import { CHECKLIST_TOLERANCE, type DriftPolicy } from '../compare/drift.js';
 import { type OutputLimits, type PassRule, passRules } from '../compare/tensor-parity.js';
 

@@ -1,7 +1,6 @@
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
-import { argmax } from '../../../quality/tasks/argmax.js';
 import {
   agreementOutcome,
   agreementSentence,
@@ -12,6 +11,7 @@ import { openTask, type Task, type TaskKind } from '../../../quality/tasks/task.
 import type { VerifyOutcome } from '../../../quality/verify/outcome.js';
 import type { Measure } from '../../../quality/verify/result.js';
 import { python } from '../compare/tensor-parity.js';
+import { argmax } from './argmax.js';
 import { mainOutput, type ParityRequest, type StreamPlan } from './plan.js';
 import type { JudgedTask, StreamTask } from './result.js';
 

@@ -5,7 +5,7 @@ import type { Arithmetic } from '../../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';
 import { openReference } from '../../../formats/reference/reference.js';
-import { inArithmetic, precisionOf } from '../../../quality/verify/precision-between.js';
+import { inArithmetic, precisionOf } from '../../../quality/verify/precision.js';
 import { sessionRunner } from './candidate.js';
 import { type ParityRequest, parityOptions } from './plan.js';
 import type { ParityResult } from './result.js';

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { TrtforgeError } from '../../../errors.js';
 import { type NamedTensors, numbersOf } from '../../../formats/tensor/tensor.js';
-import { assertRepeats } from '../../../quality/verify/repeatable.js';
 import { knownSamples } from '../../../quality/verify/sample-plan.js';
 import { SampleRuns } from '../../../quality/verify/sample-runs.js';
+import { assertRepeats } from '../../../quality/verify/stability.js';
 import { type Accuracy, AccuracySums } from '../accuracy.js';
 import { writeMarked } from '../marked-model.js';
 import { runSamples, type StudyPlace } from '../run-samples.js';

@@ -1,6 +1,6 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
 import { type Decision, decided, decisionChart } from '../../../report/comparison/decision.js';
-import { defineReport } from '../../../report/pages/kind.js';
+import { defineReport } from '../../../report/pages/report.js';
 import {
   badge,
   charts,

@@ -3,7 +3,11 @@ import { needed, type OptionsOf, optional } from '../../../base/options/option.j
 import type { Preparation } from '../../../engines/calibration/read-samples.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
-import { defaultQuantizedFormat, type FormatId, quantizedFormats } from '../../../formats/precision/formats/index.js';
+import {
+  defaultQuantizedFormat,
+  type FormatId,
+  quantizedFormats,
+} from '../../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../../formats/precision/options.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import type { LayerTimes } from '../../../quality/bench/result.js';

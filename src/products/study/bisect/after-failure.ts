@@ -6,7 +6,7 @@ import { isEngineFile } from '../../../engines/plan/header.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type FormatId, quantizedFormatNamed } from '../../../formats/precision/formats/index.js';
 import { exactly, resolveConversion } from '../../../formats/precision/options.js';
-import { computesInFp32 } from '../../../quality/verify/precision-between.js';
+import { computesInFp32 } from '../../../quality/verify/precision.js';
 import type { VerifyContext } from '../../../quality/verify/request.js';
 import type { VerifyResult } from '../../../quality/verify/result.js';
 import { SampleRuns } from '../../../quality/verify/sample-runs.js';

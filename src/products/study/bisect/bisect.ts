@@ -11,7 +11,7 @@ import { type FormatId, formatIds, quantizedFormatNamed } from '../../../formats
 import { type ConversionOptions, conversionRecipe } from '../../../formats/precision/options.js';
 import { CandidateEngines } from '../../../quality/known-answer/candidate-engines.js';
 import { checkRules } from '../../../quality/verify/judged.js';
-import { hasTypedInput, precisionBetween } from '../../../quality/verify/precision-between.js';
+import { hasTypedInput, precisionBetween } from '../../../quality/verify/precision.js';
 import { measure } from '../../../quality/verify/result.js';
 import { digestsOf } from '../../../quality/verify/sample-plan.js';
 import { type OpenedSide, SampleRuns } from '../../../quality/verify/sample-runs.js';

@@ -2,14 +2,18 @@ import { runShellLine } from '../../../base/process/command.js';
 import { TrtforgeError } from '../../../errors.js';
 import { severityOf } from '../../../quality/verify/checks.js';
 import { failedOutputs, judgeRuns, outcomesOf } from '../../../quality/verify/judge-runs.js';
-import { OwnNoises } from '../../../quality/verify/own-noise.js';
-import { codesOfBoth } from '../../../quality/verify/precision-between.js';
+import { codesOfBoth, weightsCost } from '../../../quality/verify/precision.js';
 import { reachingOutputs } from '../../../quality/verify/reached-by.js';
-import { assertDecides, assertRepeats, reasonsOf, unrepeatable } from '../../../quality/verify/repeatable.js';
 import type { VerifyContext, VerifyRequest } from '../../../quality/verify/request.js';
 import type { VerifyPrecision } from '../../../quality/verify/result.js';
 import { mostSamples, type ReferenceRun, SampleRuns } from '../../../quality/verify/sample-runs.js';
-import { weightsCost } from '../../../quality/verify/weights-cost.js';
+import {
+  assertDecides,
+  assertRepeats,
+  OwnNoises,
+  reasonsOf,
+  unrepeatable,
+} from '../../../quality/verify/stability.js';
 import type { Outcome } from '../search.js';
 import { checkLine, hasPlace, type JudgedFiles } from './check-line.js';
 import type { BisectContext, BisectRequest } from './request.js';

@@ -2,8 +2,15 @@ import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { allBut, namesOf, type OptionValues, valuesOf } from '../../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
-import { advanced, flag, text } from '../../../cli/option.js';
+import {
+  advanced,
+  broughtBy,
+  type CommandContext,
+  defineCommand,
+  flag,
+  type TextOutput,
+  text,
+} from '../../../cli/command.js';
 import { assertImages, placeOptions } from '../../../cli/options/comparison.js';
 import { typedConversionOptions } from '../../../cli/options/conversion.js';
 import { storeOptions as stores } from '../../../engines/store/open-stores.js';
@@ -13,7 +20,7 @@ import { preparationOptions } from '../../../formats/images/preprocess.js';
 import { conversionOptions } from '../../../formats/precision/options.js';
 import { type ScorerOf, scorerOptions, speechOptions } from '../../../quality/tasks/task.js';
 import { frontSentence } from '../../../report/comparison/decision.js';
-import { renderReport } from '../../../report/pages/read.js';
+import { renderReport } from '../../../report/pages/report.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { advise } from '../advise/advise.js';
 import { adviseReport, budgetText, decisionOf, samplesText } from '../advise/page.js';

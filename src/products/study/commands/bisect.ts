@@ -2,13 +2,18 @@ import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { allBut, type OptionValues, valuesOf } from '../../../base/options/option.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
-import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { step } from '../../../cli/dry-run.js';
-import { advanced, choice, inConfig, text } from '../../../cli/option.js';
-import { buildOptions, configOnly } from '../../../cli/options/build.js';
+import {
+  advanced,
+  choice,
+  defineCommand,
+  inConfig,
+  step,
+  type TextOutput,
+  text,
+} from '../../../cli/command.js';
+import { buildOptions, configOnly, storeOptions, withStore } from '../../../cli/options/build.js';
 import { assertImages, comparisonOptions, comparisonOptionsOf } from '../../../cli/options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
-import { storeOptions, withStore } from '../../../cli/options/store.js';
 import { messageLines } from '../../../cli/text.js';
 import { parseBuilderConfig } from '../../../engines/identity/recipe.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
@@ -17,7 +22,7 @@ import { inPhase } from '../../../events.js';
 import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
 import type { CandidateBuild } from '../../../quality/known-answer/candidate-engines.js';
 import { judgingOptions } from '../../../quality/verify/request.js';
-import { renderReport } from '../../../report/pages/read.js';
+import { renderReport } from '../../../report/pages/report.js';
 import { bisectModel, decideBisect } from '../bisect/bisect.js';
 import { bisectReport } from '../bisect/page.js';
 import { type BisectRequest, searchOptions } from '../bisect/request.js';

@@ -1,14 +1,13 @@
 import { publishFile } from '../../../base/files/publish.js';
 import { plural } from '../../../base/text/quantity.js';
-import { defineCommand, type TextOutput } from '../../../cli/command.js';
-import { text } from '../../../cli/option.js';
+import { defineCommand, type TextOutput, text } from '../../../cli/command.js';
 import { comparisonOptions, placeOptions, verifyRequestOf } from '../../../cli/options/comparison.js';
 import { table } from '../../../cli/text.js';
 import { guessLine } from '../../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
 import { judgingOptions, verifyOptions } from '../../../quality/verify/request.js';
-import { renderReport } from '../../../report/pages/read.js';
+import { renderReport } from '../../../report/pages/report.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { compareLayers } from '../layers/compare-layers.js';
 import { layersReport } from '../layers/page.js';

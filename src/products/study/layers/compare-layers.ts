@@ -12,11 +12,11 @@ import { CandidateEngines, programOf } from '../../../quality/known-answer/candi
 import { errorMap } from '../../../quality/verify/error-map.js';
 import { failedOutputs, judgeRuns, type RunsJudgement } from '../../../quality/verify/judge-runs.js';
 import { checkRules } from '../../../quality/verify/judged.js';
-import { precisionBetween } from '../../../quality/verify/precision-between.js';
-import { unrepeatable } from '../../../quality/verify/repeatable.js';
+import { precisionBetween } from '../../../quality/verify/precision.js';
 import type { VerifyContext, VerifyRequest } from '../../../quality/verify/request.js';
 import type { ErrorMap, VerifiedOutput } from '../../../quality/verify/result.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../../quality/verify/sample-runs.js';
+import { unrepeatable } from '../../../quality/verify/stability.js';
 import { packageVersion } from '../../../version.js';
 import { writeChange } from '../conversion.js';
 import { fusionGroups, innerTensors } from '../fusions.js';

@@ -1,8 +1,8 @@
 import { plural } from '../../../base/text/quantity.js';
-import { errorMapChart } from '../../../report/chart/error-map.js';
+import { errorMapChart } from '../../../report/chart/errors.js';
 import { linearScale, logScale } from '../../../report/chart/frame.js';
 import { plotChart } from '../../../report/chart/plot.js';
-import { defineReport } from '../../../report/pages/kind.js';
+import { defineReport } from '../../../report/pages/report.js';
 import {
   badge,
   charts,

@@ -27,12 +27,12 @@ import { requireSuccess, runTrtexec, type TrtexecRun } from '../../../tensorrt/t
 import { figuresOf } from '../bench-run.js';
 import { checkRequest } from '../check-request.js';
 import { judgeTrust } from '../doubts.js';
+import { GpuWatch, gpuAt, rejectAbsentIfSeen } from '../gpu.js';
 import { leaseGpu } from '../gpu-lease.js';
-import { joinLayers } from '../layer-times.js';
 import { type BenchContext, type BenchRequest, sourcesOf } from '../request.js';
 import type { BenchResult, BenchRun, GpuState, LayerTimes } from '../result.js';
 import { withFileShapes } from '../shape-cases.js';
-import { spreadOf } from '../times.js';
+import { joinLayers, spreadOf } from '../times.js';
 import {
   assertStreamedByLog,
   callsOf,
@@ -40,7 +40,6 @@ import {
   type TrtexecCall,
   weightFacts,
 } from './trtexec-calls.js';
-import { GpuWatch, gpuAt, rejectAbsentIfSeen } from './trtexec-gpu.js';
 import { disagreements, exportedAsTimes, measuredMode } from './trtexec-result.js';
 
 /** The setting that every run of one bench shares. */

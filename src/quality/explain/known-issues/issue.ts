@@ -1,3 +1,5 @@
+import type { ExplainedIssue, ModelPlace } from '../explained-issue.js';
+
 export { tensorrtIssue } from '../../../behaviour/facts.js';
 
 /** One thing that goes wrong with TensorRT and is known: how it looks in a log, why it happens, what helps. */
@@ -34,3 +36,47 @@ export interface KnownIssue {
   /** Where it is reported: a public thread or document, or `measured` for what trtforge's own fixtures show. */
   readonly source: string;
 }
+
+const RANK = { error: 0, warning: 1, note: 2 } as const;
+
+/** The worst first; equals stay as they came. Apart from the schema of issues, since every command loads this and few load zod. */
+export const inOrder = (issues: readonly ExplainedIssue[]): ExplainedIssue[] =>
+  issues.toSorted((one, other) => RANK[one.severity] - RANK[other.severity]);
+
+/** Number of operators and nodes that a sentence names. */
+const NAMED = 6;
+
+/** The place in the model that an issue names, in sentences; none without a place. */
+export function placeSentences(place: ModelPlace | null): string[] {
+  if (place === null) return [];
+  return [
+    whatIsThere(place),
+    ...place.suspects.map(({ nodes, why }) => `Look at ${nodes.join(', ')}: ${why}`),
+  ];
+}
+
+function whatIsThere({ found, total, nodes, operators }: ModelPlace): string {
+  const [first] = nodes;
+  if (first !== undefined && total === 1) {
+    const inputs = first.inputs.map(
+      ({ name, dtype, shape }) => `${name} (${dtype ?? '?'} ${shapeText(shape)})`,
+    );
+    const takes = inputs.length === 0 ? '' : ` and takes ${inputs.slice(0, NAMED).join(', ')}`;
+    return `In the model that is ${first.name}: it is a ${first.operator}${takes}.`;
+  }
+  const types = Object.entries(operators).map(([type, count]) => `${count} ${type}`);
+  const more = types.length > NAMED ? ` and ${types.length - NAMED} more types` : '';
+  const which =
+    found === 'name'
+      ? `these are ${total} nodes`
+      : found === 'path'
+        ? `${total} nodes lie on the way`
+        : `no path joins the two; ${total} nodes stand between them`;
+  return `In the model ${which}: ${types.slice(0, NAMED).join(', ')}${more}.`;
+}
+
+const shapeText = (shape: ModelPlace['nodes'][number]['inputs'][number]['shape']): string =>
+  shape === null ? 'of unknown shape' : `[${shape.map((dimension) => dimension ?? '?').join(', ')}]`;
+
+/** A line that the parser prints below an error: the code and the reason of each step that failed. */
+export const REASON = /^\[\d{1,3}\] \S/;

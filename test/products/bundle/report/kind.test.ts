@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { bundleReport } from '../../../../src/products/bundle/report/page.js';
 import { forgeReport } from '../../../../src/report/pages/forge.js';
-import { readReport, renderReport } from '../../../../src/report/pages/read.js';
+import { readReport, renderReport } from '../../../../src/report/pages/report.js';
 import { failedSample } from '../../../report/sample.js';
 import { sampleBundle } from './sample.js';
 

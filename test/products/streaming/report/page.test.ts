@@ -9,7 +9,7 @@ import { driftSection } from '../../../../src/products/streaming/report/drift.js
 import { parityReport } from '../../../../src/products/streaming/report/page.js';
 import type { ParityResult } from '../../../../src/products/streaming/verify/result.js';
 import { drawChart } from '../../../../src/report/chart/frame.js';
-import { readReport, renderReport } from '../../../../src/report/pages/read.js';
+import { readReport, renderReport } from '../../../../src/report/pages/report.js';
 import { formatMeasure } from '../../../../src/report/sentences.js';
 import { sampleParity, streamOf } from './sample.js';
 

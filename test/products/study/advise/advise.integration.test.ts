@@ -14,7 +14,7 @@ import type { AdviseContext, AdviseRequest } from '../../../../src/products/stud
 import { type Advice, adviceSchema } from '../../../../src/products/study/advise/result.js';
 import type { Scorer } from '../../../../src/quality/tasks/task.js';
 import type { VerifyResult } from '../../../../src/quality/verify/result.js';
-import { renderReport } from '../../../../src/report/pages/read.js';
+import { renderReport } from '../../../../src/report/pages/report.js';
 import { floats, freshPath, noise, written } from '../../../formats/precision/judge.js';
 import { leftByKilledRun } from '../../../support/killed-run.js';
 import { trtforge } from '../../../support/trtforge.js';
