@@ -161,7 +161,7 @@ async function recordChunks(
   to: string,
 ): Promise<void> {
   const { openOrtSession } = await load(context, 'engines/runtime/onnxruntime/ort-session.js');
-  const { encode, window, FRAME_AXIS } = await load(context, 'quality/tasks/transducer.js');
+  const { encode, window, FRAME_AXIS } = await load(context, 'products/bundle/transducer.js');
   const { logMel, nemoFrontEnd } = await load(context, 'formats/audio/log-mel.js');
   const { readAudio } = await load(context, 'formats/audio/read-audio.js');
   const { resample } = await load(context, 'formats/audio/audio.js');

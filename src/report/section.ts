@@ -3,7 +3,7 @@ import type { WorstSample } from '../quality/verify/result.js';
 import { type Bar, barChart, type Chart, type Tone } from './chart/frame.js';
 import type { ForgeResult, Outcome, ReportPhase } from './result.js';
 
-/** The parts of a report, as data: html.ts and markdown.ts render them. Text is escaped there; nothing here is HTML or Markdown. */
+/** The parts of a report, as data, and the sections that every run has. `html.ts` and `pages/markdown.ts` render them. Text is escaped there; nothing here is HTML or Markdown. */
 
 /** The report of one result. */
 export interface Page {
