@@ -287,7 +287,7 @@ export interface Plan {
 }
 
 /** Every command with a plan has it. */
-export const dryRunOption = flag({
+const dryRunOption = flag({
   flags: '--dry-run',
   describe: 'print what would be done, and end',
 });

@@ -193,7 +193,7 @@ export interface OpenPhase {
  * Which phase runs in which: one that begins while another runs is part of it. Phases of several components run side by side, and their names begin with the
  * component (`encoder: build`): those are parts of phases of the same component.
  */
-export class PhaseTree {
+class PhaseTree {
   #open: OpenPhase[] = [];
 
   start(name: string, detail = ''): OpenPhase {

@@ -231,7 +231,7 @@ const suspicions: readonly Suspicion[] = [
 ];
 
 /** Nodes among these that are known to cause failures of compiled regions, and why. */
-export const suspectsAmong = (nodes: readonly NodeProto[]): ModelPlace['suspects'] =>
+const suspectsAmong = (nodes: readonly NodeProto[]): ModelPlace['suspects'] =>
   suspicions.flatMap(({ find, why }) => {
     const found = find(nodes).map((node) => (node.name !== '' ? node.name : (node.output[0] ?? '')));
     return found.length === 0 ? [] : [{ nodes: found.slice(0, NAMED), why }];

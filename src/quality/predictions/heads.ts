@@ -284,5 +284,5 @@ export class Rows {
   }
 }
 
-export const shapesOf = (outputs: NamedTensors): string =>
+const shapesOf = (outputs: NamedTensors): string =>
   [...outputs].map(([name, { shape }]) => `${name} [${shape.join(',')}]`).join(', ');

@@ -343,7 +343,7 @@ const factors: Readonly<Partial<Record<PlantedError, number>>> = {
  * The wrong outputs that an error makes of each sample's reference: its mean over all samples (by position of the axis), the outputs of the next
  * sample of the same shape, or the reference times a factor. Undefined where no other sample has the shape. No model runs for it.
  */
-export function plantedIn(
+function plantedIn(
   samples: readonly PlantedSample[],
   axis: number | null,
   sums: SliceSums,

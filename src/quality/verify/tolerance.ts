@@ -340,7 +340,7 @@ export function probabilitiesOf(
 const SUM_ERROR = 1e-3;
 
 /** The value without logits. */
-export const NO_LOGITS: Probabilities = { logits: { peak: 0, rms: 0 }, steepness: 0 };
+const NO_LOGITS: Probabilities = { logits: { peak: 0, rms: 0 }, steepness: 0 };
 
 const logitOf = (p: number): number => {
   const kept = Math.min(Math.max(p, LEAST_PROBABILITY), 1 - LEAST_PROBABILITY);

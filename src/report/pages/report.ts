@@ -192,7 +192,7 @@ const COLUMNS = 480;
  * The files of a page's samples, in small: they are read when the page is made, and a result has none of their pixels. Only a file of the recorded digest is
  * shown, so that a page never has another file than the one that was judged; what cannot be shown is named with the reason.
  */
-export async function loadPictures({ sections }: Page): Promise<Pictures> {
+async function loadPictures({ sections }: Page): Promise<Pictures> {
   const pictures = new Map<string, ShownFile>();
   let left = MOST_BYTES;
   for (const sample of present(sections).flatMap(({ blocks }) => samplesIn(blocks))) {
