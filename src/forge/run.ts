@@ -13,7 +13,7 @@ import type { ConversionResult } from '../formats/precision/conversion.js';
 import type { BenchResult } from '../quality/bench/result.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { explaining, issuesOf } from '../quality/explain/failure.js';
-import type { SilentlyBuilt } from '../quality/explain/silent-issues.js';
+import type { SilentlyBuilt } from '../quality/explain/known-issues/issue.js';
 import type { VerifyContext } from '../quality/verify/request.js';
 import type { VerifyResult } from '../quality/verify/result.js';
 import { forgeReport, RESULT_FILE } from '../report/pages/forge.js';

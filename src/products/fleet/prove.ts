@@ -12,8 +12,7 @@ import { benchEngine } from '../../quality/bench/bench-engine.js';
 import { benchCompare } from '../../quality/bench/compare.js';
 import { defaultRequest } from '../../quality/bench/request.js';
 import { runGate } from '../../quality/gate/gate.js';
-import { matchesGlob } from '../../quality/gate/glob.js';
-import { loadPolicy } from '../../quality/gate/policy.js';
+import { loadPolicy, reads } from '../../quality/gate/policy.js';
 import { observeEngine, proofOf, resultOf } from '../../quality/known-answer/proof.js';
 import type { EngineCheck } from '../../quality/known-answer/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
@@ -112,10 +111,10 @@ export async function proveEngine(subject: Subject, { policy, scratch, work }: P
   // The plan lies in a folder that goes with the task.
   const said = check.reasons.map((reason) => reason.replaceAll(planPath, passport.name));
   if (policy === null) return { check, gate: null, reasons: check.outcome === 'pass' ? [] : said };
-  const asked = loadPolicy(policy.path).checks.map(({ select }) => select.schema ?? '*');
+  const rules = loadPolicy(policy.path);
   const files: string[] = [];
   for (const [name, make] of Object.entries({ ...results, 'engine-check': async () => check })) {
-    if (!asked.some((pattern) => matchesGlob(`trtforge.${name}/1`, pattern))) continue;
+    if (!reads(rules, `trtforge.${name}/1`)) continue;
     const path = join(scratch, `${name}.json`);
     writeFileSync(path, JSON.stringify(await make()));
     files.push(`${name}=${path}`);

@@ -5,8 +5,7 @@ import type { EventListener, WorkEvent } from '../../events.js';
 import { parseLine, severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 import type { ExplainedIssue } from './explained-issue.js';
 import type { FinderLine, IssueFinder } from './issue-finder.js';
-import { inOrder, type KnownIssue, placeSentences } from './known-issues/issue.js';
-import type { SilentlyBuilt } from './silent-issues.js';
+import { inOrder, type KnownIssue, placeSentences, type SilentlyBuilt } from './known-issues/issue.js';
 
 /** The result of work that calls TensorRT, and the known issues that its log shows although it succeeded. */
 export interface Explained<T> {

@@ -5,7 +5,7 @@ import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
 import { attributeOf } from '../../formats/onnx/operators.js';
 import { constantTensor, smallIntegers } from '../../formats/onnx/shapes/stored-value.js';
 import type { ExplainedIssue } from './explained-issue.js';
-import type { KnownIssue } from './known-issues/issue.js';
+import type { KnownIssue, SilentlyBuilt } from './known-issues/issue.js';
 import { type ModelNodes, openModelNodes } from './model-nodes.js';
 
 /** Something that TensorRT is known to compute wrongly without a line in any log: only the model and the version show it. */
@@ -28,13 +28,6 @@ const silentIssues: readonly SilentIssue[] = [
       'Compare the engine with the model (`trtforge verify`); where it is wrong, export with a Gather form or with MultiscaleDeformableAttnPlugin_TRT.',
   },
 ];
-
-/** The builder of an engine, as far as silent issues depend on it. */
-export interface SilentlyBuilt {
-  readonly product: 'tensorrt' | 'tensorrt-rtx';
-  /** As far as it is known: `10.6.0`. */
-  readonly version: string;
-}
 
 /**
  * Known issues that an engine of this model may have without a word in any log, each with the nodes it strikes; none for other products than TensorRT,

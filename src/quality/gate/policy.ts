@@ -3,6 +3,7 @@ import { faultText } from '../../base/text/schema-error.js';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { firstProblem, readYaml } from '../../base/text/yaml.js';
 import { TrtforgeError } from '../../errors.js';
+import { matchesGlob } from './glob.js';
 import {
   type Check,
   checkSchema,
@@ -71,6 +72,10 @@ export interface Policy {
   readonly waivers: readonly PolicyWaiver[];
   readonly expiresSoonDays: number;
 }
+
+/** Whether a check may judge results of this schema: `trtforge.bench/1`. */
+export const reads = ({ checks }: Policy, schema: string): boolean =>
+  checks.some(({ select }) => matchesGlob(schema, select.schema ?? '*'));
 
 const EXPIRES_SOON_DAYS = 14;
 

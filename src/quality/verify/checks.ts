@@ -200,6 +200,10 @@ export function worstFirst(outputs: readonly VerifiedOutput[]): readonly Verifie
 /** Infinities are equal. */
 const order = (a: number, b: number): number => (a === b ? 0 : a - b);
 
+/** Statistics of decisions begin with it, those of `decisionChecks`. */
+export const OF_DECISIONS = 'share of decisions turned';
+export const isOfDecisions = (statistic: string): boolean => statistic.startsWith(OF_DECISIONS);
+
 export const NON_FINITE = 'non-finite';
 
 /** NaN and infinities where the reference is finite; with `strict` every one, as in Polygraphy. */

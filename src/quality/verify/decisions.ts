@@ -1,7 +1,7 @@
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { positionsOf } from '../../formats/tensor/compare/slices.js';
 import { eachPiece, type FloatPairs } from '../../formats/tensor/tensor-reader.js';
-import { atMost, type CheckResult } from './checks.js';
+import { atMost, type CheckResult, OF_DECISIONS } from './checks.js';
 import type { VerifiedOutput, VerifyPrecision } from './result.js';
 import { toleranceOf } from './tolerance.js';
 
@@ -97,9 +97,6 @@ export const decisionChecks = (decisions: readonly Decisions[]): readonly CheckR
     const turned = Math.max(counts.lost, counts.new) / all;
     return pass === null ? [] : [{ ...atMost(`${OF_DECISIONS} (${rule})`, turned, limit), pass }];
   });
-
-const OF_DECISIONS = 'share of decisions turned';
-export const isOfDecisions = (statistic: string): boolean => statistic.startsWith(OF_DECISIONS);
 
 /** `43 of 44 decisions (above 0.5) kept, 2 new`. */
 export const decisionText = ({ rule, reference, kept, new: added }: Decisions): string =>

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { plural } from '../../base/text/quantity.js';
-import { checkText, severityOf, shortNumber, worstFirst } from './checks.js';
-import { type Decisions, decisionText, isOfDecisions } from './decisions.js';
+import { checkText, isOfDecisions, severityOf, shortNumber, worstFirst } from './checks.js';
+import { type Decisions, decisionText } from './decisions.js';
 import { BLOWN_UP } from './judged.js';
 import type { VerifiedOutput, VerifyResult } from './result.js';
 

@@ -3,9 +3,9 @@ import { type Comparison, comparePairs } from '../../formats/tensor/compare/comp
 import { ErrorHistogram, WorstPairs } from '../../formats/tensor/compare/pair-sums.js';
 import { sliceSums } from '../../formats/tensor/compare/slices.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
-import { type CheckResult, checkText, NON_FINITE, severityOf, shortNumber } from './checks.js';
+import { type CheckResult, checkText, isOfDecisions, NON_FINITE, severityOf, shortNumber } from './checks.js';
 import { Criterion, type Located, worstChecks } from './criterion.js';
-import { type Decisions, decisionChecks, decisionText, isOfDecisions } from './decisions.js';
+import { type Decisions, decisionChecks, decisionText } from './decisions.js';
 import { errorStatistics, sidesOf } from './error-statistics.js';
 import { judgeExact } from './judge-exact.js';
 import {

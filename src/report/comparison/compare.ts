@@ -1,8 +1,7 @@
 import { shellLine, shellWords } from '../../base/text/shell-line.js';
 import { differencesOf } from '../../engines/identity/identity.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
-import { severityOf } from '../../quality/verify/checks.js';
-import { isOfDecisions } from '../../quality/verify/decisions.js';
+import { isOfDecisions, severityOf } from '../../quality/verify/checks.js';
 import { onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import type { ForgeResult } from '../result.js';

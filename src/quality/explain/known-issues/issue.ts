@@ -37,6 +37,13 @@ export interface KnownIssue {
   readonly source: string;
 }
 
+/** The builder of an engine, as far as silent issues depend on it. */
+export interface SilentlyBuilt {
+  readonly product: 'tensorrt' | 'tensorrt-rtx';
+  /** As far as it is known: `10.6.0`. */
+  readonly version: string;
+}
+
 const RANK = { error: 0, warning: 1, note: 2 } as const;
 
 /** The worst first; equals stay as they came. Apart from the schema of issues, since every command loads this and few load zod. */
