@@ -227,7 +227,7 @@ export const benchWith = (
   context?: Partial<BenchContext>,
 ): Promise<BenchResult> => benchers[tool](request, benchContext(context));
 
-/** Of each side. */
+/** Cold starts of each side: with the page cache as it is, and without it. */
 const STARTS = 5;
 
 interface Measured {

@@ -121,6 +121,7 @@ export function judge(facts: DoctorFacts): readonly Finding[] {
   ];
 }
 
+/** Of `g++ --version` and its like. */
 const COMMAND_TIMEOUT_MS = 10_000;
 
 /** The probes that look at the real machine, and at these stores in place of those of the environment. */

@@ -333,6 +333,7 @@ interface PlantedSample {
   readonly reference: FloatReader;
 }
 
+/** Planted errors that are the reference times a factor. */
 const factors: Readonly<Partial<Record<PlantedError, number>>> = {
   zeros: 0,
   'turned sign': -1,

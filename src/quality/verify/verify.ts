@@ -214,6 +214,7 @@ const failuresOf = (judged: readonly JudgedOutput[]): VerifyResult['failures'] =
     })),
   );
 
+/** Worst samples that a result shows. */
 const MOST_SHOWN = 12;
 
 /**
