@@ -3,7 +3,7 @@ import { onDevice } from '../addon/gpus.js';
 import { keepingFiles, openFile } from '../base/files/byte-source.js';
 import { protectingInputs } from '../base/files/user-files.js';
 import type { ResolvedBuild } from '../engines/builder/build.js';
-import { type DecidedBuild, decideBuild } from '../engines/builder/resolve-build.js';
+import { type DecidedBuild, decideBuild } from '../engines/builder/cache-why.js';
 import { targetText } from '../engines/identity/target.js';
 import { openTrust } from '../engines/store/trust.js';
 import { ExitCode, TrtforgeError } from '../errors.js';

@@ -1,7 +1,7 @@
 import type { BuildContext, BuildOptions } from '../../engines/builder/build.js';
 import type { ProfileOrigin } from '../../engines/builder/build-result.js';
 import { assertGpuToBuild } from '../../engines/builder/buildable.js';
-import type { DecidedBuild } from '../../engines/builder/resolve-build.js';
+import type { DecidedBuild } from '../../engines/builder/cache-why.js';
 import { profileText } from '../../engines/identity/build-line.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { targetText } from '../../engines/identity/target.js';
@@ -11,7 +11,8 @@ import { type Plan, type PlanStep, step } from '../command.js';
 
 /** A build as it is decided, and whether a store has its engine. Throws what `resolveBuild` and `openStores` throw. */
 export async function decidedBuild(requested: BuildOptions, context: BuildContext): Promise<DecidedBuild> {
-  const { decideBuild, resolveBuild } = await import('../../engines/builder/resolve-build.js');
+  const { decideBuild } = await import('../../engines/builder/cache-why.js');
+  const { resolveBuild } = await import('../../engines/builder/resolve-build.js');
   return decideBuild(await resolveBuild(requested, context), requested, context);
 }
 

@@ -2,6 +2,7 @@ import { basename } from 'node:path';
 import { loadAddon } from '../../addon/addon.js';
 import type { NativeEngine } from '../../addon/native-engine.js';
 import type { WorkContext } from '../../events.js';
+import { nativeLoad } from '../runtime/tensorrt/engine-interface.js';
 import { withRemedy } from '../runtime/tensorrt/load-engine.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { workEvents } from './build-in-process.js';
@@ -13,14 +14,13 @@ export async function refitInProcess(
   refit: Omit<Parameters<NativeEngine['refit']>[0], 'modelPath'> & {
     /** The plan whose weights are replaced. */
     readonly planPath: string;
-    /** Whether code that the plan carries may run. */
-    readonly allowHostCode: boolean;
+    readonly load: Parameters<typeof nativeLoad>[0];
     /** Bits of `SerializationFlag`. */
     readonly flags: number;
   },
   { emit = () => {} }: WorkContext,
 ): Promise<BuildOutcome> {
-  const { planPath: skeleton, flags, allowHostCode, ...weights } = refit;
+  const { planPath: skeleton, flags, load, ...weights } = refit;
   const started = performance.now();
   const { inference, plugins } = toolchain.libraries;
   const warnings = new Set<string>();
@@ -35,8 +35,7 @@ export async function refitInProcess(
         label: basename(skeleton),
         // The chosen GPU is the only one that this process sees.
         device: 0,
-        allowHostCode,
-        weightBudget: null,
+        ...nativeLoad(load),
         verbose,
       },
       listener,

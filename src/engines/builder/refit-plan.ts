@@ -13,14 +13,15 @@ import {
   weightsToRefit,
   withRefitRemedy,
 } from '../plan/refit.js';
+import type { nativeLoad } from '../runtime/tensorrt/engine-interface.js';
 import type { BuildContext, BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
 import { inChild } from './build-plan.js';
 import { resolveBuild, suggestFor } from './resolve-build.js';
 
-/** The bytes that are loaded of an engine, which were checked, and whether code that they carry may run. */
+/** The bytes that are loaded of an engine, which were checked, and how: also whether code that they carry may run. */
 interface LoadedPlan {
   readonly planPath: string;
-  readonly allowHostCode: boolean;
+  readonly load: Parameters<typeof nativeLoad>[0];
 }
 
 /**

@@ -23,14 +23,7 @@ import {
   unableToBuild,
 } from '../../tensorrt/toolchain/find.js';
 import { releaseOf } from '../../tensorrt/toolchain/toolchain.js';
-import {
-  engineNameOf,
-  formatEngineName,
-  type IdentityDocument,
-  identityDigest,
-} from '../identity/identity.js';
 import { readModelContent } from '../identity/model-content.js';
-import type { Passport } from '../identity/passport.js';
 import type { ModelContent } from '../identity/read-model.js';
 import { defaultRecipe, type Recipe, recipeSchema } from '../identity/recipe.js';
 import {
@@ -46,7 +39,7 @@ import {
   thisPlatform,
 } from '../identity/target.js';
 import { platformOfEngine } from '../plan/header.js';
-import { assertMakesRefittable, isRefittable } from '../plan/refit.js';
+import { assertMakesRefittable } from '../plan/refit.js';
 import {
   type ProfileRequest,
   parseProfile,
@@ -55,14 +48,7 @@ import {
   suggestion,
 } from '../profiles/profile.js';
 import { type ProfileSizes, requestedSizes, sizedProfile } from '../profiles/sizes.js';
-import type { CacheWhy } from '../store/cache-result.js';
-import { mayServe } from '../store/compatibility.js';
-import type { LocalStore } from '../store/local.js';
-import { lookUp, lookUpLocally, type Miss, plainMiss, withNearest } from '../store/lookup.js';
-import { type EngineStores, openStores } from '../store/open-stores.js';
-import type { RemoteStore } from '../store/remote/remote-store.js';
 import {
-  type BuildContext,
   type BuildOptions,
   type ResolvedBuild,
   timingScope,
@@ -254,111 +240,3 @@ function checkedRecipe(recipe: Recipe): Recipe {
 
 const asProfile = (profile: string | ProfileRequest): ProfileRequest =>
   typeof profile === 'string' ? parseProfile(profile) : profile;
-
-/** Others of the model that the rules are shown for. */
-const MOST_SHOWN = 20;
-
-/** Whether a build would find an engine, where, by which rule, and why each source before it would not serve. Builds and fetches nothing. */
-export async function whyCache(
-  stores: EngineStores,
-  wanted: IdentityDocument,
-  model: { readonly name: string; readonly version: string | null },
-  signal?: AbortSignal,
-): Promise<CacheWhy> {
-  const others = new Map<string, Passport>();
-  for (const store of [...(stores.store === null ? [] : [stores.store]), ...stores.layers])
-    for (const passport of await passportsOfModel(store, wanted))
-      others.set(passport.identity.digest, passport);
-  const { hit, why } = await lookUpLocally(stores, { identity: wanted, model }, ignoreEvents);
-  let served = hit && { engine: hit.engine.planPath, rule: hit.rule, from: hit.from };
-  if (stores.remote !== null && served === undefined) {
-    const answer = await askRemote(stores.remote, wanted, others, signal);
-    if ('rule' in answer) served = { ...answer, from: 'remote' };
-    else why.push(answer);
-  }
-  if (stores.noRemote != null) why.push(plainMiss('remote', null, stores.noRemote));
-  const identity = identityDigest(wanted);
-  others.delete(identity);
-  return {
-    schema: 'trtforge.cache-why/1',
-    store: stores.store?.place ?? stores.remote?.place ?? 'none',
-    identity,
-    name: formatEngineName(engineNameOf(wanted, model.name, model.version)),
-    engine: served?.engine ?? null,
-    from: served?.from ?? null,
-    rule: served?.rule ?? null,
-    refits: null,
-    others: [...others.values()].slice(0, MOST_SHOWN).map((passport) => ({
-      identity: passport.identity.digest,
-      name: passport.name,
-      ...mayServe(wanted, passport.identity.document),
-    })),
-    why: why.map((miss) => ({ ...miss, differences: [...miss.differences] })),
-  };
-}
-
-/** A build as it was decided, and whether it would find its engine. */
-export interface DecidedBuild {
-  readonly build: ResolvedBuild;
-  readonly why: CacheWhy;
-  /** The stores that would keep what is built; null for none. */
-  readonly places: { readonly local: string | null; readonly remote: string | null };
-}
-
-/** Searches the stores for the engine of a build; builds and fetches nothing. Throws what `openStores` throws. */
-export async function decideBuild(
-  build: ResolvedBuild,
-  requested: Parameters<typeof openStores>[0],
-  context: Pick<BuildContext, 'environment' | 'signal'>,
-): Promise<DecidedBuild> {
-  const { environment, signal } = context;
-  const { close, ...stores } = await openStores(requested, environment);
-  try {
-    const found = await whyCache(stores, build.identity, build.model, signal);
-    const why = { ...found, refits: found.engine === null ? await refitsOf(stores, build, context) : null };
-    const { store, remote } = stores;
-    return { build, why, places: { local: store?.place ?? null, remote: remote?.place ?? null } };
-  } finally {
-    close();
-  }
-}
-
-/** Loads what compares graphs only for a build that may refit. */
-async function refitsOf(
-  stores: EngineStores,
-  build: ResolvedBuild,
-  context: Pick<BuildContext, 'environment' | 'signal'>,
-): Promise<CacheWhy['refits']> {
-  if (!isRefittable(build.identity.recipe)) return null;
-  const { expectedRefit } = await import('./skeletons.js');
-  return expectedRefit(stores, build, context);
-}
-
-async function askRemote(
-  remote: RemoteStore,
-  wanted: IdentityDocument,
-  others: Map<string, Passport>,
-  signal: AbortSignal | undefined,
-): Promise<{ readonly engine: string; readonly rule: string } | Miss> {
-  try {
-    const answer = await lookUp(remote, wanted, signal);
-    if (answer.found) return { engine: answer.engine.key, rule: answer.rule };
-    const same = (await remote.ofModel(wanted.model, signal)).map(({ engine }) => engine.passport);
-    for (const passport of same) others.set(passport.identity.digest, passport);
-    const isNone = answer.code === null && same.length === 0;
-    const reason = isNone ? `${remote.place} has no usable engine of this model` : answer.reason;
-    return withNearest(plainMiss('remote', answer.code, reason), wanted, same);
-  } catch (error) {
-    if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
-    return plainMiss('remote', error.code, `${error.message} ${error.remedy}`);
-  }
-}
-
-async function passportsOfModel(
-  store: LocalStore,
-  { model }: IdentityDocument,
-): Promise<readonly Passport[]> {
-  const engines = (await store.ofModel(model)).slice(0, MOST_SHOWN);
-  const passports = await Promise.all(engines.map(({ identity }) => store.passport(identity)));
-  return passports.filter((passport) => passport !== undefined);
-}

@@ -107,7 +107,7 @@ export const refitOrBuild =
     if (skeleton === undefined || recorded === undefined) return otherwise(build, files, context);
     const changed = changedWeights(recorded, graph);
     try {
-      const weights = { planPath: skeleton.planPath, allowHostCode: false, changed };
+      const weights = { planPath: skeleton.planPath, load: {}, changed };
       return await inPhase('refit', context.emit, () => refit(skeleton, weights, build, files, context));
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;

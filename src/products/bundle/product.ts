@@ -5,7 +5,12 @@ const verb = verbOf('Products');
 /** Models that are deployed together, described by a model_meta.json. */
 export const bundle: Product = {
   name: 'bundle',
-  errors: ['TF_BUNDLE_COMPONENT_MISSING', 'TF_BUNDLE_PROFILES_INVALID', 'TF_ENGINE_TOO_SMALL'],
+  errors: [
+    'TF_BUNDLE_COMPONENT_MISSING',
+    'TF_BUNDLE_MISMATCH',
+    'TF_BUNDLE_PROFILES_INVALID',
+    'TF_ENGINE_TOO_SMALL',
+  ],
   families: { bundle: 'models that are deployed together: encoder, predictor, joint network' },
   verbs: [
     verb('bundle build', 'build the engines of a bundle', () => import('./commands/build.js')),

@@ -241,7 +241,7 @@ export async function refitEngine(
     await toolchainForPlan(plan, { toolchain: build.toolchain, allowHostCode, environment });
     return await obtainEngine(build, stores, {
       ...context,
-      build: refittingBuilder(skeleton, { planPath: plan.loadPath, allowHostCode }),
+      build: refittingBuilder(skeleton, { planPath: plan.loadPath, load: { allowHostCode } }),
       phase: 'refit',
       areSizesKnown: true,
       answer: answerMaker(true, { allowHostCode }),

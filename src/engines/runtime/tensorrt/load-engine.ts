@@ -141,6 +141,12 @@ export async function toolchainForPlan(plan: PlanFacts, choice: ToolchainChoice)
   return fitting(plan, candidates, choice);
 }
 
+/** The same where nothing is loaded, which needs no permission. */
+export const libraryOfPlan = (
+  plan: PlanFacts,
+  choice: Pick<ToolchainChoice, 'toolchain' | 'environment'>,
+): Promise<Toolchain> => toolchainForPlan(plan, { ...choice, allowHostCode: true });
+
 function fitting(
   plan: PlanFacts,
   candidates: readonly Toolchain[],

@@ -11,7 +11,7 @@ import {
   loadOptions,
   type SessionFacts,
 } from './engine-interface.js';
-import { toolchainForPlan } from './load-engine.js';
+import { libraryOfPlan } from './load-engine.js';
 import {
   type EngineChildCall,
   type EngineOpened,
@@ -95,9 +95,7 @@ export async function environmentFor(
 ): Promise<NodeJS.ProcessEnv> {
   try {
     const plan = { path: planPath, header: readPlanHeader(planPath), passport: null };
-    // Only the library's folder is asked for: the child that loads the plan needs the permission.
-    const found = await toolchainForPlan(plan, { toolchain, allowHostCode: true, environment });
-    return withLibraries(found, environment);
+    return withLibraries(await libraryOfPlan(plan, { toolchain, environment }), environment);
   } catch {
     return environment;
   }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateBucketCommand, HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { whyCache } from '../../../../src/engines/builder/resolve-build.js';
+import { whyCache } from '../../../../src/engines/builder/cache-why.js';
 import { identityDigest } from '../../../../src/engines/identity/identity.js';
 import { remoteAddress } from '../../../../src/engines/store/remote/bucket.js';
 import { RemoteStore } from '../../../../src/engines/store/remote/remote-store.js';
