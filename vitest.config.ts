@@ -18,6 +18,9 @@ const alone = testFiles(
   /vi\.(?:mock|spyOn)\(|process\.env[^;]* = |delete process\.env|\.enter\(|loadAddon/,
 );
 
+/** Where both tiers run, as in CI, these run once: whole, in the full tier. */
+const once = process.env.TRTFORGE_TESTS_ONCE === '1' ? inBoth : [];
+
 /** Integration tests that `npm test` leaves to the full tier (scripts/leaves.mjs). */
 const leftOut = (process.env.TRTFORGE_TESTS_LEFT_OUT ?? '')
   .split(',')
@@ -70,7 +73,7 @@ export default defineConfig({
         test: {
           name: 'unit',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/**/*.{integration,full}.test.ts'],
+          exclude: ['test/**/*.{integration,full}.test.ts', ...once],
           pool: 'threads',
           isolate: false,
         },
@@ -80,7 +83,7 @@ export default defineConfig({
         test: {
           name: 'integration',
           include: ['test/**/*.integration.test.ts'],
-          exclude: [...alone, ...leftOut],
+          exclude: [...alone, ...leftOut, ...once],
           pool: 'forks',
           isolate: false,
         },
@@ -90,7 +93,7 @@ export default defineConfig({
         test: {
           name: 'integration-alone',
           include: alone.filter((path) => path.endsWith('.integration.test.ts')),
-          exclude: leftOut,
+          exclude: [...leftOut, ...once],
           pool: 'forks',
         },
       },

@@ -64,7 +64,8 @@ describe('the recipe of a conversion', () => {
     expect(digestOf(one)).toMatch(/^[0-9a-f]{64}$/);
     expect(digestOf(sample('elsewhere.npz', [1, 2, 3], true))).toBe(digestOf(one));
     expect(digestOf(two, one)).toBe(digestOf(one, two));
-    expect(new Set([digestOf(one), digestOf(two), digestOf(one, two), digestOf(one, one)]).size).toBe(4);
+    expect(digestOf(one, one)).toBe(digestOf(one));
+    expect(new Set([digestOf(one), digestOf(two), digestOf(one, two)]).size).toBe(3);
     expect(digestOf(sample('changed.npz', [1, 2, 3.5]))).not.toBe(digestOf(one));
   });
 
