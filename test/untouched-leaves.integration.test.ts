@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { untouchedLeaves } from '../scripts/leaves.mjs';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-leaves-'));
@@ -21,15 +21,21 @@ function write(where: string, path: string, text = ''): void {
   writeFileSync(join(where, path), text);
 }
 
-/** A repository with two leaves and its clone. */
-beforeEach(() => {
-  for (const path of [origin, clone]) rmSync(path, { recursive: true, force: true });
+/** A repository with two leaves and its clone; each test has copies of them, of which the second knows the first by its path. */
+beforeAll(() => {
   for (const path of ['src/products/a/x.ts', 'src/products/b/x.ts', 'src/base/x.ts', 'docs/x.md'])
     write(origin, path);
   git(folder, 'init', '--quiet', '--initial-branch=main', origin);
   git(origin, 'add', '.');
   git(origin, 'commit', '--quiet', '--message=one');
   git(folder, 'clone', '--quiet', origin, clone);
+  for (const path of [origin, clone]) cpSync(path, `${path}.new`, { recursive: true });
+});
+beforeEach(() => {
+  for (const path of [origin, clone]) {
+    rmSync(path, { recursive: true, force: true });
+    cpSync(`${path}.new`, path, { recursive: true });
+  }
 });
 
 const leaves = (where = clone) => untouchedLeaves(where).leaves;
@@ -54,12 +60,18 @@ describe('what is left out of npm test', () => {
   ])('after a change of %s: %j', (path, left) => {
     write(clone, path, 'changed');
     expect(leaves()).toEqual(left);
-    git(clone, 'add', '.');
-    expect(leaves()).toEqual(left);
-    git(clone, 'commit', '--quiet', '--message=two');
-    expect(leaves()).toEqual(left);
-    git(clone, 'switch', '--quiet', '--create', 'branch');
-    expect(leaves()).toEqual(left);
+  });
+
+  test('is the same for a change that is staged, committed or on a branch', () => {
+    write(clone, 'src/products/a/x.ts', 'changed');
+    for (const step of [
+      ['add', '.'],
+      ['commit', '--quiet', '--message=two'],
+      ['switch', '--quiet', '--create', 'branch'],
+    ]) {
+      git(clone, ...step);
+      expect(leaves()).toEqual(['b']);
+    }
   });
 
   test('is none after a file that all see went or was renamed', () => {

@@ -1,6 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -66,12 +65,6 @@ beforeAll(async () => {
 
 /** What the fake library says it is. */
 const VERSION = '10.3.0.26';
-/** Of statfs: its files have no other place than memory. */
-const TMPFS = 0x01021994;
-/** Keeps a library loaded, and so its pages in memory, until its input ends. */
-const HOLD = `try { process.dlopen({ exports: {} }, process.argv[1], 0x1002); } catch {}
-console.log('loaded');
-process.stdin.resume();`;
 const QUICK = ['--warm-up', '10', '--duration', '0.15'];
 
 const bench = (args: readonly string[], more: NodeJS.ProcessEnv = {}) =>
@@ -243,62 +236,6 @@ describe('trtforge bench ENGINE', () => {
     expect(status).toBe(0);
     expect(answer.layers?.runs).toBe(20);
     expect(answer.layers?.layers.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
-  });
-
-  it('measures cold starts, whose phases add up, with the page cache and after it was dropped', async () => {
-    const words = [at('a.engine'), '--cold', '--graph', ...QUICK];
-    const { status, answer } = await json<BenchResult>(words, { FAKE_CALLS: at('cold-calls') });
-    expect(status).toBe(0);
-    const { starts, warm, dropped, files } = answer.cold ?? expect.fail('there are no cold starts');
-    // A process each, and that of the measurement.
-    const calls = readFileSync(at('cold-calls'), 'utf8').split('\n');
-    expect(calls.filter((line) => line === 'reads a mapped file')).toHaveLength(2 * starts + 1);
-    for (const { ms, hostMemory } of [warm, dropped]) {
-      const { total, capture, ...parts } = ms;
-      for (const spread of Object.values(ms)) {
-        const { min, median, max } = spread ?? expect.fail('10.3 has every phase');
-        expect([min, median, max]).toEqual([min, median, max].toSorted((a, b) => a - b));
-        expect(min).toBeGreaterThan(0);
-      }
-      const least = Object.values(parts).reduce((sum, spread) => sum + (spread?.min ?? 0), 0);
-      expect(total?.min).toBeGreaterThanOrEqual(least);
-      expect(hostMemory.peakBytes).toBeGreaterThan(0);
-    }
-    expect(files.map(({ path }) => path)).toEqual([at('a.engine'), at('home/lib/libnvinfer.so.10')]);
-    for (const { path, bytes, stayedBytes } of files) {
-      expect(bytes).toBe(statSync(path).size);
-      expect(stayedBytes).toBe(statfsSync(path).type === TMPFS ? bytes : 0);
-    }
-    const { out } = await bench(words);
-    const table = out.slice(out.indexOf('cold start  5 new processes each')).split('\n');
-    expect(table.slice(2, 11).map((line) => line.slice(2, 14).trim())).toEqual([
-      ...['start', 'check', 'library', 'read', 'deserialize', 'contexts'],
-      ...['first call', 'total', 'CUDA graph'],
-    ]);
-    expect(new Set(table.slice(2, 11).map((line) => line.indexOf(' – ', 30) > 0))).toEqual(new Set([true]));
-  });
-
-  it('has no phase of a graph that the library rejects', async () => {
-    const engine = await fakeEngine('11');
-    engine.writePlan(at('eleven.engine'), { kind: 'affine', inner: 4 });
-    const more = { TENSORRT_HOME: engine.install(at('eleven')), FAKE_CAPTURE: 'refused' };
-    const words = [at('eleven.engine'), '--cold', '--graph', ...QUICK];
-    const { answer } = await json<BenchResult>(words, more);
-    expect(answer.cold?.warm.ms).toMatchObject({ read: { min: expect.any(Number) }, capture: null });
-  });
-
-  it('names a file that another process keeps in the page cache', async () => {
-    const library = at('home/lib/libnvinfer.so.10');
-    const holder = spawn(process.execPath, ['-e', HOLD, library], { stdio: ['pipe', 'pipe', 'inherit'] });
-    await once(holder.stdout!, 'data');
-    try {
-      const { answer } = await json<BenchResult>([at('a.engine'), '--cold', ...QUICK]);
-      expect(answer.cold?.files[1]?.stayedBytes).toBeGreaterThan(0);
-      expect(answer.warnings.join('\n')).toMatch(/libnvinfer\.so\.10 stayed in the page cache/);
-    } finally {
-      holder.stdin?.end();
-      await once(holder, 'close');
-    }
   });
 
   it.each<[string, readonly string[], number, string, NodeJS.ProcessEnv?]>([

@@ -31,7 +31,7 @@ describe('layers of an engine', () => {
     await expect(layersOfEngine(plan(), { emit: ignoreEvents, environment })).rejects.toMatchObject({
       code: 'TF_GPU_UNAVAILABLE',
       exitCode: 3,
-      remedy: expect.stringMatching(/--from FILE/),
+      remedy: expect.stringContaining('trtforge engine layers ENGINE --json'),
     });
   });
 
