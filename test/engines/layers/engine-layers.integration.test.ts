@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { sha256 } from '../../../src/base/files/digest.js';
 import { diffEngines } from '../../../src/engines/layers/diff.js';
-import { layersOfEngine, layersOfFile } from '../../../src/engines/layers/engine-layers.js';
+import { layersOf, layersOfEngine, layersOfFile } from '../../../src/engines/layers/engine-layers.js';
 import { layersResultSchema } from '../../../src/engines/layers/result.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
@@ -28,7 +28,7 @@ describe('layers of an engine', () => {
   it('need a GPU, and without one the error states what helps', async () => {
     // CUDA shows no device to a process that is told to see none.
     const environment = { ...process.env, CUDA_VISIBLE_DEVICES: '' };
-    await expect(layersOfEngine(plan(), { emit: ignoreEvents, environment })).rejects.toMatchObject({
+    await expect(layersOf(plan(), { emit: ignoreEvents, environment })).rejects.toMatchObject({
       code: 'TF_GPU_UNAVAILABLE',
       exitCode: 3,
       remedy: expect.stringContaining('trtforge engine layers ENGINE --json'),
@@ -69,7 +69,7 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (fake 
         : { Bindings: ['x', 'y'] }),
     });
   const said = saidOf();
-  const layersOf = async (layers: string, wishes: Record<string, string> = {}, name = 'net') => {
+  const layersStated = async (layers: string, wishes: Record<string, string> = {}, name = 'net') => {
     const engine = await fakeEngine(fake);
     const path = engine.writePlan(join(folder, `${name}-${fake}.plan`), {
       kind: 'affine',
@@ -81,7 +81,7 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (fake 
   };
 
   it('come with what the loaded engine states of itself', async () => {
-    const result = await layersOf(said);
+    const result = await layersStated(said);
     expect(layersResultSchema.parse(result)).toEqual(result);
     expect(result).toMatchObject({
       dialect: fake === '11' ? 'io-tensors' : 'bindings',
@@ -93,7 +93,7 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (fake 
   });
 
   it('are taken back for the plan they were exported from, and for no other', async () => {
-    const result = await layersOf(said);
+    const result = await layersStated(said);
     const own = result.file;
     expect(result.planSha256).toBe(sha256(readFileSync(own)));
     const saved = join(folder, `saved-${fake}.json`);
@@ -113,8 +113,8 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (fake 
   });
 
   it('of two engines are compared', async () => {
-    const single = await layersOf(saidOf('Row major linear FP32'));
-    const half = await layersOf(saidOf('Row major linear FP16'), {}, 'half');
+    const single = await layersStated(saidOf('Row major linear FP32'));
+    const half = await layersStated(saidOf('Row major linear FP16'), {}, 'half');
     expect(diffEngines(single, half)).toMatchObject({ matched: 1, same: 0 });
     expect(diffEngines(single, half).changed[0]?.changes).toContainEqual({
       what: 'precision',
@@ -125,14 +125,14 @@ describe.each(['8', '10', '11'] as const)('layers of an engine that loads (fake 
   });
 
   it('that make no sense are rejected by name', async () => {
-    await expect(layersOf('none')).rejects.toMatchObject({
+    await expect(layersStated('none')).rejects.toMatchObject({
       code: 'TF_LAYERS_INVALID',
       message: expect.stringMatching(/inspector.*net-/),
     });
   });
 
   it('of an engine that does not load are the library’s refusal', async () => {
-    await expect(layersOf(said, { FAKE_LOAD: 'fails' })).rejects.toMatchObject({
+    await expect(layersStated(said, { FAKE_LOAD: 'fails' })).rejects.toMatchObject({
       code: 'TF_PLAN_LOAD_FAILED',
     });
   });
