@@ -31,6 +31,10 @@ export const withoutPlaceholders = (path: string, copy: string, work: WorkContex
 /** Whether an engine of a recipe takes other weights. */
 export const isRefittable = ({ flags }: Pick<Recipe, 'flags'>): boolean => flags.includes('refit');
 
+/** Whether an engine has none of its weights: it was built without them, and not refitted since. */
+export const isStripped = ({ identity, built }: Pick<Passport, 'identity' | 'built'>): boolean =>
+  identity.document.recipe.flags.includes('strip-plan') && built.refitted === undefined;
+
 /** An engine whose weights are replaced by those of another model. */
 export interface Skeleton {
   readonly planPath: string;

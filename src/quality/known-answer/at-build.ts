@@ -18,7 +18,7 @@ import { refittingBuilder, resolveRefit } from '../../engines/builder/refit-plan
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { whyNotRun } from '../../engines/identity/target.js';
 import { carriesHostCode } from '../../engines/plan/header.js';
-import { buildInstead, skeletonOf } from '../../engines/plan/refit.js';
+import { buildInstead, isStripped, skeletonOf } from '../../engines/plan/refit.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import { loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { readPlanOnDisk, toolchainForPlan } from '../../engines/runtime/tensorrt/load-engine.js';
@@ -72,6 +72,8 @@ export function answerMaker(
   return async (build, engine, context) => {
     const { isFound, passport } = engine;
     if (isFound && knownAnswer !== true) return 'it was found without one; --known-answer records it';
+    if (isStripped(passport))
+      return 'it has no weights yet; `trtforge engine refit` puts them in, and records one';
     const isAllowed = allowHostCode || !isFound;
     if (!isAllowed && carriesHostCode(passport.identity.document.recipe))
       return 'it was found in a store and carries its own runtime, which is code and does not run; --force-rebuild builds it again, and records one';

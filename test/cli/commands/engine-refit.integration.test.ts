@@ -98,6 +98,23 @@ describe('build --refit', () => {
   });
 });
 
+describe('an engine without its weights', () => {
+  it('is held to no answer before it has them', async () => {
+    // The fake engine computes what the other model does.
+    const line = ['build', retrained, ...batch, '--refit', '--known-answer'];
+    const wrong = await trtforge([...line, '-o', 'wrong.engine']);
+    expect([wrong.exitCode, typeof wrong.answer.wrongAnswer]).toEqual([1, 'string']);
+    const strip = ['--builder-config', 'flags=strip-plan'];
+    const built = await trtforge([...line, ...strip, '-o', 'stripped.engine']);
+    expect([built.exitCode, built.answer.wrongAnswer, typeof built.answer.unanswered]).toEqual([
+      ...[0, null, 'string'],
+    ]);
+    const whole = await trtforge(['engine', 'refit', 'stripped.engine', retrained, '-o', 'whole.engine']);
+    expect([whole.exitCode, whole.answer.error]).toEqual([0, undefined]);
+    expect(readPassport('whole.engine').knownAnswer).toBeDefined();
+  });
+});
+
 describe('engine refit', () => {
   it('puts the weights of another model into the engine, which then gives its answers', async () => {
     const { exitCode, answer } = await trtforge([
