@@ -139,7 +139,7 @@ trtforge convert encoder.onnx -o encoder.fp16.onnx --precision fp16
 trtforge convert yolo.onnx -o yolov10m-qdq.onnx --precision int8 --calibration images/ --preprocess yolo
 trtforge convert yolo.onnx -o yolo.int8.onnx --precision int8 --calibration images/ --preprocess yolo
 trtforge build model.onnx --target tensorrt-rtx:sm_89 --batch 1/8/32 -o model.engine
-trtforge build resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89 --batch 1/8/32 -o resnet50.engine
+trtforge build resnet50.onnx --precision fp16 --target tensorrt-rtx:sm_89 --batch 1/8/64 -o resnet50.engine
 trtforge build det.onnx --precision fp16 --target tensorrt-rtx:sm_89 --batch 1/8/32 -o det.engine
 trtforge build yolo.onnx --target tensorrt-rtx:sm_89 -o yolo.engine
 trtforge build yolo.onnx --target tensorrt-rtx:sm_89 -o fp32.engine
