@@ -1,6 +1,6 @@
 import { quotedInRange } from '../../base/options/readers.js';
 import { shellLine } from '../../base/text/shell-line.js';
-import { formatNamed } from '../../formats/precision/formats/index.js';
+import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { patterns } from '../../formats/precision/options.js';
 import type { IdentityDocument } from './identity.js';
 import { builderConfigTexts, type ProfileRange, type Recipe } from './recipe.js';
@@ -51,6 +51,10 @@ export function buildWords(
   ];
 }
 
+/** Whether an engine computes with codes, which are made for the weights of its model. */
+export const isCoded = ({ precision, stronglyTyped }: Pick<Recipe, 'precision' | 'stronglyTyped'>): boolean =>
+  stronglyTyped && quantizedFormatNamed(precision) !== undefined;
+
 /** The line that builds an engine as another one was, of another model, so that it takes other weights where it can. */
 export function refittableLine(
   { recipe, target }: IdentityDocument,
@@ -60,9 +64,8 @@ export function refittableLine(
     profiles,
   }: { readonly plugins?: readonly string[]; readonly profiles?: readonly string[] } = {},
 ): string {
-  const isCoded = recipe.conversion?.quantization !== undefined;
   const others = recipe.flags.filter((flag) => flag !== 'refit');
-  const flags = isCoded ? others : [...others, 'refit'];
+  const flags = isCoded(recipe) ? others : [...others, 'refit'];
   return shellLine([
     ...buildWords({ recipe: { ...recipe, flags }, target }, model, profiles),
     ...(recipe.conversion?.calibration ? ['--calibration', 'SAMPLES'] : []),

@@ -4,7 +4,7 @@ import { editModel } from '../../formats/onnx/model.js';
 import { clearPlaceholders } from '../../formats/onnx/open-dimensions.js';
 import { writeModel } from '../../formats/onnx/write.js';
 import { convertModel } from '../../formats/precision/convert.js';
-import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { formatNamed } from '../../formats/precision/formats/index.js';
 import { conversionOptionsOf } from '../../formats/precision/options.js';
 import {
   generationOf,
@@ -14,7 +14,7 @@ import {
   type Toolchain,
   versionsWith,
 } from '../../tensorrt/toolchain/toolchain.js';
-import { refittableLine } from '../identity/build-line.js';
+import { isCoded, refittableLine } from '../identity/build-line.js';
 import type { ModelGraph, Passport } from '../identity/passport.js';
 import { changedWeights, graphDifferences, readNamedGraph } from '../identity/read-model.js';
 import type { Recipe } from '../identity/recipe.js';
@@ -52,10 +52,6 @@ export function skeletonOf({
   if (passport !== null) return { planPath: path, passport };
   throw new TrtforgeError('TF_ENGINE_NOT_REFITTABLE', `${path} has no passport: nothing states its graph.`);
 }
-
-/** Whether an engine computes with codes, which are made for the weights of its model. */
-const isCoded = ({ precision, stronglyTyped }: Pick<Recipe, 'precision' | 'stronglyTyped'>): boolean =>
-  stronglyTyped && quantizedFormatNamed(precision) !== undefined;
 
 /** Whether engines of a recipe take the weights of other models. */
 export const takesWeights = (recipe: Pick<Recipe, 'flags' | 'precision' | 'stronglyTyped'>): boolean =>
