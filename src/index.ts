@@ -15,14 +15,14 @@
 import type { Group } from './base/options/kinds.js';
 import type { PlainArgument } from './base/options/library-arguments.js';
 import type { OptionsOf } from './base/options/option.js';
-import type { BuildContext, BuildOptions } from './engines/builder/build.js';
 import type { ObtainedEngine } from './engines/builder/build-result.js';
+import type { BuildContext, BuildOptions } from './engines/builder/options.js';
 import type { EngineSession } from './engines/runtime/tensorrt/engine-interface.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 import type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
 import type { ForgeContext, ForgeOptions } from './forge/options.js';
 import type { checkedSessionOptions } from './quality/known-answer/at-load.js';
-import type { VerifyContext, VerifyRequest } from './quality/verify/request.js';
+import type { VerifyContext, VerifyRequest } from './quality/verify/options.js';
 import type { InstalledToolchain, InstallRequest } from './tensorrt/toolchain/install.js';
 
 export { type ErrorCode, ExitCode, TrtforgeError };
@@ -127,8 +127,8 @@ export const forge = lazy(
 export const buildOrLoad = lazy(
   async (): Promise<(requested: BuildOptions, context?: Partial<BuildContext>) => Promise<ObtainedEngine>> =>
     (await import('./quality/known-answer/at-build.js')).buildOrLoad,
-  async () => (await import('./engines/builder/build.js')).buildOptions,
-  async () => (await import('./engines/builder/build.js')).buildContextOptions,
+  async () => (await import('./engines/builder/options.js')).buildOptions,
+  async () => (await import('./engines/builder/options.js')).buildContextOptions,
 );
 /**
  * The content of an ONNX model: bindings, operators, weights, FLOPs and memory, findings.
@@ -139,9 +139,9 @@ export const buildOrLoad = lazy(
  * ```
  */
 export const inspectModel = lazy(
-  async () => (await import('./formats/onnx/facts-of-model.js')).inspectModel,
+  async () => (await import('./formats/onnx/inspect.js')).inspectModel,
   file,
-  async () => (await import('./formats/onnx/facts-of-model.js')).inspectOptions,
+  async () => (await import('./formats/onnx/inspect.js')).inspectOptions,
   context,
 );
 /**
@@ -242,8 +242,8 @@ export const verifyModel = lazy(
     return (request: VerifyRequest, context?: VerifyContext) =>
       verifyModel(request, { ...context, afterFailure });
   },
-  async () => (await import('./quality/verify/request.js')).verifyOptions,
-  async () => (await import('./quality/verify/request.js')).verifyContextOptions,
+  async () => (await import('./quality/verify/options.js')).verifyOptions,
+  async () => (await import('./quality/verify/options.js')).verifyContextOptions,
 );
 /**
  * Compares recorded outputs with others.
@@ -255,7 +255,7 @@ export const verifyModel = lazy(
  */
 export const compareOutputs = lazy(
   async () => (await import('./quality/verify/compare.js')).compareOutputs,
-  async () => (await import('./quality/verify/request.js')).compareOptions,
+  async () => (await import('./quality/verify/options.js')).compareOptions,
   context,
 );
 /**
@@ -270,8 +270,8 @@ export const compareOutputs = lazy(
 export const benchWith = lazy(
   async () => (await import('./quality/bench/bench-engine.js')).benchWith,
   value('tool', 'text'),
-  async () => (await import('./quality/bench/request.js')).benchOptions,
-  async () => (await import('./quality/bench/request.js')).benchContextOptions,
+  async () => (await import('./quality/bench/options.js')).benchOptions,
+  async () => (await import('./quality/bench/options.js')).benchContextOptions,
 );
 /**
  * Measures two engines, or one in two modes, in turns.
@@ -284,7 +284,7 @@ export const benchWith = lazy(
  */
 export const benchCompare = lazy(
   async () => (await import('./quality/bench/compare.js')).benchCompare,
-  async () => (await import('./quality/bench/request.js')).benchCompareOptions,
+  async () => (await import('./quality/bench/options.js')).benchCompareOptions,
   context,
 );
 /**
@@ -296,7 +296,7 @@ export const benchCompare = lazy(
  * ```
  */
 export const defaultRequest = lazy(
-  async () => (await import('./quality/bench/request.js')).defaultRequest,
+  async () => (await import('./quality/bench/options.js')).defaultRequest,
   file,
 );
 /**
@@ -443,13 +443,13 @@ export type {
   EngineState,
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
-export type { InspectOptions } from './formats/onnx/facts-of-model.js';
+export type { InspectOptions } from './formats/onnx/inspect.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
 export type { ValueRange } from './formats/precision/calibrate/ranges.js';
-export type { ConversionResult } from './formats/precision/conversion.js';
 export type { ConvertOptions } from './formats/precision/convert.js';
 export type { Calibration } from './formats/precision/options.js';
 export type { PluginTypes } from './formats/precision/plugin-types.js';
+export type { ConversionResult } from './formats/precision/result.js';
 export type { ElementArray, ElementArrays, NamedTensors, Tensor } from './formats/tensor/tensor.js';
 export { type TypedTensor, tensor } from './formats/tensor/tensor.js';
 export type { BenchTool } from './quality/bench/bench-engine.js';
@@ -459,7 +459,7 @@ export type {
   BenchRequest,
   InputRequest,
   ShapeRequest,
-} from './quality/bench/request.js';
+} from './quality/bench/options.js';
 export type { BenchComparison, BenchResult } from './quality/bench/result.js';
 export type { ExplainMeans, ExplainResult } from './quality/explain/explain.js';
 export type { ExplainedIssue } from './quality/explain/explained-issue.js';
@@ -473,13 +473,13 @@ export type { AskedCheck } from './quality/verify/checks.js';
 export type {
   CompareRequest,
   SampleData,
-} from './quality/verify/request.js';
+} from './quality/verify/options.js';
 export type { CompareResult, VerifyResult } from './quality/verify/result.js';
 export type { AskedTolerance } from './quality/verify/tolerance.js';
-export type { ForgeResult } from './report/result.js';
+export type { ForgeResult } from './report/forge-result.js';
 export type { FoundToolchain } from './tensorrt/toolchain/find.js';
 export type { DamagedLibrary, Toolchain } from './tensorrt/toolchain/toolchain.js';
-export type { ModeRequest } from './tensorrt/trtexec/request.js';
+export type { ModeRequest } from './tensorrt/trtexec/options.js';
 export type {
   BuildContext,
   BuildOptions,

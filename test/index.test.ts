@@ -31,7 +31,7 @@ import {
   tensor,
   verifyModel,
 } from '../src/index.js';
-import { compareOptions, verifyOptions } from '../src/quality/verify/request.js';
+import { compareOptions, verifyOptions } from '../src/quality/verify/options.js';
 import { dynamicModel, staticModel } from './native/tiny-models.js';
 import { assertLibraryWords } from './support/parsed-lines.js';
 import { codeOf } from './support/refusal.js';

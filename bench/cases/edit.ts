@@ -18,7 +18,7 @@ const load = (file) => import(new URL('dist/' + file, 'file://' + root));
 const { editModel } = await load('formats/onnx/model.js');
 const { writeModel } = await load('formats/onnx/write.js');
 const { onnxRuntimePlain } = await load('engines/runtime/open-session.js');
-const { Editing } = await load('products/edit/editing.js');
+const { Editing } = await load('products/edit/edited-model.js');
 const { fold } = await load('products/edit/fold/fold.js');
 await editModel(path, async (model) => {
   const editing = new Editing(model, output + '-work');

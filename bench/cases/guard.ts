@@ -76,7 +76,7 @@ async function sessions({
   root,
 }: BenchContext): Promise<{ readonly bare: Session; readonly guarded: Session }> {
   const built = (path: string) => pathToFileURL(join(root, 'dist', path)).href;
-  const { guard: watch } = await import(built('products/streaming/guard/guard.js'));
+  const { guard: watch } = await import(built('products/streaming/guard/guarded-session.js'));
   const { parseContract } = await import(built('formats/contract/file.js'));
   const contract = parseContract('full', JSON.stringify(streamingContract('full', shape)));
   const answer = outputs();

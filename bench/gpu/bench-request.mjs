@@ -1,4 +1,4 @@
-import { defaultMode, defaultRequest } from '../../dist/quality/bench/request.js';
+import { defaultMode, defaultRequest } from '../../dist/quality/bench/options.js';
 
 /** A request of the bench room, for trtforge and for trtexec alike. */
 export const benchRequest = (engine, shapes, mode = {}, duration = 1000) => ({

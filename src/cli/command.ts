@@ -7,7 +7,7 @@ import type {
   OptionValues,
   ValueOption,
 } from '../base/options/option.js';
-import type { BundleParts } from '../engines/builder/build.js';
+import type { BundleParts } from '../engines/builder/options.js';
 import type { Exporter } from '../engines/exports/exporter.js';
 import type { ProfileSource } from '../engines/profiles/sample-profile.js';
 import { type ErrorCode, type ExitCode, TrtforgeError } from '../errors.js';

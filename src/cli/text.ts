@@ -1,7 +1,7 @@
 import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
 import { shellLine } from '../base/text/shell-line.js';
 import { SimilarLines } from '../base/text/suggest-name.js';
-import { operatorTable } from '../engines/layers/operator-table.js';
+import { operatorTable } from '../engines/layers/operator-times.js';
 import type { OperatorTime } from '../engines/layers/result.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { placeSentences, REASON } from '../quality/explain/known-issues/issue.js';

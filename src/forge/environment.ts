@@ -2,7 +2,7 @@ import { arch, cpus, platform, release, totalmem } from 'node:os';
 import type { GpuList } from '../addon/addon.js';
 import { visibleGpus, whyNoGpu } from '../addon/gpus.js';
 import { formatBytes } from '../base/text/quantity.js';
-import type { ForgeResult } from '../report/result.js';
+import type { ForgeResult } from '../report/forge-result.js';
 import type { Toolchain } from '../tensorrt/toolchain/toolchain.js';
 
 /** The machine as far as a result depends on it. It names neither the host nor the user: reports are shown around. */

@@ -1,16 +1,16 @@
 import * as is from '../base/options/kinds.js';
 import { allBut, contextOptions, type OptionsOf, optional } from '../base/options/option.js';
-import { buildOptions, type PlanBuilder } from '../engines/builder/build.js';
 import type { ProfileOrigin } from '../engines/builder/build-result.js';
+import { buildOptions, type PlanBuilder } from '../engines/builder/options.js';
 import type { FormatId } from '../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../formats/precision/options.js';
 import type { CandidateBuild } from '../quality/known-answer/candidate-engines.js';
 import type { SampleInfo } from '../quality/verify/judged.js';
-import { judgingOptions, type VerifyContext, type VerifyRequest } from '../quality/verify/request.js';
+import { judgingOptions, type VerifyContext, type VerifyRequest } from '../quality/verify/options.js';
 import type { AfterFailure } from '../quality/verify/verify.js';
+import type { Heal } from '../report/forge-result.js';
 import type { RunRootSections } from '../report/pages/report.js';
-import type { Heal } from '../report/result.js';
-import { onlyLoadOptions } from '../tensorrt/trtexec/request.js';
+import { onlyLoadOptions } from '../tensorrt/trtexec/options.js';
 import type { Machine } from './environment.js';
 
 /** Phases a user may leave out: the engine, the comparisons, the measurement. */

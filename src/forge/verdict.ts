@@ -2,7 +2,7 @@ import { formatMs, plural } from '../base/text/quantity.js';
 import { ExitCode, outcomeExitCodes } from '../errors.js';
 import { decisionsSentence, onSamples } from '../quality/verify/headline.js';
 import type { VerifyResult } from '../quality/verify/result.js';
-import type { ForgeResult, Heal, ReportPhase } from '../report/result.js';
+import type { ForgeResult, Heal, ReportPhase } from '../report/forge-result.js';
 import { decidingVerification } from '../report/sentences.js';
 
 export interface Judged {

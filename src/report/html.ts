@@ -1,9 +1,4 @@
 import { formatCount } from '../base/text/quantity.js';
-import { drawChart } from './chart/frame.js';
-import { drawSample, noPictures, type Pictures, pictureDefinitions } from './chart/prediction.js';
-import { type Content, htmlFile, jsonIsland, type Markup, markup, ownSource } from './markup/markup.js';
-import { pageStyle } from './markup/style.js';
-import type { Outcome } from './result.js';
 import {
   type Block,
   type Figure,
@@ -13,7 +8,12 @@ import {
   present,
   type Section,
   type Text,
-} from './section.js';
+} from './blocks.js';
+import { drawChart } from './chart/frame.js';
+import { drawSample, noPictures, type Pictures, pictureDefinitions } from './chart/prediction.js';
+import type { Outcome } from './forge-result.js';
+import { type Content, htmlFile, jsonIsland, type Markup, markup, ownSource } from './markup/markup.js';
+import { pageStyle } from './markup/style.js';
 
 /** A press puts the line of a command into the clipboard, and selects it where the browser allows no more. */
 const copyScript = `for (const button of document.querySelectorAll('.copy')) {

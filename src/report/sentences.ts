@@ -9,12 +9,12 @@ import {
 } from '../base/text/quantity.js';
 import type { LayerPrecisions, PlanContents } from '../engines/identity/passport.js';
 import type { ModelFacts } from '../formats/onnx/model-facts.js';
-import { type ConversionResult, floatPrecision } from '../formats/precision/conversion.js';
 import { formatNamed } from '../formats/precision/formats/index.js';
+import { type ConversionResult, floatPrecision } from '../formats/precision/result.js';
 import { typeLabel } from '../formats/tensor/dtype.js';
 import type { BenchMode, BenchResult } from '../quality/bench/result.js';
 import type { Measure, VerifiedOutput, VerifyResult } from '../quality/verify/result.js';
-import type { ForgedEngine, ForgeResult, Heal, Outcome } from './result.js';
+import type { ForgedEngine, ForgeResult, Heal, Outcome } from './forge-result.js';
 
 /** The sentences of a result; reports and terminal use the same. */
 

@@ -23,14 +23,14 @@ const exceptions: Readonly<Record<string, RegExp>> = {
   'cli/commands/inspect.ts': /10\.(3\.0\.26|13\.3\.9):sm_/, // examples
   'cli/commands/toolchain.ts': /env tensorrt-10\.6\.0\.26 /, // a name in an example
   'cli/values.ts': /10\.13/, // an example
-  'engines/builder/build.ts': /tensorrt@10\.13\.3\.9:sm_90/, // an example
+  'engines/builder/options.ts': /tensorrt@10\.13\.3\.9:sm_90/, // an example
   'engines/identity/target.ts': /tensorrt@10\.13\.3\.9:sm_90|10\.6\.0\.26/, // examples
   'products/deepstream/commands/check.ts': /10\.14/, // an example
   'products/deepstream/options.ts': /10\.14/, // an example
   'products/deepstream/config/findings.ts': /DeepStream 9\.1/, // where a key is new
   'products/fleet/commands/rehearse.ts': /tensorrt@|10\.6\.0\.26/, // examples
   'products/fleet/rehearse.ts': /tensorrt@|10\.6\.0\.26/, // examples
-  'products/fleet/which/engines.ts': /--deepstream 9\.0|DeepStream: 9\.0/, // an example
+  'products/fleet/which/which.ts': /--deepstream 9\.0|DeepStream: 9\.0/, // an example
   'products/triton/commands/check.ts': /10\.13/, // an example
   'products/triton/options.ts': /10\.13/, // an example
   'quality/doctor/support.ts': /^isInLine\(since, '$/, // a column of a published schema

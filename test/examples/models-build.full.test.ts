@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { modelFamilies } from '../../examples/models/catalogue.js';
 import { buildAddon } from '../../scripts/build-native.mjs';
-import { buildPlan } from '../../src/engines/builder/build-plan.js';
+import { buildPlan } from '../../src/engines/builder/build-supervised.js';
 import type { ProfileRange } from '../../src/engines/identity/recipe.js';
 import { ignoreEvents } from '../../src/events.js';
 import { rtxToolchain } from '../native/rtx-toolchain.js';

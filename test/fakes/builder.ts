@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import type { PlanBuilder } from '../../src/engines/builder/build.js';
+import type { PlanBuilder } from '../../src/engines/builder/options.js';
 import { sampleOutcome, samplePlan } from '../support/sample-engine.js';
 import { fakes } from './tensorrt/library.js';
 

@@ -7,7 +7,7 @@ import { forge } from '../../src/forge/forge.js';
 import type { ForgeOptions } from '../../src/forge/options.js';
 import { benchEngine } from '../../src/quality/bench/bench-engine.js';
 import { verifyModel } from '../../src/quality/verify/verify.js';
-import type { ForgeResult } from '../../src/report/result.js';
+import type { ForgeResult } from '../../src/report/forge-result.js';
 import { countingBuilder } from '../fakes/builder.js';
 import { benchResult } from '../fakes/deepstream.js';
 import { noDevices, noGpus, twoGpus } from '../fakes/gpus.js';

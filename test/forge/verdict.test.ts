@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { type Judged, judge } from '../../src/forge/verdict.js';
-import type { ForgeResult } from '../../src/report/result.js';
+import type { ForgeResult } from '../../src/report/forge-result.js';
 import { failedSample, sampleResult, stoppedSample } from '../report/sample.js';
 
 const passed: Judged = sampleResult();

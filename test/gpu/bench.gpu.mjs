@@ -12,7 +12,7 @@ import { loadEngine } from '../../dist/engines/runtime/tensorrt/load-engine.js';
 import { readNpz } from '../../dist/formats/tensor/npz.js';
 import { benchEngine } from '../../dist/quality/bench/bench-engine.js';
 import { benchCompare } from '../../dist/quality/bench/compare.js';
-import { defaultMode, defaultRequest } from '../../dist/quality/bench/request.js';
+import { defaultMode, defaultRequest } from '../../dist/quality/bench/options.js';
 import { benchComparisonSchema, benchResultSchema } from '../../dist/quality/bench/result.js';
 import { PROFILE_SHARING } from './engines.mjs';
 import { buildWith, openChecks, refused, writeLayers } from './harness.mjs';

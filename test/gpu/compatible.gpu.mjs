@@ -13,7 +13,7 @@ import { loadsIn } from '../../dist/engines/plan/header.js';
 import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
 import { openSupervisedEngine } from '../../dist/engines/runtime/tensorrt/supervised-engine.js';
 import { float32Values } from '../../dist/formats/tensor/tensor.js';
-import { defaultMode } from '../../dist/quality/bench/request.js';
+import { defaultMode } from '../../dist/quality/bench/options.js';
 import { benchTrtexec } from '../../dist/quality/bench/trtexec/trtexec-bench.js';
 import { findToolchains } from '../../dist/tensorrt/toolchain/find.js';
 import { trtexecToMeasure } from '../../dist/tensorrt/toolchain/trtexec.js';

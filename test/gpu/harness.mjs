@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { loadAddon } from '../../dist/addon/addon.js';
-import { buildPlan } from '../../dist/engines/builder/build-plan.js';
+import { buildPlan } from '../../dist/engines/builder/build-supervised.js';
 import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
 import { profileRange } from '../../dist/engines/profiles/sizes.js';
 import { ModelProtoSchema } from '../../dist/formats/onnx/onnx_pb.js';

@@ -14,7 +14,7 @@ import { fileURLToPath } from 'node:url';
 import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
 import { readContract } from '../../dist/formats/contract/file.js';
 import { convertModel } from '../../dist/formats/precision/convert.js';
-import { guardCall } from '../../dist/products/streaming/guard/guard.js';
+import { guardCall } from '../../dist/products/streaming/guard/guarded-session.js';
 import { recordReference } from '../../dist/products/streaming/record/record.js';
 import { verifyAgainstReference } from '../../dist/products/streaming/verify/verify.js';
 import { buildWith, contractProfile, openChecks } from './harness.mjs';

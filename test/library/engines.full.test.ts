@@ -17,7 +17,7 @@ import type {
   EngineLoadOptions,
   ForgeOptions,
 } from '../../src/index.js';
-import { defaultRequest } from '../../src/quality/bench/request.js';
+import { defaultRequest } from '../../src/quality/bench/options.js';
 import { modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { copyingBuilder } from '../fakes/builder.js';
 import { affineModel, fakeIdentity, manyLayers } from '../fakes/tensorrt/affine.js';

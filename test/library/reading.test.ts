@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
 import type { WorkEvent } from '../../src/events.js';
 import type { KnownIssue } from '../../src/index.js';
-import { defaultRequest } from '../../src/quality/bench/request.js';
+import { defaultRequest } from '../../src/quality/bench/options.js';
 import { modelFile } from '../engines/runtime/onnxruntime/models.js';
 import { writeWheel } from '../fakes/wheel.js';
 import { noted } from '../support/noted-library.js';

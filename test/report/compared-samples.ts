@@ -1,6 +1,6 @@
 import { figuresOf } from '../../src/quality/bench/bench-run.js';
 import type { BenchResult, BenchRun, ColdStarts } from '../../src/quality/bench/result.js';
-import type { ForgeResult } from '../../src/report/result.js';
+import type { ForgeResult } from '../../src/report/forge-result.js';
 import { benchResult } from '../fakes/deepstream.js';
 import { sampleResult } from './sample.js';
 

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { compareVariants } from '../../src/products/evaluation/compare/comparison.js';
-import { comparableRuns } from '../../src/report/comparison/compare.js';
 import {
   type ComparedPair,
   compareResults,
   runComparisonSchema,
 } from '../../src/report/comparison/result.js';
+import { comparableRuns } from '../../src/report/comparison/runs.js';
+import type { ForgeResult } from '../../src/report/forge-result.js';
 import { comparisonPage } from '../../src/report/pages/comparison.js';
-import type { ForgeResult } from '../../src/report/result.js';
 import { failedBundle, sampleBundle } from '../products/bundle/report/sample.js';
 import { sampleVariants } from '../products/evaluation/compare/sample.js';
 import { sampleParity } from '../products/streaming/report/sample.js';

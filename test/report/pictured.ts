@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import type { WorstSample } from '../../src/quality/verify/result.js';
-import type { ForgeResult } from '../../src/report/result.js';
+import type { ForgeResult } from '../../src/report/forge-result.js';
 import { sampleResult } from './sample.js';
 import { toneFile } from './tone.js';
 

@@ -1,5 +1,5 @@
 import type { VerifiedOutput } from '../../src/quality/verify/result.js';
-import type { ForgeResult } from '../../src/report/result.js';
+import type { ForgeResult } from '../../src/report/forge-result.js';
 import { samplePassport } from '../support/sample-engine.js';
 
 const passport = samplePassport(new Uint8Array(1));

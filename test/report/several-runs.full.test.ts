@@ -4,7 +4,7 @@ import type { EnginesInspected } from '../../src/engines/plan/inspect.js';
 import { attribute as a, GraphBuilder } from '../../src/formats/onnx/builder.js';
 import { writeNpz } from '../../src/formats/tensor/npz.js';
 import type { RunComparison } from '../../src/report/comparison/result.js';
-import type { ForgeResult } from '../../src/report/result.js';
+import type { ForgeResult } from '../../src/report/forge-result.js';
 import { freshPath, noise, written } from '../formats/precision/judge.js';
 import { describeWith } from '../support/needs.js';
 import { trtforge } from '../support/trtforge.js';

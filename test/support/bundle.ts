@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { modelFamilies } from '../../examples/models/catalogue.js';
-import type { PlanBuilder } from '../../src/engines/builder/build.js';
+import type { PlanBuilder } from '../../src/engines/builder/options.js';
 import { visitTensors } from '../../src/formats/onnx/graph.js';
 import { openModel } from '../../src/formats/onnx/model.js';
 import {

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sha256 } from '../../src/base/files/digest.js';
-import type { BuildOutcome, ResolvedBuild } from '../../src/engines/builder/build.js';
+import type { BuildOutcome, ResolvedBuild } from '../../src/engines/builder/options.js';
 import { type IdentityDocument, identityDigest } from '../../src/engines/identity/identity.js';
 import type { Passport } from '../../src/engines/identity/passport.js';
 import { defaultRecipe, type Recipe } from '../../src/engines/identity/recipe.js';

@@ -1,4 +1,4 @@
-import type { TrtexecBenchRequest, TrtexecBuildRequest } from '../../src/tensorrt/trtexec/request.js';
+import type { TrtexecBenchRequest, TrtexecBuildRequest } from '../../src/tensorrt/trtexec/options.js';
 
 export const noPlugins = { static: [], dynamic: [], serialize: [] };
 

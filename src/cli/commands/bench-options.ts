@@ -13,8 +13,8 @@ import {
   roundsOptions,
   type ShapeRequest,
   viewOptions,
-} from '../../quality/bench/request.js';
-import { type ModeRequest, modeOptions, paceOptions } from '../../tensorrt/trtexec/request.js';
+} from '../../quality/bench/options.js';
+import { type ModeRequest, modeOptions, paceOptions } from '../../tensorrt/trtexec/options.js';
 import { option } from '../command.js';
 import { placeOptions } from '../options/comparison.js';
 

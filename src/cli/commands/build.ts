@@ -1,7 +1,6 @@
 import { assertNoFolder } from '../../base/files/user-files.js';
 import type { OptionValues } from '../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
-import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/build.js';
 import {
   buildResult,
   buildResultSchema,
@@ -9,6 +8,7 @@ import {
   type ProfileOrigin,
   profileOriginSchema,
 } from '../../engines/builder/build-result.js';
+import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/options.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/identity.js';
 import { ExitCode } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
@@ -23,7 +23,7 @@ import {
   storeOptions,
   withProfileFrom,
 } from '../options/build.js';
-import { buildPlan } from '../options/build-plan.js';
+import { buildPlan } from '../options/dry-run.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { renderIssues, renderNext, renderWarnings } from '../text.js';
 import { precisionLines } from './inspect-text.js';

@@ -6,7 +6,7 @@ import { outcomeExitCodes } from '../../errors.js';
 import { checkStore } from '../../quality/known-answer/check-store.js';
 import { defineCommand, option } from '../command.js';
 
-import { enginesArgument, openStoreThere } from './cache-store.js';
+import { enginesArgument, openStoreThere } from './cache-options.js';
 
 export const command = defineCommand({
   arguments: [enginesArgument],

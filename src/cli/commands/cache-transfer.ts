@@ -3,11 +3,11 @@ import { didYouMean } from '../../base/text/suggest-name.js';
 import type { Exporter } from '../../engines/exports/exporter.js';
 import { shortIdentity } from '../../engines/identity/identity.js';
 import { openLocalStore, storeOptions as stores } from '../../engines/store/open-stores.js';
-import { isRemoteAddress } from '../../engines/store/remote/bucket.js';
+import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { openTrust, trustOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { broughtBy, defineCommand, type Product, step, text } from '../command.js';
-import { enginesArgument, openStoreThere, trustOf } from './cache-store.js';
+import { enginesArgument, openStoreThere, trustOf } from './cache-options.js';
 
 export const importCommand = defineCommand({
   arguments: [{ name: 'SOURCES', describe: 'files, folders or s3://bucket/prefix', many: true }],

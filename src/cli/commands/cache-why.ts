@@ -2,7 +2,7 @@ import { shortIdentity } from '../../engines/identity/identity.js';
 import { missLines } from '../../report/sentences.js';
 import { defineCommand } from '../command.js';
 import { buildOptions, buildRequest, storeOptions, withProfileFrom } from '../options/build.js';
-import { decidedBuild } from '../options/build-plan.js';
+import { decidedBuild } from '../options/dry-run.js';
 
 /** In a file of its own: the options of a build load 250 modules, and the other commands of a store are to answer at once. */
 export const command = defineCommand({

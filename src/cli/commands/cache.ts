@@ -10,7 +10,7 @@ import { evictableTimings, evictedTiming } from '../../engines/store/timing-fold
 import { trustOptions } from '../../engines/store/trust.js';
 import { type CommandContext, confirm, defineCommand, step, yesOption } from '../command.js';
 import { table } from '../text.js';
-import { enginesArgument, placeOptions, trustOf, withPlace } from './cache-store.js';
+import { enginesArgument, placeOptions, trustOf, withPlace } from './cache-options.js';
 
 export const ls = defineCommand({
   arguments: [enginesArgument],

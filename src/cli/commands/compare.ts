@@ -4,7 +4,7 @@ import { outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { checkText } from '../../quality/verify/checks.js';
 import { compareOutputs } from '../../quality/verify/compare.js';
-import { comparingOptions } from '../../quality/verify/request.js';
+import { comparingOptions } from '../../quality/verify/options.js';
 import type { CompareResult } from '../../quality/verify/result.js';
 import { renderReport } from '../../report/pages/report.js';
 import { compareReport } from '../../report/pages/verify.js';

@@ -1,9 +1,9 @@
 import { type OptionValues, valuesOf } from '../../base/options/option.js';
 import { formatBytes, formatCount, formatMs, plural } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
-import { type ConversionResult, floatPrecision } from '../../formats/precision/conversion.js';
 import { type ConvertOptions, convertModel, convertOptions } from '../../formats/precision/convert.js';
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
+import { type ConversionResult, floatPrecision } from '../../formats/precision/result.js';
 import { advanced, defineCommand, type TextOutput, text } from '../command.js';
 import { assertImages, placeOptions } from '../options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../options/conversion.js';
@@ -37,7 +37,7 @@ export const command = defineCommand({
     'trtforge convert model.onnx -o model.int8.onnx --precision int8 --calibration samples.npz',
   ],
   options: commandOptions,
-  schema: async () => (await import('../../formats/precision/conversion.js')).conversionSchema,
+  schema: async () => (await import('../../formats/precision/result.js')).conversionSchema,
   run: async ([model = ''], options, context) => {
     return convertModel(model, options.output, requestOf(options), context);
   },

@@ -8,7 +8,7 @@ const machine = verbOf('Machine');
 const engine = () => import('./engine.js');
 const cache = () => import('./cache.js');
 const transfer = () => import('./cache-transfer.js');
-const trust = () => import('./cache-trust.js');
+const trust = () => import('./cache-sign.js');
 const toolchain = () => import('./toolchain.js');
 
 /** The verbs of every TensorRT engine, in the order of its life. */
@@ -151,7 +151,7 @@ export const core: Product = {
     'known-answer': async () => (await import('../../engines/identity/passport.js')).knownAnswerSchema,
     passport: async () => (await import('../../engines/identity/passport.js')).passportSchema,
     'run-comparison': async () => (await import('../../report/comparison/result.js')).runComparisonSchema,
-    toolchain: async () => (await import('../../tensorrt/toolchain/results.js')).toolchainManifestSchema,
+    toolchain: async () => (await import('../../tensorrt/toolchain/result.js')).toolchainManifestSchema,
   },
   printed: {
     plan: async () => (await import('../printed-schemas.js')).planSchema,

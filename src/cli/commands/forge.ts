@@ -10,7 +10,7 @@ import {
   skippablePhases,
 } from '../../forge/options.js';
 import { verifyHeadline } from '../../quality/verify/headline.js';
-import type { ForgeResult } from '../../report/result.js';
+import type { ForgeResult } from '../../report/forge-result.js';
 import {
   conversionSentence,
   engineSentence,
@@ -20,7 +20,7 @@ import {
   priceTable,
   speedSentence,
 } from '../../report/sentences.js';
-import { onlyLoadOptions } from '../../tensorrt/trtexec/request.js';
+import { onlyLoadOptions } from '../../tensorrt/trtexec/options.js';
 import {
   advanced,
   type CommandContext,
@@ -41,8 +41,8 @@ import {
   storeOptions,
   withProfileFrom,
 } from '../options/build.js';
-import { engineSteps, resolvedOf } from '../options/build-plan.js';
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
+import { engineSteps, resolvedOf } from '../options/dry-run.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { messageLines, renderWarnings, table } from '../text.js';
 
@@ -103,7 +103,7 @@ export const command = defineCommand({
     'trtforge forge model.onnx --precision int8 --calibration samples.npz',
   ],
   options: forgeOptions,
-  schema: async () => (await import('../../report/result.js')).forgeResultSchema,
+  schema: async () => (await import('../../report/forge-result.js')).forgeResultSchema,
   run: limited(async ([model = ''], options, context): Promise<ForgeResult> => {
     const { request, profileFrom } = await forgeRequest(model, options, context);
     const sections = await sectionsOfProducts(context.products);

@@ -1,7 +1,7 @@
 import { parseTarget, platformFor, type TargetRequest, targetText } from '../../engines/identity/target.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';
-import { inspectModel, inspectOptions } from '../../formats/onnx/facts-of-model.js';
+import { inspectModel, inspectOptions } from '../../formats/onnx/inspect.js';
 import { byVersion } from '../../formats/onnx/lint/findings.js';
 import { loweringRemedy } from '../../formats/onnx/lint/operators.js';
 import { viewModel } from '../../formats/onnx/model.js';
@@ -52,7 +52,7 @@ async function targetFindings(
   const [{ chooseTarget }, { buildFaults }, { buildFactsOf }] = await Promise.all([
     import('../../engines/builder/resolve-build.js'),
     import('../../engines/builder/buildable.js'),
-    import('../../engines/identity/read-model.js'),
+    import('../../engines/identity/model-digest.js'),
   ]);
   const { request, toolchain } = await chooseTarget({ target: requested }, environment);
   const { computeCapabilities } = request;

@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
+import type { RenderedReport } from '../../report/forge-result.js';
 import {
   picturesOf,
   readReport,
@@ -7,7 +8,6 @@ import {
   renderReport,
   writeReport,
 } from '../../report/pages/report.js';
-import type { RenderedReport } from '../../report/result.js';
 import { broughtBy, choice, defineCommand, sectionsOfProducts, text } from '../command.js';
 
 export const command = defineCommand({
@@ -40,7 +40,7 @@ export const command = defineCommand({
       writes: true,
     }),
   },
-  schema: async () => (await import('../../report/result.js')).renderedReportSchema,
+  schema: async () => (await import('../../report/forge-result.js')).renderedReportSchema,
   run: async (paths, options, { products, emit }): Promise<RenderedReport> => {
     const kinds = await broughtBy(products, 'reports');
     const runs = paths.map((path) => ({ ...readReport(path, kinds), path, root: rootOf(path) }));

@@ -10,7 +10,7 @@ import { loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js'
 import { TrtforgeError } from '../../errors.js';
 import { drawnOver } from '../../formats/images/image.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
-import { inputOptions } from '../../quality/bench/request.js';
+import { inputOptions } from '../../quality/bench/options.js';
 import { checkBeforeUse, checkedSessionOptions } from '../../quality/known-answer/at-load.js';
 import { predictionText } from '../../quality/predictions/prediction.js';
 import { type RunSample, type RunSamplesResult, runSamples } from '../../quality/predictions/run-samples.js';

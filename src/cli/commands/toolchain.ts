@@ -16,7 +16,7 @@ import {
   type ToolchainEnvResult,
   type ToolchainInstallResult,
   type ToolchainRemoveResult,
-} from '../../tensorrt/toolchain/results.js';
+} from '../../tensorrt/toolchain/result.js';
 import { releaseOf, tensorrtRtxLicense } from '../../tensorrt/toolchain/toolchain.js';
 import {
   type CommandContext,
@@ -137,7 +137,7 @@ export const install = defineCommand({
     'trtforge toolchain install tensorrt-rtx --accept-license',
     `trtforge toolchain install tensorrt-rtx --accept-license --wheel tensorrt_rtx_cu13_libs-${newest}-….whl`,
   ],
-  schema: async () => (await import('../../tensorrt/toolchain/results.js')).toolchainInstallSchema,
+  schema: async () => (await import('../../tensorrt/toolchain/result.js')).toolchainInstallSchema,
   run: async ([product = ''], options, context): Promise<ToolchainInstallResult> => {
     rejectProduct(product);
     const { version, wheel, acceptLicense, folder = toolchainsFolder(context.environment) } = options;
@@ -242,7 +242,7 @@ function commandText(options: {
 export const remove = defineCommand({
   arguments: [nameArgument],
   options: { folder: folderOption },
-  schema: async () => (await import('../../tensorrt/toolchain/results.js')).toolchainRemoveSchema,
+  schema: async () => (await import('../../tensorrt/toolchain/result.js')).toolchainRemoveSchema,
   run: async ([name = ''], { folder }, context): Promise<ToolchainRemoveResult> => {
     const { toolchain, place } = await removable(name, folder, context);
     removeToolchain(place);
@@ -294,7 +294,7 @@ export const env = defineCommand({
     'trtforge toolchain env tensorrt-10.6.0.26 --format pixi >> pixi.toml',
     'trtforge toolchain env tensorrt-10.6.0.26 --format dockerfile',
   ],
-  schema: async () => (await import('../../tensorrt/toolchain/results.js')).toolchainEnvSchema,
+  schema: async () => (await import('../../tensorrt/toolchain/result.js')).toolchainEnvSchema,
   run: async ([name = ''], { format, folder }, context): Promise<ToolchainEnvResult> => {
     const machine = machineOf(context, folder);
     const { toolchains } = await surveyToolchains(machine);

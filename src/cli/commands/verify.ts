@@ -6,7 +6,7 @@ import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { worstFirst } from '../../quality/verify/checks.js';
 import { blindSpots, checkedLines, onSamples, verifyHeadline } from '../../quality/verify/headline.js';
-import { judgingOptions, verifyOptions } from '../../quality/verify/request.js';
+import { judgingOptions, verifyOptions } from '../../quality/verify/options.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import { verifyModel } from '../../quality/verify/verify.js';
 import { picturesOf, renderReport } from '../../report/pages/report.js';

@@ -4,7 +4,7 @@ import { providers } from '../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../errors.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
 import { judgingSampleOptions } from '../../formats/precision/options.js';
-import { judgingOptions, type VerifyRequest, verifyOptions } from '../../quality/verify/request.js';
+import { judgingOptions, type VerifyRequest, verifyOptions } from '../../quality/verify/options.js';
 import { toleranceOptions } from '../../quality/verify/tolerance.js';
 import { text } from '../command.js';
 

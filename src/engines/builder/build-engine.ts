@@ -3,7 +3,7 @@ import { closing, openFile } from '../../base/files/byte-source.js';
 import { sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase, type WorkContext } from '../../events.js';
-import { wrongQuantization } from '../../formats/onnx/facts-of-model.js';
+import { wrongQuantization } from '../../formats/onnx/inspect.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';
@@ -16,15 +16,15 @@ import {
   type IdentityDocument,
   identityDigest,
 } from '../identity/identity.js';
+import { readModelGraph } from '../identity/model-digest.js';
 import type { LayerPrecisions, Passport, PlanContents } from '../identity/passport.js';
-import { readModelGraph } from '../identity/read-model.js';
 import { isPlatform, machineFacts, onlyGpu, platformText, thisPlatform } from '../identity/target.js';
 import { readPlanHeader } from '../plan/header.js';
 import { contentsOf, type PlanProgram, readPlanProgram } from '../plan/program.js';
 import { isRefittable, withoutPlaceholders } from '../plan/refit.js';
 import { checkPlanHeader } from '../plan/verify-engine.js';
-import type { BuildFiles, BuildOutcome, BuildSeams, PlanBuilder, ResolvedBuild } from './build.js';
 import { layerPrecisions } from './layer-precisions.js';
+import type { BuildFiles, BuildOutcome, BuildSeams, PlanBuilder, ResolvedBuild } from './options.js';
 import { runSizes, withPossibleSizes } from './runnable-sizes.js';
 
 /** No plan is smaller than its header and one kernel. */
@@ -33,7 +33,7 @@ const SMALLEST_PLAN = 512;
 /** The builder that a build names, loaded when it builds. */
 export const namedBuilder: PlanBuilder = async (build, files, context) =>
   build.builder === 'native'
-    ? (await import('./build-plan.js')).buildPlan(build, files, context)
+    ? (await import('./build-supervised.js')).buildPlan(build, files, context)
     : (await import('./trtexec-build.js')).buildWithTrtexec(build, files, context);
 
 /**

@@ -6,8 +6,8 @@ import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents, logSeverities, type WorkContext } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { dtypeFromTensorrt } from '../../formats/tensor/dtype.js';
-import { type BuildFiles, type BuildOutcome, cachesRead, type ResolvedBuild } from './build.js';
 import { type BuilderSettings, builderSettings } from './builder-settings.js';
+import { type BuildFiles, type BuildOutcome, cachesRead, type ResolvedBuild } from './options.js';
 
 interface InProcessOptions extends WorkContext {
   readonly addon?: Addon;

@@ -16,12 +16,12 @@ import { formatNamed } from '../../formats/precision/formats/index.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { buildArguments } from '../../tensorrt/trtexec/flags.js';
-import type { ModelContent } from '../identity/read-model.js';
+import type { ModelContent } from '../identity/model-digest.js';
 import type { Recipe } from '../identity/recipe.js';
 import { type Platform, platformFaults } from '../identity/target.js';
-import type { BuilderName, ResolvedBuild } from './build.js';
 import { builderSettings } from './builder-settings.js';
-import { trtexecBuildRequest } from './trtexec-recipe.js';
+import type { BuilderName, ResolvedBuild } from './options.js';
+import { trtexecBuildRequest } from './trtexec-request.js';
 
 /** A build and its target; facts that are not known yet are left out, and not judged. */
 export interface Buildable {

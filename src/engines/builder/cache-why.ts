@@ -14,7 +14,7 @@ import type { LocalStore } from '../store/local.js';
 import { lookUp, lookUpLocally, type Miss, plainMiss, withNearest } from '../store/lookup.js';
 import { type EngineStores, openStores } from '../store/open-stores.js';
 import type { RemoteStore } from '../store/remote/remote-store.js';
-import type { BuildContext, ResolvedBuild } from './build.js';
+import type { BuildContext, ResolvedBuild } from './options.js';
 
 /** Others of the model that the rules are shown for. */
 const MOST_SHOWN = 20;
@@ -91,7 +91,7 @@ async function refitsOf(
   context: Pick<BuildContext, 'environment' | 'signal'>,
 ): Promise<CacheWhy['refits']> {
   if (!isRefittable(build.identity.recipe)) return null;
-  const { expectedRefit } = await import('./skeletons.js');
+  const { expectedRefit } = await import('./refit-candidates.js');
   return expectedRefit(stores, build, context);
 }
 

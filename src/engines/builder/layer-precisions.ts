@@ -12,7 +12,7 @@ import {
   QuantizedGraph,
   type QuantizedOperation,
 } from '../../formats/onnx/quantized-operations.js';
-import type { ConversionResult } from '../../formats/precision/conversion.js';
+import type { ConversionResult } from '../../formats/precision/result.js';
 import type { LayerPrecisions } from '../identity/passport.js';
 import { multiplications, type PlanProgram, type ProgramKernel } from '../plan/program.js';
 

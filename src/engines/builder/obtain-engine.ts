@@ -16,6 +16,8 @@ import { type PendingFolder, preparePending } from '../store/pending.js';
 import type { StoredEngine } from '../store/store.js';
 import { TimingFolder } from '../store/timing-folder.js';
 import { assertSigns, signatureFor } from '../store/trust.js';
+import type { ObtainedEngine } from './build-result.js';
+import { assertGpuToBuild } from './buildable.js';
 import {
   type BuildSeams,
   type PlanBuilder,
@@ -23,9 +25,7 @@ import {
   sharingTimingCaches,
   type UnansweredEngine,
   wrongAnswer,
-} from './build.js';
-import type { ObtainedEngine } from './build-result.js';
-import { assertGpuToBuild } from './buildable.js';
+} from './options.js';
 
 /** The right to build, or what another process built while this one waited for it. */
 type Turn = { readonly lease: Lease } | { readonly engine: StoredEngine };
@@ -234,7 +234,7 @@ class ObtainRun {
       const { namedBuilder } = await import('./build-engine.js');
       const build = this.#sharing(this.#context.build ?? namedBuilder, source);
       if (skeletons.length > 0) {
-        const { refitOrBuild } = await import('./skeletons.js');
+        const { refitOrBuild } = await import('./refit-candidates.js');
         try {
           return await this.#built(pending, { ...this.#context, build: refitOrBuild(skeletons, build) });
         } catch (error) {
@@ -274,7 +274,7 @@ class ObtainRun {
     const { forceRebuild, identity } = this.#build;
     const isChosen = this.#context.build !== undefined || forceRebuild;
     if (isChosen || !isRefittable(identity.recipe)) return [];
-    const { skeletonsFor } = await import('./skeletons.js');
+    const { skeletonsFor } = await import('./refit-candidates.js');
     return skeletonsFor(this.#stores, this.#build);
   }
 

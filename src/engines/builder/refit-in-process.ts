@@ -4,8 +4,8 @@ import type { NativeEngine } from '../../addon/native-engine.js';
 import type { WorkContext } from '../../events.js';
 import { nativeLoad } from '../runtime/tensorrt/engine-interface.js';
 import { withRemedy } from '../runtime/tensorrt/load-engine.js';
-import type { BuildFiles, BuildOutcome, ResolvedBuild } from './build.js';
 import { workEvents } from './build-in-process.js';
+import type { BuildFiles, BuildOutcome, ResolvedBuild } from './options.js';
 
 /** Loads an engine, replaces its weights and writes it, in this very process. Its tensors are the caller's to state. Errors as `refittingBuilder`. */
 export async function refitInProcess(

@@ -14,8 +14,8 @@ import {
   withRefitRemedy,
 } from '../plan/refit.js';
 import type { nativeLoad } from '../runtime/tensorrt/engine-interface.js';
-import type { BuildContext, BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './build.js';
-import { inChild } from './build-plan.js';
+import { inChild } from './build-supervised.js';
+import type { BuildContext, BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './options.js';
 import { resolveBuild, suggestFor } from './resolve-build.js';
 
 /** The bytes that are loaded of an engine, which were checked, and how: also whether code that they carry may run. */

@@ -24,7 +24,7 @@ import {
 } from '../../tensorrt/toolchain/find.js';
 import { releaseOf } from '../../tensorrt/toolchain/toolchain.js';
 import { readModelContent } from '../identity/model-content.js';
-import type { ModelContent } from '../identity/read-model.js';
+import type { ModelContent } from '../identity/model-digest.js';
 import { defaultRecipe, type Recipe, recipeSchema } from '../identity/recipe.js';
 import {
   isPlatform,
@@ -48,14 +48,14 @@ import {
   suggestion,
 } from '../profiles/profile.js';
 import { type ProfileSizes, requestedSizes, sizedProfile } from '../profiles/sizes.js';
+import { assertBuildable } from './buildable.js';
 import {
   type BuildOptions,
   type ResolvedBuild,
   timingScope,
   unusedTimingCache,
   unusedTimingCacheText,
-} from './build.js';
-import { assertBuildable } from './buildable.js';
+} from './options.js';
 
 /**
  * Decides everything about a build: reads the model's inputs and digest, chooses toolchain and target, checks the profiles against the inputs.

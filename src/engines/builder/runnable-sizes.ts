@@ -15,11 +15,11 @@ import { type IntegerDtype, integerTensor } from '../../formats/tensor/tensor.js
 import type { Passport } from '../identity/passport.js';
 import { type Profile, type ProfileEnd, profileEnds } from '../profiles/profile.js';
 import type { SizeRange } from '../profiles/sizes.js';
+import { planInputs, sampleOf } from '../run/drawn-inputs.js';
 import { declaredOtherwise } from '../run/guessed-run.js';
-import { planInputs, sampleOf } from '../run/inputs.js';
 import { openSession } from '../runtime/open-session.js';
 import type { Session } from '../runtime/session.js';
-import type { BuildOutcome, BuildSeams, ResolvedBuild } from './build.js';
+import type { BuildOutcome, BuildSeams, ResolvedBuild } from './options.js';
 
 /** Of one size; more takes a minute on a small machine. */
 const MOST_FLOPS = 1e12;

@@ -24,8 +24,8 @@ import {
   type BuildOutcome,
   cachesRead,
   type ResolvedBuild,
-} from './build.js';
-import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-recipe.js';
+} from './options.js';
+import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-request.js';
 
 /** trtexec prints the size of an engine with six significant digits. */
 const PRINTED_PRECISION = 1e-5;

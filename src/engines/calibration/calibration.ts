@@ -162,7 +162,7 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
           ? ranges
           : withMagnitudes(await run(MAX, withoutWarnings(work.emit)), ranges);
       }
-      const { digestModelFile } = await import('../identity/read-model.js');
+      const { digestModelFile } = await import('../identity/model-digest.js');
       const origins = { dtype: dtype ?? 'weights', model: await digestModelFile(model) };
       if (data.length === 0) {
         assertOrigin(path, found!.identity, { ...origins, method: method && methodText(used) });

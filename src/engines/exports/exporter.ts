@@ -12,7 +12,7 @@ import type { LocalStore } from '../store/local.js';
 import { isCalled, nothingCalled } from '../store/lookup.js';
 import { openRemoteStore } from '../store/open-stores.js';
 import { copyEngine, moveEngine } from '../store/pending.js';
-import { isRemoteAddress } from '../store/remote/bucket.js';
+import { isRemoteAddress } from '../store/remote/address.js';
 import type { StoredEngine } from '../store/store.js';
 import type { Trust } from '../store/trust.js';
 

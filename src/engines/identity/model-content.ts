@@ -3,7 +3,7 @@ import { FileMemo } from '../../base/files/file-memo.js';
 import { cacheFolder } from '../../base/files/folders.js';
 import { noteInput } from '../../base/files/user-files.js';
 import { inPhase, type WorkContext } from '../../events.js';
-import type { ModelContent } from './read-model.js';
+import type { ModelContent } from './model-digest.js';
 
 /** Goes up when the digest is worked out another way, and with more content. */
 const MEMO = 'models-4';
@@ -17,7 +17,7 @@ export async function readModelContent(path: string, work: WorkContext): Promise
   const known = memo.recall(path, { onFile: noteInput });
   if (known !== undefined) return known;
   // Loaded only now: protobuf takes longer to load than a remembered model to be found.
-  const { readModel } = await import('./read-model.js');
+  const { readModel } = await import('./model-digest.js');
   const { content, stamps } = await inPhase('identify', work.emit, () => readModel(path, work), path);
   memo.remember(path, stamps, content);
   return content;

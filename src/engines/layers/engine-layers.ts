@@ -9,7 +9,7 @@ import { isEngineFile, planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
 import { loadOptions } from '../runtime/tensorrt/engine-interface.js';
 import { askEngine } from '../runtime/tensorrt/supervised-engine.js';
-import { checkLayersMatch, type PlanOfLayers } from './match.js';
+import { checkLayersMatch, type PlanOfLayers } from './layers-of-plan.js';
 import { LARGEST_BYTES, layersInvalid, layersText, readLayers } from './read-layers.js';
 import { type EngineLayers, type LayersResult, type LoadedFacts, layersResultSchema } from './result.js';
 import { layerFindings, summarizeLayers } from './summary.js';

@@ -15,8 +15,8 @@ import {
   versionsWith,
 } from '../../tensorrt/toolchain/toolchain.js';
 import { isCoded, refittableLine } from '../identity/build-line.js';
+import { changedWeights, graphDifferences, readNamedGraph } from '../identity/model-digest.js';
 import type { ModelGraph, Passport } from '../identity/passport.js';
-import { changedWeights, graphDifferences, readNamedGraph } from '../identity/read-model.js';
 import type { Recipe } from '../identity/recipe.js';
 import { carriesHostCode } from './header.js';
 

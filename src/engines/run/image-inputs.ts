@@ -2,7 +2,7 @@ import { TrtforgeError } from '../../errors.js';
 import { type Preprocessing, preprocessings } from '../../formats/images/preprocess.js';
 import { imageLayout } from '../../formats/onnx/open-dimensions.js';
 import type { Binding } from '../runtime/session.js';
-import { startImageThreads } from './image-threads.js';
+import { startImageThreads } from './image-pool.js';
 import type { ImageInput, PreparedImage } from './prepared-image.js';
 
 /** Finds the input that takes images. Throws TF_SESSION_BINDING where there is not exactly one of floats of shape [1, 3, height, width] or [1, height, width, 3]. */

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { toErrorMessage } from '../../base/process/supervised-child.js';
-import type { ImageAnswer, ImageThreadData } from './image-threads.js';
+import type { ImageAnswer, ImageThreadData } from './image-pool.js';
 import { prepareImage } from './prepared-image.js';
 
 const { input, preprocessing } = workerData as ImageThreadData;

@@ -19,8 +19,7 @@ import type { BackEnd, OpenedEngine, OpenedModel, RepeatedRun } from '../runtime
 import { chooseBackEnd, openSession } from '../runtime/open-session.js';
 import { callShapeOf, chooseProfile } from '../runtime/tensorrt/choose-profile.js';
 import type { EngineBinding } from '../runtime/tensorrt/engine-interface.js';
-import { runGuessed } from './guessed-run.js';
-import { describedInput } from './inputs.js';
+import { describedInput } from './drawn-inputs.js';
 import {
   checkSources,
   type GatheredInput,
@@ -29,7 +28,8 @@ import {
   type KnownInput,
   shapesOf,
   tensorsOf,
-} from './run-inputs.js';
+} from './gather-inputs.js';
+import { runGuessed } from './guessed-run.js';
 import type { RunRequest, RunResult } from './run-result.js';
 
 export const runContextOptions = {

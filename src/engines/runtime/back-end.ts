@@ -3,7 +3,7 @@ import { type OptionsOf, optional } from '../../base/options/option.js';
 import { parseSetting } from '../../base/options/readers.js';
 import type { WorkContext } from '../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import type { Pace } from '../../tensorrt/trtexec/request.js';
+import type { Pace } from '../../tensorrt/trtexec/options.js';
 import type { OrtFacts } from './onnxruntime/ort-facts.js';
 import type { RunOptions, Session } from './session.js';
 import { type EngineBinding, engineOptions } from './tensorrt/engine-interface.js';

@@ -6,7 +6,7 @@ import type { WorkContext } from '../../events.js';
 import { engineExtensions } from '../identity/identity.js';
 import type { CacheImport } from './cache-result.js';
 import type { LocalStore } from './local.js';
-import { isRemoteAddress } from './remote/bucket.js';
+import { isRemoteAddress } from './remote/address.js';
 import { fetchBucket, listBucket } from './remote/fetch-bucket.js';
 import { type Trust, verifyTrusted } from './trust.js';
 

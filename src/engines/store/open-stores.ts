@@ -6,7 +6,7 @@ import { type OptionsOf, optional } from '../../base/options/option.js';
 import { parseSize } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
 import { LocalStore, storeFolder } from './local.js';
-import { remoteAddress, unusedEndpoint } from './remote/bucket.js';
+import { remoteAddress, unusedEndpoint } from './remote/address.js';
 import type { RemoteStore } from './remote/remote-store.js';
 import { noTrust, openTrust, signatureOptions, splitPaths, type Trust } from './trust.js';
 

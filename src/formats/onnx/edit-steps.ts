@@ -18,8 +18,8 @@ import {
 } from './onnx_pb.js';
 import { type AxisPlace, type OpenDimension, openDimensions } from './open-dimensions.js';
 import { integerAttribute } from './operators.js';
-import { elementsIn } from './shapes/call.js';
 import { inferShapes, type ModelShapes, shapesByName } from './shapes/infer.js';
+import { elementsIn } from './shapes/rule-input.js';
 import { divideExactly, equals, isNumber, type MaybeSize, symbolsOf } from './shapes/size.js';
 import { dimensionsOf, dimensionValue, interfaceOf } from './values.js';
 import { bytesOf } from './weight.js';

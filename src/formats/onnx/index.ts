@@ -11,7 +11,7 @@
  */
 
 import { atDoor } from '../../base/options/library-arguments.js';
-import { factsOfModel as facts } from './facts-of-model.js';
+import { factsOfModel as facts } from './inspect.js';
 import { openModel as open } from './model.js';
 import { writeModel as write } from './write.js';
 
@@ -25,7 +25,6 @@ export type {
   NodeSpec,
 } from './builder.js';
 export { attribute, buildModel, GraphBuilder } from './builder.js';
-export { modelFacts } from './facts-of-model.js';
 export {
   bodiesOf,
   capturedNames,
@@ -41,6 +40,7 @@ export {
   visitNodes,
   visitTensors,
 } from './graph.js';
+export { modelFacts } from './inspect.js';
 export { lintWeights } from './lint/weights.js';
 export type { ModelLike, OnnxModel } from './model.js';
 export type { Finding, ModelFacts, ValueFacts } from './model-facts.js';

@@ -8,7 +8,7 @@ import {
   type ModelProto,
   type NodeProto,
 } from './onnx_pb.js';
-import { operatorRows, typeSets } from './operator-table.js';
+import { operatorRows, typeSets } from './operator-schemas.js';
 import { declaredType, tensorType, unwrap, type ValueType, wrap } from './values.js';
 
 /** One formal input or output of an operator: a type variable, or one fixed type. */

@@ -15,7 +15,6 @@ import { declaredType } from '../onnx/values.js';
 import { type WriteOptions, type WrittenModel, writeModel } from '../onnx/write.js';
 import { assertConverted } from './assert-converted.js';
 import { CALIBRATION_LOG, type Calibrate } from './calibrate/ranges.js';
-import type { ConversionResult } from './conversion.js';
 import { dequantizeCodes } from './dequantize-codes.js';
 import { operatorName } from './flow.js';
 import { defaultFormat, type FloatFormatId, type FormatId, formatIds } from './formats/index.js';
@@ -31,6 +30,7 @@ import { leftOut, placements } from './quantize/placement.js';
 import { placementRules } from './quantize/placement-rules.js';
 import { type Quantization, quantizeModel } from './quantize/quantize.js';
 import { weightCodes } from './quantize/weight-codes.js';
+import type { ConversionResult } from './result.js';
 import { betweenRule, rules } from './rules.js';
 import type { ConvertedStream } from './weight-conversion.js';
 

@@ -30,7 +30,7 @@ import { floatFormats } from './formats/index.js';
 import type { Masks } from './masks.js';
 import { NodeInsertions } from './node-insertions.js';
 import type { ResolvedConversion } from './options.js';
-import { isModelOutput, type Requirements, requirementsOf, type Versions } from './requirements.js';
+import { isModelOutput, type Requirements, requirementsOf, type Versions } from './required-types.js';
 import { outputSlot } from './slots.js';
 
 /** A tensor of the result whose values are those of `source` in another format. */

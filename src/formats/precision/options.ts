@@ -13,7 +13,6 @@ import { TrtforgeError } from '../../errors.js';
 import { preparationOptions } from '../images/preprocess.js';
 import { nodeName } from '../onnx/graph.js';
 import type { Calibrate, ObserveRanges, ValueRange } from './calibrate/ranges.js';
-import type { CalibrationFacts } from './conversion.js';
 import { type Operation, operatorName } from './flow.js';
 import type { FloatFormat, QuantizedFormat } from './formats/format.js';
 import {
@@ -27,6 +26,7 @@ import {
   restIds,
 } from './formats/index.js';
 import { type PluginTypes, parsePluginTypes, pluginTypesText } from './plugin-types.js';
+import type { CalibrationFacts } from './result.js';
 
 /**
  * The revision of the conversion's behaviour, part of the identity of every converted engine: engines that an older converter made are not found again.

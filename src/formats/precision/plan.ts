@@ -23,11 +23,11 @@ import { lookups, movers } from './operator-traits.js';
 import type { ResolvedConversion } from './options.js';
 import { assertPluginTypes, pluginSignature } from './plugin-types.js';
 import { neededOpset, raiseOpset } from './raise-opset.js';
+import { rangeArithmetic, type WeightAt } from './range-arithmetic.js';
 import type { RuleFacts } from './rules.js';
 import { angleArithmetic, varianceArithmetic } from './sensitive-arithmetic.js';
 import { shapeArithmetic } from './shape-arithmetic.js';
 import { inputSlot } from './slots.js';
-import { rangeArithmetic, type WeightAt } from './value-ranges.js';
 import { valueShapes } from './value-shapes.js';
 
 /** The decisions and changes made to the messages of the model; the weights are still to be converted. */

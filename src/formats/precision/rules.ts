@@ -7,8 +7,8 @@ import type { FloatFormat } from './formats/format.js';
 import { MASK_VALUE } from './masks.js';
 import { keptByDefault, weightRole } from './operator-traits.js';
 import { type ResolvedConversion, requestedRules } from './options.js';
+import type { WeightAt } from './range-arithmetic.js';
 import { slotsOf } from './slots.js';
-import type { WeightAt } from './value-ranges.js';
 import type { ShapeOf } from './value-shapes.js';
 
 /** The facts that a rule may use besides the node itself. */

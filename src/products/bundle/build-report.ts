@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GpuList } from '../../addon/addon.js';
 import { readJson } from '../../base/files/files.js';
-import { unusedTimingCache, unusedTimingCacheText } from '../../engines/builder/build.js';
+import { unusedTimingCache, unusedTimingCacheText } from '../../engines/builder/options.js';
 import { targetText, visibleEntry } from '../../engines/identity/target.js';
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { ExitCode, outcomeExitCodes } from '../../errors.js';
@@ -10,10 +10,10 @@ import { environmentPart } from '../../forge/environment.js';
 import { fp16 } from '../../formats/precision/formats/fp16.js';
 import { worst } from '../../quality/verify/outcome.js';
 import { packageVersion } from '../../version.js';
-import type { BundleRequest } from './bundle-request.js';
 import type { BundleRun, BundleStop } from './bundle-run.js';
 import type { ComponentPlace } from './component.js';
 import { enginePath, logPaths, timingCacheFor } from './component-run.js';
+import type { BundleRequest } from './options.js';
 import { modelFolder } from './read-bundle.js';
 import {
   type BundleEnvironment,

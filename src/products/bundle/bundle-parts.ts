@@ -1,4 +1,4 @@
-import type { BundleParts } from '../../engines/builder/build.js';
+import type { BundleParts } from '../../engines/builder/options.js';
 import { readMeta } from '../../formats/contract/model-meta.js';
 import { rejectMismatches } from './check-bundle.js';
 import { componentConversions } from './component-conversion.js';

@@ -9,8 +9,7 @@ import { workOf } from '../../events.js';
 import { lookAtMachine } from '../../forge/environment.js';
 import { type Phase, PhaseRun } from '../../forge/run.js';
 import { type BundleMeta, readMeta } from '../../formats/contract/model-meta.js';
-import type { ForgeResult } from '../../report/result.js';
-import { type BundleContext, type BundleRequest, chainCheckOf } from './bundle-request.js';
+import type { ForgeResult } from '../../report/forge-result.js';
 import { type Chain, chainOf } from './chain-of-bundle.js';
 import type { ChainCheck } from './chain-schema.js';
 import { type BundleFindings, rejectMismatches } from './check-bundle.js';
@@ -20,6 +19,7 @@ import { componentConversions } from './component-conversion.js';
 import { type BundleSetting, ComponentRun } from './component-run.js';
 import { availableMemory, estimateBuildBytes, runWithin } from './memory-plan.js';
 import { digestFiles } from './model-files.js';
+import { type BundleContext, type BundleRequest, chainCheckOf } from './options.js';
 import { inspectBundle, locateBundle, profiledComponents } from './read-bundle.js';
 
 /** Builds of TensorRT on one GPU spoil each other's tactic timing. */

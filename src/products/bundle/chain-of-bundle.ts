@@ -2,12 +2,12 @@ import { openSession } from '../../engines/runtime/open-session.js';
 import type { WorkContext } from '../../events.js';
 import type { BundleMeta } from '../../formats/contract/model-meta.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
-import type { chainCheckOf } from './bundle-request.js';
 import type { ChainCheck } from './chain-schema.js';
 import { type ChainCandidate, type Chained, checkChain } from './chained-check.js';
 import { featuresOf } from './check-bundle.js';
 import type { ComponentRun } from './component-run.js';
 import { type ChainedComponent, chainedComponents } from './judge-chain.js';
+import type { chainCheckOf } from './options.js';
 import { transducerFacts } from './transducer-facts.js';
 
 export interface Chain {

@@ -5,9 +5,9 @@ import { elementCount } from '../../formats/tensor/dtype.js';
 import { randomStream } from '../../formats/tensor/random.js';
 import { type Tensor, tensorFrom } from '../../formats/tensor/tensor.js';
 import { type Decision, MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
-import type { chainCheckOf } from './bundle-request.js';
 import type { ChainCheck } from './chain-schema.js';
 import { type ChainedComponent, ChainJudge, type ChainPrecision } from './judge-chain.js';
+import type { chainCheckOf } from './options.js';
 import { type Encoded, encode, type TransducerFacts } from './transducer.js';
 import { type DecodingModels, decode } from './transducer-decoder.js';
 

@@ -1,4 +1,4 @@
-import type { PlanBuilder, ResolvedBuild } from '../../engines/builder/build.js';
+import type { PlanBuilder, ResolvedBuild } from '../../engines/builder/options.js';
 import { TrtforgeError } from '../../errors.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { dtypes } from '../../formats/tensor/dtype.js';

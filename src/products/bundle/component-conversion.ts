@@ -1,8 +1,8 @@
 import { TrtforgeError } from '../../errors.js';
 import { defaultFormat, formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../../formats/precision/options.js';
-import type { BundleRequest } from './bundle-request.js';
 import type { Component } from './component.js';
+import type { BundleRequest } from './options.js';
 
 /** The part of a requested conversion that is for one component. */
 export interface ComponentConversion {

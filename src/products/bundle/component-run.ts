@@ -5,8 +5,8 @@ import { removeIfAllowed } from '../../base/files/files.js';
 import { publishFile } from '../../base/files/publish.js';
 import { assertNotInput } from '../../base/files/user-files.js';
 import { valuesOf } from '../../base/options/option.js';
-import { measuresKernels, type PlanBuilder, type ResolvedBuild } from '../../engines/builder/build.js';
 import { namedBuilder } from '../../engines/builder/build-engine.js';
+import { measuresKernels, type PlanBuilder, type ResolvedBuild } from '../../engines/builder/options.js';
 import { whyNotRun } from '../../engines/identity/target.js';
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { TrtforgeError } from '../../errors.js';
@@ -23,18 +23,18 @@ import {
   type RunLog,
   runRootAt,
 } from '../../forge/run.js';
-import { type ForgeResult, forgeResultSchema } from '../../report/result.js';
+import { type ForgeResult, forgeResultSchema } from '../../report/forge-result.js';
 import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
-import { onlyLoadOptions } from '../../tensorrt/trtexec/request.js';
-import type { BundleContext, BundleRequest } from './bundle-request.js';
+import { onlyLoadOptions } from '../../tensorrt/trtexec/options.js';
 import type { Component } from './component.js';
 import { buildChecked } from './component-builder.js';
 import { type ComponentConversion, lowerConversion } from './component-conversion.js';
 import type { ModelFiles } from './model-files.js';
+import type { BundleContext, BundleRequest } from './options.js';
 import { componentBuild } from './read-bundle.js';
 import type { SmokeRun } from './report-schema.js';
 import { type SmokeSubject, smokeRun } from './smoke.js';
-import { type Staged, stageComponent } from './stage.js';
+import { type Staged, stageComponent } from './staged-model.js';
 
 /** The results of the phases over one component: those of forge, and one run of it. */
 interface ComponentFound extends Forged {

@@ -6,8 +6,8 @@ import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import { ignoreEvents, inPhase } from '../../events.js';
 import { picturesOf, renderReport } from '../../report/pages/report.js';
 import { REPORT_FILE, reportOf } from './build-report.js';
-import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { BundleRun } from './bundle-run.js';
+import type { BundleContext, BundleRequest } from './options.js';
 import { bundleReport } from './report/page.js';
 import type { BundleFailure, BundleReport } from './report-schema.js';
 

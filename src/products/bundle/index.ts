@@ -3,8 +3,8 @@
 import { atDoor } from '../../base/options/library-arguments.js';
 import { unlessCancelled } from '../../forge/forge.js';
 import { bundleParts as parts } from './bundle-parts.js';
-import { type BundleContext, type BundleRequest, bundleOptions } from './bundle-request.js';
 import { forgeBundle as forgeComponents } from './forge-bundle.js';
+import { type BundleContext, type BundleRequest, bundleOptions } from './options.js';
 import { openRecogniser as open } from './recogniser.js';
 import type { BundleReport } from './report-schema.js';
 

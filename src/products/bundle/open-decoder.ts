@@ -1,6 +1,6 @@
 import { dirname } from 'node:path';
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
-import { digestModelFile } from '../../engines/identity/read-model.js';
+import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { openSession, openTogether } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';

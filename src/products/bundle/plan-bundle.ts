@@ -1,10 +1,10 @@
 import { protectingInputs } from '../../base/files/user-files.js';
-import { unusedTimingCache } from '../../engines/builder/build.js';
+import { unusedTimingCache } from '../../engines/builder/options.js';
 import type { EnginePlan } from '../../forge/forge.js';
-import type { BundleContext, BundleRequest } from './bundle-request.js';
 import { BundleRun } from './bundle-run.js';
 import { timingCacheFor } from './component-run.js';
 import { errorOf } from './forge-bundle.js';
+import type { BundleContext, BundleRequest } from './options.js';
 
 /** The plan of a run over a bundle. */
 export interface BundlePlan {

@@ -4,7 +4,6 @@ import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { requestedSizes } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
 import type { BundleMeta } from '../../formats/contract/model-meta.js';
-import type { BundleRequest } from './bundle-request.js';
 import { type BundleFindings, checkBundle } from './check-bundle.js';
 import {
   type Component,
@@ -14,6 +13,7 @@ import {
   usualComponents,
 } from './component.js';
 import { checkSymbols, profileOf } from './component-profile.js';
+import type { BundleRequest } from './options.js';
 import type { ProfilesFile } from './profiles-file.js';
 
 /** The parts of a bundle, and their places; nothing of it is opened yet. */

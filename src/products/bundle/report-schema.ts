@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { explainedIssueSchema } from '../../quality/explain/explained-issue.js';
-import { forgeResultSchema, runOutcomeSchema } from '../../report/result.js';
+import { forgeResultSchema, runOutcomeSchema } from '../../report/forge-result.js';
 import { chainCheckSchema } from './chain-schema.js';
 
 const bytes = z.int().nonnegative();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
-import { type BuildOptions, measuresKernels, type PlanBuilder } from '../../engines/builder/build.js';
+import { type BuildOptions, measuresKernels, type PlanBuilder } from '../../engines/builder/options.js';
 import { chooseTarget, resolveBuild } from '../../engines/builder/resolve-build.js';
 import { identityDigest } from '../../engines/identity/identity.js';
 import type { Passport } from '../../engines/identity/passport.js';

@@ -9,7 +9,7 @@ import { planStreams as plan, streams as size } from './streams.js';
 
 export type { WorkContext } from '../../events.js';
 export type { DeepstreamCheck } from './config/check-result.js';
-export type { KeyEntry } from './config/key-file.js';
+export type { KeyEntry } from './config/read-config.js';
 export type { DeepstreamConfig } from './config/write-config.js';
 export type { CheckRequest, ConfigRequest, StreamsRequest } from './options.js';
 export type { StreamsResult } from './result.js';

@@ -3,7 +3,7 @@ import { TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
 import type { Bencher, BenchTool } from '../../quality/bench/bench-engine.js';
 import { gpuAt } from '../../quality/bench/gpu.js';
-import { type BenchRequest, defaultRequest } from '../../quality/bench/request.js';
+import { type BenchRequest, defaultRequest } from '../../quality/bench/options.js';
 import type { BenchResult, BenchRun } from '../../quality/bench/result.js';
 import type { MeasuredFacts, StreamsEngine, StreamsMeter } from './effects.js';
 import { type StreamsInputs, shapesAt } from './input.js';

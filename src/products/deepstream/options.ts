@@ -2,10 +2,10 @@ import * as is from '../../base/options/kinds.js';
 import { defaultsOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
 import { parseVersion } from '../../behaviour/versions.js';
-import { buildOptions } from '../../engines/builder/build.js';
+import { buildOptions } from '../../engines/builder/options.js';
 import type { SizeRange } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
-import { modeOptions, paceOptions } from '../../tensorrt/trtexec/request.js';
+import { modeOptions, paceOptions } from '../../tensorrt/trtexec/options.js';
 
 export const nameOptions = {
   name: optional(is.text, {

@@ -2,8 +2,8 @@ import { basename, join } from 'node:path';
 import { z } from 'zod';
 import { LARGEST_DOCUMENT, namesIn, readText } from '../../base/files/files.js';
 import { plural } from '../../base/text/quantity.js';
+import { badge, code, numbers, table } from '../../report/blocks.js';
 import type { RunRootSections } from '../../report/pages/report.js';
-import { badge, code, numbers, table } from '../../report/section.js';
 
 /** One run of deepstream-app, from its lines `**PERF:  30.01 (29.98)	29.99 (29.97)`: the last interval and the average since the start, a stream each. */
 export interface PipelineLog {

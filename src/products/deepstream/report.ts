@@ -1,6 +1,6 @@
 import { formatBytes, formatCount, formatMs, formatShare } from '../../base/text/quantity.js';
+import { code, facts, fold, labelled, note, numbers, type Section, table } from '../../report/blocks.js';
 import { defineReport } from '../../report/pages/report.js';
-import { code, facts, fold, labelled, note, numbers, type Section, table } from '../../report/section.js';
 import { packageVersion } from '../../version.js';
 import { SIZING_FILE } from './names.js';
 import { type StreamsResult, streamsResultSchema } from './result.js';

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { loadAddon } from '../../addon/addon.js';
 import { chosenGpu } from '../../addon/gpus.js';
 import { type CommandRunner, runCommand } from '../../base/process/command.js';
-import type { BuilderName, BuildOptions } from '../../engines/builder/build.js';
+import type { BuilderName, BuildOptions } from '../../engines/builder/options.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
 import { type BenchTool, benchers } from '../../quality/bench/bench-engine.js';

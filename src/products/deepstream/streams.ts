@@ -1,7 +1,7 @@
 import { agree } from '../../behaviour/versions.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import { inPhase, type Work } from '../../events.js';
-import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
+import { factsOfModel } from '../../formats/onnx/inspect.js';
 import { answersOf, baselineNote, finishResult, shortOf, stepSeconds, unique } from './assemble.js';
 import { checkLimits } from './decision.js';
 import type { StreamsBuilder, StreamsEngine, StreamsMeter } from './effects.js';

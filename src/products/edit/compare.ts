@@ -9,8 +9,8 @@ import {
 } from '../../formats/tensor/tensor.js';
 import { judgeRuns, type RunsJudgement } from '../../quality/verify/judge-runs.js';
 import type { OwnNoise } from '../../quality/verify/judged.js';
+import type { VerifyRequest } from '../../quality/verify/options.js';
 import type { reachingOutputs } from '../../quality/verify/reached-by.js';
-import type { VerifyRequest } from '../../quality/verify/request.js';
 import type { VerifiedOutput } from '../../quality/verify/result.js';
 import type { ReferenceRun, SampleRuns, SideRun } from '../../quality/verify/sample-runs.js';
 import { OwnNoises } from '../../quality/verify/stability.js';

@@ -3,7 +3,7 @@ import { functionKey, opsetsOf } from '../../formats/onnx/dtype-inference.js';
 import { GraphUses, nodesReached, usedNames, visitNodes } from '../../formats/onnx/graph.js';
 import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
 import { operatorSignature, plainDomain } from '../../formats/onnx/operators.js';
-import type { Done, Editing } from './editing.js';
+import type { Done, Editing } from './edited-model.js';
 
 /** Removes nodes that no output needs, with the weights, functions and optional outputs that nothing reads; of a body where one is passed, whose inputs stay. */
 export function dropDead(editing: Editing, graph = editing.graph): Done {

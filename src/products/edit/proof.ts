@@ -10,14 +10,14 @@ import { dimensionsOf, dimensionValue, interfaceOf } from '../../formats/onnx/va
 import { writeModel } from '../../formats/onnx/write.js';
 import { usesOf } from '../../formats/precision/normalise.js';
 import { float32Values, type NamedTensors, type Tensor, tensorFrom } from '../../formats/tensor/tensor.js';
+import type { VerifyRequest } from '../../quality/verify/options.js';
 import { worst } from '../../quality/verify/outcome.js';
 import { reachingOutputs } from '../../quality/verify/reached-by.js';
-import type { VerifyRequest } from '../../quality/verify/request.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../quality/verify/sample-runs.js';
 import { unrepeatable } from '../../quality/verify/stability.js';
+import { regrouped } from './batch-proof.js';
 import { comparing, inType, reasonsOf } from './compare.js';
-import type { EditContext, Editing, Link } from './editing.js';
-import { regrouped } from './regrouped.js';
+import type { EditContext, Editing, Link } from './edited-model.js';
 import type { EditProof } from './result.js';
 
 /** What both models run on. */

@@ -6,10 +6,10 @@ import { TrtforgeError } from '../../errors.js';
 import { packageVersion } from '../../version.js';
 import { compareRows } from './compare.js';
 import { nodeDataFiles } from './model-explorer.js';
-import { explorePage } from './page.js';
 import type { Explored } from './result.js';
 import { sideOf } from './rows.js';
 import { type ReadContext, readSide } from './sources.js';
+import { explorePage } from './write-page.js';
 
 interface ExploreRequest {
   readonly sides: readonly Parameters<typeof readSide>[0][];

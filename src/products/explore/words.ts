@@ -1,5 +1,5 @@
 import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../base/text/quantity.js';
-import { signedMs } from '../../engines/layers/operator-table.js';
+import { signedMs } from '../../engines/layers/operator-times.js';
 import type { Comparison, Side } from './result.js';
 
 export type Cell = string | number | null;

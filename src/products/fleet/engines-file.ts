@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { firstProblem, readYaml } from '../../base/text/yaml.js';
-import { isRemoteAddress } from '../../engines/store/remote/bucket.js';
+import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
 import { enginesFileSchema, modelEntryShape, targetEntrySchema } from './engines-schema.js';
 import { type FleetModel, inFolder, modelKeys, readOptions } from './model-options.js';

@@ -15,7 +15,7 @@ import {
   LARGEST_SMALL_OBJECT,
   type Objects,
   remoteAddress,
-} from '../../engines/store/remote/bucket.js';
+} from '../../engines/store/remote/address.js';
 import type { EngineSignature, Signable } from '../../engines/store/signature-schema.js';
 import type { EngineSource } from '../../engines/store/store.js';
 import { assertSigns, checkTrust, signatureFor } from '../../engines/store/trust.js';

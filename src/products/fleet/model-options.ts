@@ -12,7 +12,7 @@ import {
 import { buildOptions, buildRequest, withProfileFrom } from '../../cli/options/build.js';
 import { comparisonOptions } from '../../cli/options/comparison.js';
 import { resolveOptions } from '../../cli/resolve.js';
-import type { BuildOptions, BundleParts } from '../../engines/builder/build.js';
+import type { BuildOptions, BundleParts } from '../../engines/builder/options.js';
 import { isPlatform, platformFor, type TargetRequest, thisPlatform } from '../../engines/identity/target.js';
 import type { ProfileSource } from '../../engines/profiles/sample-profile.js';
 import { TrtforgeError } from '../../errors.js';
@@ -21,7 +21,7 @@ import { forge } from '../../forge/forge.js';
 import { forgeOptions, type Healer } from '../../forge/options.js';
 import { defaultRunRoot } from '../../forge/run.js';
 import { conversionOptions, exactly } from '../../formats/precision/options.js';
-import type { SampleData } from '../../quality/verify/request.js';
+import type { SampleData } from '../../quality/verify/options.js';
 import type { AfterFailure } from '../../quality/verify/verify.js';
 import { findToolchains, unableToBuild } from '../../tensorrt/toolchain/find.js';
 import type { FleetJob } from './plan-schema.js';

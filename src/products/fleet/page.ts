@@ -1,5 +1,4 @@
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
-import { defineReport } from '../../report/pages/report.js';
 import {
   badge,
   code,
@@ -10,7 +9,8 @@ import {
   type Section,
   type Text,
   table,
-} from '../../report/section.js';
+} from '../../report/blocks.js';
+import { defineReport } from '../../report/pages/report.js';
 import { outcomeWord } from '../../report/sentences.js';
 import { type FleetStatus, fleetStatusSchema } from './plan-schema.js';
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { identityDocumentSchema, sha256Schema } from '../../engines/identity/recipe.js';
 import { missSchema } from '../../engines/store/cache-result.js';
 import { engineSignatureSchema } from '../../engines/store/signature-schema.js';
-import { healSchema } from '../../report/result.js';
+import { healSchema } from '../../report/forge-result.js';
 import { targetEntrySchema, targetNameSchema } from './engines-schema.js';
 
 const exitCode = z.literal([0, 1, 2, 3, 4, 5]);

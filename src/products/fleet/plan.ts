@@ -1,189 +1,136 @@
-import { canonicalJson, sha256 } from '../../base/files/digest.js';
-import { chooseTarget, resolveBuild } from '../../engines/builder/resolve-build.js';
-import {
-  engineNameOf,
-  formatEngineName,
-  type IdentityDocument,
-  identityDigest,
-} from '../../engines/identity/identity.js';
-import { parseTarget, platformFaults } from '../../engines/identity/target.js';
-import { platformOfEngine } from '../../engines/plan/header.js';
-import { plainMiss } from '../../engines/store/lookup.js';
-import { inParallel } from '../../engines/store/remote/bucket.js';
-import { ExitCode, TrtforgeError } from '../../errors.js';
-import type { Work } from '../../events.js';
-import { loadPolicy } from '../../quality/gate/policy.js';
-import { declaredToolchain } from '../../tensorrt/toolchain/find.js';
-import type { EnginesFile } from './engines-file.js';
-import { type FleetStore, LARGEST_RECORD } from './fleet-store.js';
-import { buildsOf, healedOptions, inFolder, type ModelReaders } from './model-options.js';
-import { type FleetJob, type FleetPlan, type WorkRecord, workRecordSchema } from './plan-schema.js';
+import { existsSync } from 'node:fs';
+import { z } from 'zod';
+import * as is from '../../base/options/kinds.js';
+import { needed, type OptionsOf } from '../../base/options/option.js';
+import { faultText } from '../../base/text/schema-error.js';
+import { isRemoteAddress } from '../../engines/store/remote/address.js';
+import { TrtforgeError } from '../../errors.js';
+import { type Work, type WorkContext, workOf } from '../../events.js';
+import { readEnginesFile } from './engines-file.js';
+import { FleetStore, LARGEST_PLAN, notHere, unreadableHere } from './fleet-store.js';
+import { decideFleet, lookedUp, planId } from './jobs.js';
+import { type ModelReaders, readerOptions } from './model-options.js';
+import { type FleetJob, type FleetPlan, fleetPlanSchema, jobSchema } from './plan-schema.js';
+import { unseenStore } from './schedulers/where.js';
 
-/** The identity's document of a job. */
-export const documentOf = ({ model, recipe, target }: Decided): IdentityDocument => ({
-  schema: 'trtforge.identity/1',
-  model: model.digest,
-  recipe,
-  target,
-});
+/** A fleet, and who reads its models. */
+export const fleetOptions = {
+  /** An engines file, or the address of a plan (`STORE/fleet/ID.json`). */
+  fleet: needed(is.text),
+  ...readerOptions,
+};
+
+export interface FleetOptions extends OptionsOf<typeof fleetOptions> {}
+
+/** A plan and the store it is about. */
+export interface Fleet {
+  readonly plan: FleetPlan;
+  /** Of the plan's document. */
+  readonly address: string;
+  /** Whether it is that of an engines file of the caller; what was only read may be anyone's who may write to the store. */
+  readonly isOwn: boolean;
+  /** Whether a trusted key signed its document. */
+  readonly isSigned: boolean;
+  readonly store: FleetStore;
+  readonly readers: ModelReaders;
+}
 
 /**
- * Decides every engine of a fleet and looks which of them the store has; builds nothing. A target that names its TensorRT is decided by that version alone, so
- * a plan is the same on every machine. Throws what `resolveBuild` throws, with the entry and the target before it.
+ * Decides every engine of a fleet, looks which of them the store has, and keeps the plan in its store; builds nothing. Throws TF_FLEET_INVALID, and what opening the store and
+ * reading the models throw.
+ *
+ * ```ts
+ * const plan = await planFleet({ fleet: 'engines.yaml' });
+ * use(plan.jobs.filter(({ state }) => state === 'missing'));
+ * ```
  */
-export async function decideFleet(
-  { store: place, folder, targets, entries }: EnginesFile,
-  store: FleetStore,
-  readers: ModelReaders,
+export async function planFleet(
+  options: FleetOptions,
+  context?: WorkContext,
+): Promise<FleetPlan & { readonly address: string }> {
+  const work = workOf(context);
+  return withFleet(options, work, { keep: true }, async ({ plan, address }) => {
+    for (const message of unseenStore(plan.store, plan.targets))
+      work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    return { ...plan, address };
+  });
+}
+
+/**
+ * Does work with a fleet: of an engines file, planned anew and with `keep` kept in its store; or of a plan's address (`STORE/fleet/ID.json`), with the states of now unless
+ * `asPlanned`. Throws TF_FLEET_INVALID and what opening the store and planning throw.
+ */
+export async function withFleet<T>(
+  { fleet: given, ...readers }: FleetOptions,
   work: Work,
-): Promise<FleetPlan> {
-  const chosen = new Map<string, ReturnType<typeof targetOf>>();
-  const chosenFor = (name: string) => {
-    const known = chosen.get(name) ?? targetOf(targets[name]!.target, work);
-    chosen.set(name, known);
-    return known;
-  };
-  const jobs = new Map<string, Decided>();
-  for (const { path, isBundle, options: written, targets: names, gate, where } of entries) {
-    const { options, healed } = await located(where, () =>
-      healedOptions({ path, isBundle, options: written }, folder, readers, work),
-    );
-    const parts = await located(where, () => buildsOf({ path, isBundle, options }, folder, readers, work));
-    const asked = gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) };
-    for (const on of names)
-      for (const { component, request } of parts) {
-        const build = await located(`${where}, target ${on}`, async () =>
-          resolveBuild({ ...request, ...(await chosenFor(on)) }, work),
-        );
-        const identity = identityDigest(build.identity);
-        const { recipe, target, model: digest } = build.identity;
-        const { name, version } = build.model;
-        const earlier = jobs.get(identity);
-        if (earlier !== undefined && earlier.gate?.digest !== asked?.digest)
-          throw new TrtforgeError(
-            'TF_FLEET_INVALID',
-            `${where}, target ${on}: an entry before it has the same engine with another policy.`,
-          );
-        if (earlier !== undefined) {
-          const message = `${where}: the target ${on} has the engine of ${earlier.on}, which is built there alone.`;
-          if (earlier.on !== on) work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
-          continue;
-        }
-        jobs.set(identity, {
-          identity,
-          name: formatEngineName(engineNameOf(build.identity, name, version)),
-          model: { digest, path, component },
-          options: { ...options },
-          ...(healed && { healed }),
-          recipe,
-          target,
-          on,
-          gate: asked,
-        });
-      }
-  }
-  const decided = [...jobs.values()];
-  const states = await inParallel(decided, AT_ONCE, work.signal, (job) => stateOf(job, store, work));
-  const plan = {
-    store: place,
-    folder,
-    targets,
-    jobs: decided.map((job, index) => ({ index, ...job, ...states[index]! })),
-  };
-  return { schema: 'trtforge.fleet-plan/1', id: planId(plan), made: new Date().toISOString(), ...plan };
-}
-
-/** The decisions of a plan about an engine. */
-type Decided = Omit<FleetJob, 'index' | 'state' | 'why'>;
-
-/** 128 bits of the digest of all that decides what tasks do: whoever has a plan's address has its content. */
-export function planId({ store, folder, targets, jobs }: Omit<FleetPlan, 'schema' | 'id' | 'made'>): string {
-  const decided = jobs.map(({ index: _, state: __, why: ___, ...job }) => job);
-  return sha256(canonicalJson({ store, folder, targets, decided })).slice(0, 32);
-}
-
-/** The target, with the TensorRT that it names or else that of this machine. */
-async function targetOf(text: string, { environment }: Work) {
-  const { named, ...target } = parseTarget(text);
-  if (named !== undefined) return { target, toolchain: declaredToolchain(target.product, named) };
-  return { target, toolchain: (await chooseTarget({ target }, environment)).toolchain };
-}
-
-async function located<T>(where: string, decide: () => Promise<T>): Promise<T> {
+  how: { readonly keep?: boolean; readonly asPlanned?: boolean },
+  use: (fleet: Fleet) => Promise<T>,
+): Promise<T> {
+  const [, place, id] = /^(.+?)\/+fleet\/([0-9a-f]{12}|[0-9a-f]{32})\.json$/.exec(given) ?? [];
+  const file = place === undefined ? readEnginesFile(given) : null;
+  const store = await FleetStore.open(file?.store ?? place!, work.environment);
   try {
-    return await decide();
-  } catch (error) {
-    if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
-    throw new TrtforgeError(error.code, `${where}: ${error.message}`, { remedy: error.remedy, cause: error });
+    if (file !== null) {
+      const plan = await decideFleet(file, store, readers, work);
+      const isSigned = await keepPlan(plan, store, how, work);
+      const address = store.address(keyOf(plan.id));
+      return await use({ plan, address, isOwn: true, isSigned, store, readers });
+    }
+    const { plan, isSigned } = await readPlan(id!, store);
+    const now = how.asPlanned === true ? plan : await lookedUp(plan, store, work);
+    const address = store.address(keyOf(plan.id));
+    return await use({ plan: now, address, isOwn: false, isSigned, store, readers });
+  } finally {
+    store.close();
   }
 }
 
-/** Whether an engine is there, and counts: with a policy only what has passed that very policy does. */
-async function stateOf(
-  job: Decided,
+const keyOf = (id: string): string => `${id}.json`;
+
+/** With `keep` writes a plan; returns whether its document is signed. What is there already is the same but for its states: it stays where it cannot be written again, and where a signature would be lost. */
+async function keepPlan(
+  plan: FleetPlan,
   store: FleetStore,
-  { signal }: Work,
-): Promise<Pick<FleetJob, 'state' | 'why'>> {
-  const held = await store.find(documentOf(job), signal);
-  if (held.passport === null) return { state: 'missing', why: held.why };
-  const { record, fault } = await recordOf(job.identity, store);
-  if (hasPassed(job, record, held.passport.built.ms)) return { state: 'have', why: null };
-  const reason = `the engine is there and has not passed ${job.gate?.path} as it is now`;
-  return { state: 'missing', why: plainMiss('gate', null, fault === null ? reason : `${reason}; ${fault}`) };
-}
-
-/** Number of jobs looked up at once: each has a record in memory. */
-export const AT_ONCE = 8;
-
-/** The plan with the states looked up again. */
-export async function lookedUp(plan: FleetPlan, store: FleetStore, work: Work): Promise<FleetPlan> {
-  const states = await inParallel(plan.jobs, AT_ONCE, work.signal, (job) => stateOf(job, store, work));
-  for (const { recipe, target } of plan.jobs)
-    for (const { message, remedy } of platformFaults(target, platformOfEngine({ recipe, target })))
-      work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message: `${message} ${remedy}` });
-  return { ...plan, jobs: plan.jobs.map((job, index) => ({ ...job, ...states[index]! })) };
-}
-
-/** Of all that a policy asks, what it extends included. Throws TF_GATE_POLICY_INVALID, TF_FILE_NOT_FOUND. */
-export function policyDigest(path: string): string {
-  const { path: _, ...asked } = loadPolicy(path);
-  return sha256(canonicalJson(asked));
-}
-
-/** Whether an engine that is there counts: what has a policy has to be the build, by its time, that passed that very one and was kept. */
-export const hasPassed = ({ gate }: Pick<FleetJob, 'gate'>, record: WorkRecord | null, buildMs: number) =>
-  gate === null ||
-  (record?.gate?.policy === gate.digest &&
-    ['pass', 'warn'].includes(record.gate.outcome) &&
-    record.check !== 'fail' &&
-    record.exitCode === ExitCode.pass &&
-    record.engine?.buildMs === buildMs);
-
-export const recordKey = (identity: string): string => `records/${identity}.json`;
-
-/** Keeps a record; that of a machine that could do nothing replaces no other. */
-export async function keepRecord(record: WorkRecord, store: FleetStore): Promise<void> {
-  const couldNot = ({ exitCode }: WorkRecord) => exitCode === ExitCode.machineCannot;
-  const { record: earlier } = couldNot(record) ? await recordOf(record.identity, store) : { record: null };
-  if (earlier === null || couldNot(earlier))
-    await store.write(recordKey(record.identity), record, LARGEST_RECORD);
-}
-
-/** A task's last work on an engine; null where there was none, or where the record does not count, and why: the work is then done again. */
-export interface LastWork {
-  readonly record: WorkRecord | null;
-  readonly fault: string | null;
-}
-
-/** Throws TF_REMOTE_… where the store does not answer. */
-export async function recordOf(identity: string, store: FleetStore): Promise<LastWork> {
+  { keep = false }: { readonly keep?: boolean },
+  { emit }: Work,
+): Promise<boolean> {
+  const there = await readPlan(plan.id, store).catch((error) => {
+    if (error instanceof TrtforgeError) return null;
+    throw error;
+  });
+  if (!keep || (there?.isSigned === true && !store.signs)) return store.signs || there?.isSigned === true;
   try {
-    const { document: record = null } =
-      (await store.read(recordKey(identity), workRecordSchema, LARGEST_RECORD)) ?? {};
-    if (record === null || record.identity === identity) return { record, fault: null };
-    return { record: null, fault: `${store.address(recordKey(identity))} is the record of another engine.` };
+    await store.write(keyOf(plan.id), plan, LARGEST_PLAN);
+    return store.signs;
   } catch (error) {
-    if (!(error instanceof TrtforgeError) || error.exitCode !== ExitCode.badInput) throw error;
-    return { record: null, fault: error.message };
+    if (there === null || !(error instanceof TrtforgeError)) throw error;
+    const message = `${error.message} The plan is there already, with the states of ${there.plan.made}.`;
+    emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+    return there.isSigned;
   }
 }
+
+/** The only way to a plan's document: it counts if its ID is that of its content and, where signatures are required, a trusted key signed it. Throws TF_FLEET_INVALID, TF_SIGNATURE_INVALID, TF_STORE_UNWRITABLE, TF_REMOTE_…. */
+async function readPlan(id: string, store: FleetStore): Promise<Pick<Fleet, 'plan' | 'isSigned'>> {
+  const address = store.address(keyOf(id));
+  const invalid = (why: string) => new TrtforgeError('TF_FLEET_INVALID', `${address} ${why}.`);
+  if (id.length < 32) throw invalid('is a plan of an earlier version, whose ID does not cover its content');
+  const read = await store
+    .read(keyOf(id), looseSchema, LARGEST_PLAN)
+    .catch((error) => unreadableHere(store.place, error));
+  if (read === undefined && !isRemoteAddress(store.place) && !existsSync(store.place))
+    throw notHere(store.place, 'there is no such folder.');
+  if (read === undefined) throw invalid('is not there');
+  const jobs = read.document.jobs.map((job, index): FleetJob => {
+    const parsed = jobSchema.safeParse(job);
+    if (parsed.data?.index === index) return parsed.data;
+    throw invalid(`has no job ${index}: ${parsed.error ? faultText(parsed.error) : 'it has another index'}`);
+  });
+  const plan = { ...read.document, jobs };
+  if (plan.id !== id || planId(plan) !== id)
+    throw invalid(`was changed: its content is that of the plan ${planId(plan)}`);
+  return { plan, isSigned: read.isSigned };
+}
+
+/** Of jobs the first fault is enough: a list of all of them would take gigabytes. */
+const looseSchema = fleetPlanSchema.extend({ jobs: z.array(z.unknown()) });

@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onDevice, visibleGpus } from '../../addon/gpus.js';
-import type { ResolvedBuild } from '../../engines/builder/build.js';
 import { buildResult } from '../../engines/builder/build-result.js';
+import type { ResolvedBuild } from '../../engines/builder/options.js';
 import { passportPath } from '../../engines/identity/identity.js';
 import { whyNotRun } from '../../engines/identity/target.js';
 import { carriesHostCode } from '../../engines/plan/header.js';
@@ -10,7 +10,7 @@ import type { StoredEngine } from '../../engines/store/store.js';
 import type { Work } from '../../events.js';
 import { benchEngine } from '../../quality/bench/bench-engine.js';
 import { benchCompare } from '../../quality/bench/compare.js';
-import { defaultRequest } from '../../quality/bench/request.js';
+import { defaultRequest } from '../../quality/bench/options.js';
 import { runGate } from '../../quality/gate/gate.js';
 import { loadPolicy, reads } from '../../quality/gate/policy.js';
 import { observeEngine, proofOf, resultOf } from '../../quality/known-answer/proof.js';

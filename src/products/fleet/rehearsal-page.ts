@@ -1,5 +1,4 @@
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
-import { defineReport } from '../../report/pages/report.js';
 import {
   badge,
   code,
@@ -9,7 +8,8 @@ import {
   type Section,
   type Text,
   table,
-} from '../../report/section.js';
+} from '../../report/blocks.js';
+import { defineReport } from '../../report/pages/report.js';
 import { outcomeTone } from '../../report/sentences.js';
 import { type Rehearsal, rehearsalSchema } from './rehearsal-schema.js';
 

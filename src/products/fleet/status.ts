@@ -1,10 +1,10 @@
-import { inParallel } from '../../engines/store/remote/bucket.js';
+import { inParallel } from '../../engines/store/remote/address.js';
 import { ExitCode } from '../../errors.js';
 import { type WorkContext, workOf } from '../../events.js';
 import { missLines } from '../../report/sentences.js';
 import { packageVersion } from '../../version.js';
-import { type FleetOptions, withFleet } from './open-plan.js';
-import { AT_ONCE, documentOf, type LastWork, recordOf } from './plan.js';
+import { AT_ONCE, documentOf, type LastWork, recordOf } from './jobs.js';
+import { type FleetOptions, withFleet } from './plan.js';
 import type { FleetJob, FleetStatus, WorkRecord } from './plan-schema.js';
 import { type Scheduled, scheduledJobs } from './schedulers/where.js';
 

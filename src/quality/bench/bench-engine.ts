@@ -20,7 +20,7 @@ import {
   measureInChild,
   type StartMeasurer,
 } from './measurer.js';
-import { type BenchContext, type BenchRequest, benchContext } from './request.js';
+import { type BenchContext, type BenchRequest, benchContext } from './options.js';
 import {
   type BenchResult,
   type BenchRun,

@@ -2,9 +2,9 @@ import { statSync } from 'node:fs';
 import { assertWithin } from '../../base/options/library-arguments.js';
 import { type OptionsOf, valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
+import { resolveShapes } from '../../engines/run/drawn-inputs.js';
+import { checkSources, gatherForModel, shapesOf, tensorsOf } from '../../engines/run/gather-inputs.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
-import { resolveShapes } from '../../engines/run/inputs.js';
-import { checkSources, gatherForModel, shapesOf, tensorsOf } from '../../engines/run/run-inputs.js';
 import {
   type OpenedFacts,
   type OpenedModel,
@@ -22,11 +22,11 @@ import { viewModel } from '../../formats/onnx/model.js';
 import { type AxisPlace, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import type { ValueUses } from '../../formats/onnx/values.js';
 import { usesOf } from '../../formats/precision/normalise.js';
-import { type Pace, paceOptions } from '../../tensorrt/trtexec/request.js';
+import { type Pace, paceOptions } from '../../tensorrt/trtexec/options.js';
 import { figuresOf } from './bench-run.js';
 import { checkPercentiles } from './check-request.js';
 import { distrust, judgeTrust } from './doubts.js';
-import { type measuredOptions, type ShapeRequest, sourcesOf } from './request.js';
+import { type measuredOptions, type ShapeRequest, sourcesOf } from './options.js';
 import type { BenchResult, BenchRun } from './result.js';
 import { samplesPath, spreadOf, type Times, writeSamples } from './times.js';
 

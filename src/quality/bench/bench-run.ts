@@ -1,9 +1,9 @@
 import { TrtforgeError } from '../../errors.js';
-import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
+import type { ModeRequest } from '../../tensorrt/trtexec/options.js';
 import { judgeTrust, valleysOf } from './doubts.js';
 import { namedState } from './gpu.js';
 import type { Measured } from './measurer.js';
-import type { BenchRequest } from './request.js';
+import type { BenchRequest } from './options.js';
 import type { BenchMode, BenchResult, BenchRun, GpuState } from './result.js';
 import type { ShapeCase } from './shape-cases.js';
 import { spreadOf, type Times, timesOf } from './times.js';

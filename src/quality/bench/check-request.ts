@@ -1,12 +1,12 @@
 import { checkDevice } from '../../addon/gpus.js';
 import { assertWithin } from '../../base/options/library-arguments.js';
 import { readPlanHeader } from '../../engines/plan/header.js';
+import { checkSources } from '../../engines/run/gather-inputs.js';
 import { bindingsInPassport, inputsInPassport, passportHere } from '../../engines/run/run-file.js';
-import { checkSources } from '../../engines/run/run-inputs.js';
 import { checkWeightBudget } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
-import { modeOptions } from '../../tensorrt/trtexec/request.js';
-import { type BenchRequest, sourcesOf } from './request.js';
+import { modeOptions } from '../../tensorrt/trtexec/options.js';
+import { type BenchRequest, sourcesOf } from './options.js';
 import { shapeCases, withFileShapes } from './shape-cases.js';
 
 /** Rejects what is wrong whatever GPU there is: a model or a file that is not a plan, inputs that cannot be fed, shapes that no profile of the passport takes. Throws TF_USAGE, TF_SIZE_INVALID, TF_PLAN_INVALID and what `checkSources` and `shapeCases` throw. */

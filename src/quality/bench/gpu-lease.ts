@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { cacheFolder } from '../../base/files/folders.js';
 import { sleep } from '../../base/process/cancel.js';
 import { type Lease, LeaseFolder } from '../../engines/store/claims/lease.js';
-import type { BenchContext } from './request.js';
+import type { BenchContext } from './options.js';
 
 const LOOK_MS = 500;
 

@@ -8,7 +8,7 @@ import type {
   NativeHostData,
 } from '../../addon/native-engine.js';
 import { closing } from '../../base/files/byte-source.js';
-import { gatherInputs } from '../../engines/run/run-inputs.js';
+import { gatherInputs } from '../../engines/run/gather-inputs.js';
 import {
   type EngineAddon,
   type LoadedEngine,
@@ -17,7 +17,7 @@ import {
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import type { BenchedEngine, ColdStart, Measured, Measurer, RawLayers } from './measurer.js';
-import { sourcesOf } from './request.js';
+import { sourcesOf } from './options.js';
 import { shapeCases, withFileShapes } from './shape-cases.js';
 
 /** When the GPU is looked at while it is measured, as shares of the time it takes: seldom, since asking NVML holds the driver up. */

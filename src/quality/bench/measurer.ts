@@ -10,8 +10,8 @@ import type { OptionsOf } from '../../base/options/option.js';
 import { type SupervisedSession, startSupervised } from '../../base/process/supervise.js';
 import type { EngineBinding, loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import type { Work } from '../../events.js';
-import type { ModeRequest } from '../../tensorrt/trtexec/request.js';
-import type { BenchRequest, InputRequest } from './request.js';
+import type { ModeRequest } from '../../tensorrt/trtexec/options.js';
+import type { BenchRequest, InputRequest } from './options.js';
 import type { ColdPhase } from './result.js';
 
 /** A GPU before anything of ours is on it. */

@@ -1,9 +1,9 @@
 import type { NativeShape } from '../../addon/native-engine.js';
-import { inputHeader, readInput } from '../../engines/run/run-inputs.js';
+import { inputHeader, readInput } from '../../engines/run/gather-inputs.js';
 import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { TrtforgeError } from '../../errors.js';
 import { numbersOf } from '../../formats/tensor/tensor.js';
-import type { BenchRequest, ShapeRequest } from './request.js';
+import type { BenchRequest, ShapeRequest } from './options.js';
 
 /** One thing to measure: an optimization profile, and every input's shape in it. */
 export interface ShapeCase {

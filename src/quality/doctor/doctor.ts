@@ -7,7 +7,7 @@ import { statIfThere } from '../../base/files/files.js';
 import type { OptionsOf } from '../../base/options/option.js';
 import { storeFolder } from '../../engines/store/local.js';
 import { openLocalStore, openRemoteStore, type storeOptions } from '../../engines/store/open-stores.js';
-import { unusedEndpoint } from '../../engines/store/remote/bucket.js';
+import { unusedEndpoint } from '../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import { debianPackages, pythonEnvironment, pythonOf, pythonPackages } from '../../tensorrt/toolchain/pip.js';
 import type { Host } from '../../tensorrt/toolchain/places.js';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Gpu } from '../../addon/addon.js';
 import { type FoundToolchain, surveyToolchains } from '../../tensorrt/toolchain/find.js';
 import type { Host } from '../../tensorrt/toolchain/places.js';
-import { readManifest } from '../../tensorrt/toolchain/results.js';
+import { readManifest } from '../../tensorrt/toolchain/result.js';
 import { trtexecVersion } from '../../tensorrt/toolchain/trtexec.js';
 import { onnxRuntimeSchema } from './onnxruntime.js';
 import { abilitiesOf } from './support.js';

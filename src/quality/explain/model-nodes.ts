@@ -2,7 +2,6 @@ import { behaviour, seenOn } from '../../behaviour/facts.js';
 import { originOfLayer } from '../../engines/plan/layer-names.js';
 import { TrtforgeError } from '../../errors.js';
 import { fixingAll } from '../../formats/onnx/edit-steps.js';
-import { factsOfModel } from '../../formats/onnx/facts-of-model.js';
 import {
   GraphUses,
   type GraphView,
@@ -11,6 +10,7 @@ import {
   qualifiedOpType,
   visitMainGraphs,
 } from '../../formats/onnx/graph.js';
+import { factsOfModel } from '../../formats/onnx/inspect.js';
 import { rejections } from '../../formats/onnx/lint/findings.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { Finding } from '../../formats/onnx/model-facts.js';

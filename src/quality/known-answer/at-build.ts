@@ -4,6 +4,8 @@ import { protectingInputs } from '../../base/files/user-files.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf } from '../../base/options/option.js';
 import { formatMs } from '../../base/text/quantity.js';
+import type { ObtainedEngine } from '../../engines/builder/build-result.js';
+import { obtainEngine } from '../../engines/builder/obtain-engine.js';
 import {
   type Answered,
   type AnswerMaker,
@@ -11,9 +13,7 @@ import {
   type BuildOptions,
   type BuildSeams,
   buildOptions,
-} from '../../engines/builder/build.js';
-import type { ObtainedEngine } from '../../engines/builder/build-result.js';
-import { obtainEngine } from '../../engines/builder/obtain-engine.js';
+} from '../../engines/builder/options.js';
 import { refittingBuilder, resolveRefit } from '../../engines/builder/refit-plan.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { whyNotRun } from '../../engines/identity/target.js';

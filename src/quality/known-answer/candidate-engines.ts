@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { canonicalJson, sha256, sha256OfFile } from '../../base/files/digest.js';
 import { shellLine } from '../../base/text/shell-line.js';
-import type { BuildOptions } from '../../engines/builder/build.js';
+import type { BuildOptions } from '../../engines/builder/options.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { buildWords, profileText } from '../../engines/identity/build-line.js';
 import type { IdentityDocument } from '../../engines/identity/identity.js';
@@ -16,7 +16,7 @@ import { ignoreEvents } from '../../events.js';
 import { type FormatId, floatFormats, formatNamed } from '../../formats/precision/formats/index.js';
 import { type ConversionOptions, conversionOptionsOf } from '../../formats/precision/options.js';
 import { chooseToolchain, surveyToolchains, thisMachine } from '../../tensorrt/toolchain/find.js';
-import type { VerifyContext, VerifyRequest } from '../verify/request.js';
+import type { VerifyContext, VerifyRequest } from '../verify/options.js';
 import { buildOrLoad } from './at-build.js';
 
 /** An engine of a candidate. */

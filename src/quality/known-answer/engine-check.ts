@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/folders.js';
+import { digestModelFile } from '../../engines/identity/model-digest.js';
 import { readPassport } from '../../engines/identity/passport.js';
-import { digestModelFile } from '../../engines/identity/read-model.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';

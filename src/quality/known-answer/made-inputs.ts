@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { madeInputSchema } from '../../engines/identity/passport.js';
-import { drawInput } from '../../engines/run/inputs.js';
+import { drawInput } from '../../engines/run/drawn-inputs.js';
 import { canFeed, pairStates } from '../../formats/contract/state.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import {

@@ -6,6 +6,7 @@ import { noteInput, protectingInputs } from '../../base/files/user-files.js';
 import { readSamples, repeatedFiles, typedSample } from '../../engines/calibration/read-samples.js';
 import type { CalibrationSample, SampleFile, SampleSource } from '../../engines/calibration/sample-source.js';
 import { isEngineFile } from '../../engines/plan/header.js';
+import { rejectMissing } from '../../engines/run/gather-inputs.js';
 import {
   passportHere,
   type RunContext,
@@ -13,7 +14,6 @@ import {
   runOpened,
   writeOutputs,
 } from '../../engines/run/run-file.js';
-import { rejectMissing } from '../../engines/run/run-inputs.js';
 import { type RunRequest, type RunResult, runResultSchema } from '../../engines/run/run-result.js';
 import type { OpenedEngine, OpenedModel } from '../../engines/runtime/back-end.js';
 import { callShapeOf, chooseProfile } from '../../engines/runtime/tensorrt/choose-profile.js';

@@ -9,9 +9,9 @@ import { floatReader, type TensorReader, tensorReader } from '../../formats/tens
 import { worstErrorMap } from './error-map.js';
 import { judgeOutput } from './judge-output.js';
 import { checkRules, type JudgedOutput } from './judged.js';
+import type { CompareRequest } from './options.js';
 import { type VerifyOutcome, worst } from './outcome.js';
 import { type OutputRun, type OutputSet, openOutputSet } from './output-set.js';
-import type { CompareRequest } from './request.js';
 import { type CompareResult, measure } from './result.js';
 
 /**

@@ -6,9 +6,9 @@ import { type CheckResult, isOfDecisions } from './checks.js';
 import { judgeOutput } from './judge-output.js';
 import type { JudgedOutput, JudgeRequest, OwnNoise, SampleInfo } from './judged.js';
 import { type MatchedRows, matchRows } from './match-rows.js';
+import type { VerifyRequest } from './options.js';
 import { type VerifyOutcome, worst } from './outcome.js';
 import type { reachingOutputs } from './reached-by.js';
-import type { VerifyRequest } from './request.js';
 import type { VerifyPrecision } from './result.js';
 import { toleranceOf } from './tolerance.js';
 

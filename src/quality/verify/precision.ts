@@ -19,7 +19,7 @@ import { addSlices, rootsOf, sliceSums } from '../../formats/tensor/compare/slic
 import { dtypes } from '../../formats/tensor/dtype.js';
 import { isSameShape } from '../../formats/tensor/tensor.js';
 import { floatReader, tensorReader } from '../../formats/tensor/tensor-reader.js';
-import type { VerifyRequest } from './request.js';
+import type { VerifyRequest } from './options.js';
 import type { VerifyPrecision } from './result.js';
 import type { ReferenceRun, SampleRuns, SideRun } from './sample-runs.js';
 

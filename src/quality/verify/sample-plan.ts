@@ -14,6 +14,7 @@ import { passportPath } from '../../engines/identity/identity.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
+import { type PlannedInput, planInputs, sampleOf } from '../../engines/run/drawn-inputs.js';
 import {
   edgeSamples,
   type HeadRoomLevel,
@@ -21,7 +22,6 @@ import {
   type Sample,
 } from '../../engines/run/edge-samples.js';
 import { drawnSwitches } from '../../engines/run/guessed-run.js';
-import { type PlannedInput, planInputs, sampleOf } from '../../engines/run/inputs.js';
 import { findUnreached, type Unreached } from '../../engines/run/unreached.js';
 import type { Binding } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
@@ -29,7 +29,7 @@ import { type ModelLike, viewModel } from '../../formats/onnx/model.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { type NamedTensors, numbersOf, type Tensor } from '../../formats/tensor/tensor.js';
 import type { SampleInfo } from './judged.js';
-import type { SampleData, SamplesFrom, VerifyRequest } from './request.js';
+import type { SampleData, SamplesFrom, VerifyRequest } from './options.js';
 import type { VerifyResult } from './result.js';
 
 /** Of the first samples of a plan. */

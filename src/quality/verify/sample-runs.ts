@@ -1,8 +1,8 @@
 import { closing } from '../../base/files/byte-source.js';
 import { valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
+import { inTypesOf } from '../../engines/run/drawn-inputs.js';
 import { assertAsDeclared, runGuessed } from '../../engines/run/guessed-run.js';
-import { inTypesOf } from '../../engines/run/inputs.js';
 import { type Arithmetic, type OpenOptions, placeOptions } from '../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
@@ -13,7 +13,7 @@ import { dtypes } from '../../formats/tensor/dtype.js';
 import { type NamedTensors, numbersOf, type Tensor } from '../../formats/tensor/tensor.js';
 import type { Outputs } from './judge-runs.js';
 import type { SampleInfo } from './judged.js';
-import type { VerifyContext, VerifyRequest } from './request.js';
+import type { VerifyContext, VerifyRequest } from './options.js';
 import type { VerifyResult } from './result.js';
 import { planSamples, readData, type SamplePlan, without } from './sample-plan.js';
 

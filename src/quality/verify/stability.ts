@@ -16,7 +16,7 @@ import { float32Values, floatTensor, type NamedTensors, type Tensor } from '../.
 import { NON_FINITE } from './checks.js';
 import { failedOutputs, judgeRuns, type RunsJudgement } from './judge-runs.js';
 import type { OwnNoise } from './judged.js';
-import type { VerifyRequest } from './request.js';
+import type { VerifyRequest } from './options.js';
 import type { VerifyPrecision } from './result.js';
 import type { ReferenceRun, SampleRuns, SideRun } from './sample-runs.js';
 

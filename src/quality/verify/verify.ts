@@ -1,5 +1,5 @@
 import type { SampleFile } from '../../engines/calibration/sample-source.js';
-import { describedInput } from '../../engines/run/inputs.js';
+import { describedInput } from '../../engines/run/drawn-inputs.js';
 import { findUnreached } from '../../engines/run/unreached.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
@@ -11,10 +11,10 @@ import { worstErrorMap } from './error-map.js';
 import { verifyHeadline } from './headline.js';
 import { judgeRuns, type Outputs, outcomesOf, type RunsJudgement, tensorsOf } from './judge-runs.js';
 import { checkRules, type JudgedOutput, type OwnNoise } from './judged.js';
+import type { VerifyContext, VerifyRequest } from './options.js';
 import { worst } from './outcome.js';
 import { codesOfBoth, inArithmetic, precisionBetween, weightsCost } from './precision.js';
 import { reachingOutputs } from './reached-by.js';
-import type { VerifyContext, VerifyRequest } from './request.js';
 import { measure, type VerifyPrecision, type VerifyResult, type WorstSample } from './result.js';
 import { leftOutOf, type SamplePlan, samplesFrom } from './sample-plan.js';
 import {

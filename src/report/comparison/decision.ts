@@ -8,10 +8,10 @@ import {
   formatStatistic,
 } from '../../base/text/quantity.js';
 import { measure, measureSchema } from '../../quality/verify/result.js';
+import { badge, charts, numbers, type Section, type Text, table } from '../blocks.js';
 import { type Chart, linearScale } from '../chart/frame.js';
 import { plotChart } from '../chart/plot.js';
-import { runOutcomeSchema } from '../result.js';
-import { badge, charts, numbers, type Section, type Text, table } from '../section.js';
+import { runOutcomeSchema } from '../forge-result.js';
 import { outcomeTone, outcomeWord } from '../sentences.js';
 
 const pointSchema = z.object({

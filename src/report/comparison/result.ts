@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Measure, measureSchema } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
-import { type ResultAt, runOutcomeSchema } from '../result.js';
+import { type ResultAt, runOutcomeSchema } from '../forge-result.js';
 import { type Decision, decisionSchema } from './decision.js';
 
 const differenceSchema = z.object({

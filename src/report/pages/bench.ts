@@ -7,9 +7,9 @@ import {
   coldPhases,
 } from '../../quality/bench/result.js';
 import { packageVersion } from '../../version.js';
+import { code, numbers, type Section, table } from '../blocks.js';
 import { comparedPart, fileSide, row } from '../comparison/result.js';
 import { speedPart } from '../comparison/speed.js';
-import { code, numbers, type Section, table } from '../section.js';
 import { nameOfFile, speedSentence } from '../sentences.js';
 import { defineReport } from './report.js';
 import { speedSection } from './section/speed.js';

@@ -6,18 +6,6 @@ import {
   formatStatistic,
 } from '../../base/text/quantity.js';
 import { shellLine } from '../../base/text/shell-line.js';
-import { type Bar, barChart } from '../chart/frame.js';
-import { PLAN_ROWS, PLAN_SIZE } from '../comparison/compare.js';
-import { decisionSection, frontSentence } from '../comparison/decision.js';
-import {
-  type ComparedPair,
-  type ComparedPart,
-  type ComparedRow,
-  type ComparedSide,
-  letterOf,
-  type RunComparison,
-} from '../comparison/result.js';
-import { MEDIANS } from '../comparison/speed.js';
 import {
   badge,
   charts,
@@ -31,7 +19,19 @@ import {
   type Section,
   type Text,
   table,
-} from '../section.js';
+} from '../blocks.js';
+import { type Bar, barChart } from '../chart/frame.js';
+import { decisionSection, frontSentence } from '../comparison/decision.js';
+import {
+  type ComparedPair,
+  type ComparedPart,
+  type ComparedRow,
+  type ComparedSide,
+  letterOf,
+  type RunComparison,
+} from '../comparison/result.js';
+import { PLAN_ROWS, PLAN_SIZE } from '../comparison/runs.js';
+import { MEDIANS } from '../comparison/speed.js';
 import { nameOfFile, outcomeTone, outcomeWord } from '../sentences.js';
 import { PLAN_COLOURS, planParts } from './section/engine.js';
 

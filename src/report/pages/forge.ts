@@ -1,8 +1,6 @@
 import { formatBytes, formatMs, formatShare } from '../../base/text/quantity.js';
-import type { ConversionResult } from '../../formats/precision/conversion.js';
+import type { ConversionResult } from '../../formats/precision/result.js';
 import { decidedBy } from '../../quality/verify/headline.js';
-import { comparableRuns } from '../comparison/compare.js';
-import { type ForgeResult, forgeResultSchema } from '../result.js';
 import {
   code,
   environmentSection,
@@ -14,7 +12,9 @@ import {
   type Section,
   strong,
   type Text,
-} from '../section.js';
+} from '../blocks.js';
+import { comparableRuns } from '../comparison/runs.js';
+import { type ForgeResult, forgeResultSchema } from '../forge-result.js';
 import {
   computedNodes,
   conversionSentence,

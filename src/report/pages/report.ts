@@ -10,14 +10,14 @@ import { TrtforgeError } from '../../errors.js';
 import { readAudio } from '../../formats/audio/read-audio.js';
 import { readImageFile, thumbnail } from '../../formats/images/image.js';
 import type { WorstSample } from '../../quality/verify/result.js';
+import { type Blocks, type Page, present, type Section } from '../blocks.js';
 import { type Chart, chartFile } from '../chart/frame.js';
 import { noPictures, type Pictures, type ShownFile } from '../chart/prediction.js';
 import { type Comparable, compareResults, MOST_RUNS } from '../comparison/result.js';
+import type { RenderedReport, ResultAt, RunOf } from '../forge-result.js';
 import { renderHtml } from '../html.js';
-import type { RenderedReport, ResultAt, RunOf } from '../result.js';
-import { type Blocks, type Page, present, type Section } from '../section.js';
+import { renderMarkdown } from '../markdown.js';
 import { comparisonPage } from './comparison.js';
-import { renderMarkdown } from './markdown.js';
 
 /** One kind of result that is rendered as a report: a run of forge, a bundle. */
 export interface ReportKind<R = unknown> {

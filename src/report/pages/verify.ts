@@ -7,8 +7,8 @@ import {
   verifyResultSchema,
 } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
-import { comparableVerifications } from '../comparison/compare.js';
-import { code, facts, labelled, present, repeatSection } from '../section.js';
+import { code, facts, labelled, present, repeatSection } from '../blocks.js';
+import { comparableVerifications } from '../comparison/runs.js';
 import { nameOfFile, outcomeWord } from '../sentences.js';
 import { defineReport } from './report.js';
 import { errorBlocks, verificationSection } from './section/accuracy.js';

@@ -14,7 +14,7 @@ import { inPhase, type Work, workOf } from '../../events.js';
 import { unknownVersion } from './find.js';
 import { pipWheels, type WheelSource } from './pip.js';
 import { MANIFEST_NAME, toolchainFolder, toolchainsFolder } from './places.js';
-import { readManifest, type ToolchainManifest } from './results.js';
+import { readManifest, type ToolchainManifest } from './result.js';
 import { type PinnedWheel, type Release, releaseOf, tensorrtRtxLicense, wheelTag } from './toolchain.js';
 import { openWheel, unpackWheel, type Wheel } from './wheel.js';
 

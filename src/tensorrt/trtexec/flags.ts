@@ -8,7 +8,7 @@ import type {
   TrtexecPlugins,
   TrtexecPool,
   TrtexecSwitch,
-} from './request.js';
+} from './options.js';
 
 /** A command line for one version of trtexec; what that version lacks is rejected by name. */
 class CommandLine {

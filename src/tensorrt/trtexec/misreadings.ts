@@ -3,7 +3,7 @@ import { enumerator } from '../toolchain/toolchain.js';
 import { budgetText, isPassed, PERCENTILES, RUNS_AVERAGED } from './flags.js';
 import { enabled } from './log/options.js';
 import type { TrtexecLog } from './log/result.js';
-import type { TrtexecBenchRequest, TrtexecBuildRequest, TrtexecSwitch } from './request.js';
+import type { TrtexecBenchRequest, TrtexecBuildRequest, TrtexecSwitch } from './options.js';
 import type { TrtexecRun } from './run.js';
 
 /** trtexec prints six significant digits. */

@@ -14,7 +14,7 @@ import {
   tensorFrom,
 } from '../../../src/formats/tensor/tensor.js';
 import { compareOutputs } from '../../../src/quality/verify/compare.js';
-import type { CompareRequest } from '../../../src/quality/verify/request.js';
+import type { CompareRequest } from '../../../src/quality/verify/options.js';
 import { type CompareResult, compareResultSchema } from '../../../src/quality/verify/result.js';
 import { type Answer, trtforge } from '../../support/trtforge.js';
 

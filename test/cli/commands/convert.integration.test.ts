@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
-import { type ConversionResult, conversionSchema } from '../../../src/formats/precision/conversion.js';
+import { type ConversionResult, conversionSchema } from '../../../src/formats/precision/result.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { type Tensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { describeWith } from '../../support/needs.js';

@@ -24,8 +24,8 @@ import {
   verifyModel,
 } from '../../../src/index.js';
 import { verifyAgainstReference } from '../../../src/products/streaming/index.js';
-import { defaultRequest } from '../../../src/quality/bench/request.js';
-import { forgeResultSchema } from '../../../src/report/result.js';
+import { defaultRequest } from '../../../src/quality/bench/options.js';
+import { forgeResultSchema } from '../../../src/report/forge-result.js';
 import { copyingBuilder } from '../../fakes/builder.js';
 import { writePictureModel } from '../../fakes/deepstream.js';
 import { noDevices } from '../../fakes/gpus.js';

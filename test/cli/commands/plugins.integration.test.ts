@@ -6,7 +6,7 @@ import { buildAddon } from '../../../scripts/build-native.mjs';
 import { forge } from '../../../src/forge/forge.js';
 import type { ForgeOptions } from '../../../src/forge/options.js';
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
-import { forgeResultSchema } from '../../../src/report/result.js';
+import { forgeResultSchema } from '../../../src/report/forge-result.js';
 import { copyingBuilder } from '../../fakes/builder.js';
 import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';

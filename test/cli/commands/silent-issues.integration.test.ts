@@ -6,7 +6,7 @@ import { buildAddon } from '../../../scripts/build-native.mjs';
 import type { BuildReport } from '../../../src/cli/commands/build.js';
 import { attribute } from '../../../src/formats/onnx/builder.js';
 import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
-import type { ForgeResult } from '../../../src/report/result.js';
+import type { ForgeResult } from '../../../src/report/forge-result.js';
 import { modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';

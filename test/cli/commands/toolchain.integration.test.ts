@@ -8,7 +8,7 @@ import {
   toolchainEnvSchema,
   toolchainInstallSchema,
   toolchainRemoveSchema,
-} from '../../../src/tensorrt/toolchain/results.js';
+} from '../../../src/tensorrt/toolchain/result.js';
 import { placeTensorrt } from '../../fakes/elf.js';
 import { writeWheel } from '../../fakes/wheel.js';
 import { trtforge as run } from '../../support/trtforge.js';

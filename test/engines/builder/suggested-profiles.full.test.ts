@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import { buildPlan } from '../../../src/engines/builder/build-plan.js';
+import { buildPlan } from '../../../src/engines/builder/build-supervised.js';
 import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents, type WorkEvent } from '../../../src/events.js';

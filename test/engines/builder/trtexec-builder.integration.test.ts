@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { BuildOptions } from '../../../src/engines/builder/build.js';
+import type { BuildOptions } from '../../../src/engines/builder/options.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { forge } from '../../../src/forge/forge.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import { buildPlan } from '../../../src/engines/builder/build-plan.js';
+import { buildPlan } from '../../../src/engines/builder/build-supervised.js';
 import { readPlanHeader } from '../../../src/engines/plan/header.js';
 import { readPlanProgram } from '../../../src/engines/plan/program.js';
 import { ignoreEvents } from '../../../src/events.js';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { planInputs, sampleOf } from '../../../src/engines/run/drawn-inputs.js';
 import { type EdgeSample, edgeSamples } from '../../../src/engines/run/edge-samples.js';
-import { planInputs, sampleOf } from '../../../src/engines/run/inputs.js';
 import { findUnreached } from '../../../src/engines/run/unreached.js';
 import type { Binding } from '../../../src/engines/runtime/session.js';
 import {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { visibleGpus } from '../../../src/addon/gpus.js';
-import type { BuildOptions, PlanBuilder } from '../../../src/engines/builder/build.js';
+import type { BuildOptions, PlanBuilder } from '../../../src/engines/builder/options.js';
 import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sha256 } from '../../../src/base/files/digest.js';
-import type { BuildOptions } from '../../../src/engines/builder/build.js';
+import type { BuildOptions } from '../../../src/engines/builder/options.js';
 import { passportPath } from '../../../src/engines/identity/identity.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import { makeKeys, signEngines, verifyCache } from '../../../src/engines/store/cache.js';

@@ -57,7 +57,7 @@ async function build(_, { planPath }) {
 async function openBucket(bucket) {
   if (bucket === undefined) return null;
   const [{ remoteAddress }, { openS3 }, { RemoteStore }] = await Promise.all([
-    import('../../../dist/engines/store/remote/bucket.js'),
+    import('../../../dist/engines/store/remote/address.js'),
     import('../../../dist/engines/store/remote/s3-objects.js'),
     import('../../../dist/engines/store/remote/remote-store.js'),
   ]);

@@ -2,7 +2,6 @@ import { mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
-import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import {
   attribute,
   buildModel,
@@ -17,6 +16,7 @@ import {
   ValueInfoProtoSchema,
   writeModel,
 } from '../../../src/formats/onnx/index.js';
+import { factsOfModel } from '../../../src/formats/onnx/inspect.js';
 import { modelFactsSchema } from '../../../src/formats/onnx/model-facts.js';
 import { counting, everywhereModel, float32, int64, scratchFolder } from './support/models.js';
 

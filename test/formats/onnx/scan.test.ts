@@ -14,7 +14,6 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { describe, expect, it } from 'vitest';
 import { type ByteSource, bytesSource } from '../../../src/base/files/byte-source.js';
 import { TrtforgeError } from '../../../src/errors.js';
-import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
 import {
   buildModel,
   GraphBuilder,
@@ -23,6 +22,7 @@ import {
   visitTensors,
   writeModel,
 } from '../../../src/formats/onnx/index.js';
+import { factsOfModel } from '../../../src/formats/onnx/inspect.js';
 import { modelOf } from '../../../src/formats/onnx/model.js';
 import { scanModel } from '../../../src/formats/onnx/scan.js';
 import { encodeVarints } from '../../../src/formats/onnx/wire.js';

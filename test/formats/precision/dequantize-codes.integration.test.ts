@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { attribute as a, GraphBuilder } from '../../../src/formats/onnx/builder.js';
-import { factsOfModel } from '../../../src/formats/onnx/facts-of-model.js';
+import { factsOfModel } from '../../../src/formats/onnx/inspect.js';
 import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { describeWith } from '../../support/needs.js';
 import { verbs } from '../../support/runs.js';

@@ -10,10 +10,10 @@ import { type OnnxModel, openModel } from '../../../src/formats/onnx/model.js';
 import type { NodeProto } from '../../../src/formats/onnx/onnx_pb.js';
 import { declaredType } from '../../../src/formats/onnx/values.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
-import type { ConversionResult } from '../../../src/formats/precision/conversion.js';
 import { type ConvertOptions, convertModel } from '../../../src/formats/precision/convert.js';
 import { quantizedFormatNamed } from '../../../src/formats/precision/formats/index.js';
 import type { Calibration } from '../../../src/formats/precision/options.js';
+import type { ConversionResult } from '../../../src/formats/precision/result.js';
 import { float16ToFloat32, float32ToFloat16 } from '../../../src/formats/tensor/low-precision.js';
 import type { Tensor } from '../../../src/formats/tensor/tensor.js';
 

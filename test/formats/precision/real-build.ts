@@ -1,4 +1,4 @@
-import { buildPlan } from '../../../src/engines/builder/build-plan.js';
+import { buildPlan } from '../../../src/engines/builder/build-supervised.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { rtxToolchain } from '../../native/rtx-toolchain.js';
 import { resolvedBuild } from '../../support/sample-engine.js';

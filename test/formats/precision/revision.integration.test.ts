@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { sha256 } from '../../../src/base/files/digest.js';
-import { digestModel } from '../../../src/engines/identity/read-model.js';
+import { digestModel } from '../../../src/engines/identity/model-digest.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { openModel } from '../../../src/formats/onnx/model.js';
 import { CONVERSION_REVISION } from '../../../src/formats/precision/options.js';

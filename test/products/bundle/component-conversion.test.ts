@@ -7,9 +7,9 @@ import { writeCalibration } from '../../../src/formats/precision/calibrate/cache
 import type { ConversionOptions } from '../../../src/formats/precision/options.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
-import type { BundleRequest } from '../../../src/products/bundle/bundle-request.js';
 import type { Component } from '../../../src/products/bundle/component.js';
 import { componentConversions, lowerConversion } from '../../../src/products/bundle/component-conversion.js';
+import type { BundleRequest } from '../../../src/products/bundle/options.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-component-conversion-'));
 const file = (name: string) => join(folder, `${name}.npz`);

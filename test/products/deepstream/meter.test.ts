@@ -9,7 +9,7 @@ import { seedMode } from '../../../src/products/deepstream/options.js';
 import { figuresOf } from '../../../src/products/deepstream/record.js';
 import { readStreamsLog } from '../../../src/products/deepstream/streams-log.js';
 import type { BenchTool } from '../../../src/quality/bench/bench-engine.js';
-import type { BenchContext, BenchRequest } from '../../../src/quality/bench/request.js';
+import type { BenchContext, BenchRequest } from '../../../src/quality/bench/options.js';
 import type { BenchRun } from '../../../src/quality/bench/result.js';
 import { benchResult } from '../../fakes/deepstream.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { shellWords } from '../../../src/cli/migrate/line.js';
 import { attribute, buildModel, GraphBuilder, type ModelSpec } from '../../../src/formats/onnx/builder.js';
-import { inspectModel } from '../../../src/formats/onnx/facts-of-model.js';
+import { inspectModel } from '../../../src/formats/onnx/inspect.js';
 import type { ModelFacts } from '../../../src/formats/onnx/model-facts.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { floatTensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';

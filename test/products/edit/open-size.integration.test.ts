@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { attribute, type GraphBuilder } from '../../../src/formats/onnx/builder.js';
-import { inspectModel } from '../../../src/formats/onnx/facts-of-model.js';
+import { inspectModel } from '../../../src/formats/onnx/inspect.js';
 import { floatTensor } from '../../../src/formats/tensor/tensor.js';
 import type { EditResult } from '../../../src/products/edit/result.js';
 import { ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';

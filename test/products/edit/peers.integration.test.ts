@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { migrationSchema } from '../../../src/cli/commands/migrate.js';
 import { shellWords } from '../../../src/cli/migrate/line.js';
 import { attribute, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
-import { inspectModel } from '../../../src/formats/onnx/facts-of-model.js';
+import { inspectModel } from '../../../src/formats/onnx/inspect.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { floatTensor } from '../../../src/formats/tensor/tensor.js';
 import { trtforge } from '../../support/trtforge.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { applySteps } from '../../../src/products/edit/edit.js';
-import type { Editing } from '../../../src/products/edit/editing.js';
+import type { Editing } from '../../../src/products/edit/edited-model.js';
 import { type Step, stepsOf } from '../../../src/products/edit/steps/steps.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { writeVariant } from '../../models/kind.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { lanesOf, readersOf } from '../../../src/products/explore/page/lanes.js';
-import { type Choice, type Line, type Listing, shown } from '../../../src/products/explore/page/lines.js';
+import { type Choice, type Line, type Listing, shown } from '../../../src/products/explore/page/listing.js';
 import { MOST_NODES, neighbourhoodOf } from '../../../src/products/explore/page/neighbourhood.js';
 
 describe('lanes', () => {

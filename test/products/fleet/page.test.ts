@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { formatBytes, formatMs } from '../../../src/base/text/quantity.js';
 import { fleetReport } from '../../../src/products/fleet/page.js';
 import { fleetStatusSchema } from '../../../src/products/fleet/plan-schema.js';
-import { type Block, present, type Section, type Text } from '../../../src/report/section.js';
+import { type Block, present, type Section, type Text } from '../../../src/report/blocks.js';
 import { LACKS, sampleStatus, TARGETS } from './sample-status.js';
 
 const status = fleetStatusSchema.parse(sampleStatus());

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { identityDigest } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
-import { planId } from '../../../src/products/fleet/plan.js';
+import { planId } from '../../../src/products/fleet/jobs.js';
 import { type FleetPlan, fleetPlanSchema } from '../../../src/products/fleet/plan-schema.js';
 import type { Submission } from '../../../src/products/fleet/schedulers/scheduler.js';
 import { sampleIdentity } from '../../support/sample-engine.js';

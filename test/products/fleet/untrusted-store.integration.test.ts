@@ -18,7 +18,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vit
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
-import { documentOf } from '../../../src/products/fleet/plan.js';
+import { documentOf } from '../../../src/products/fleet/jobs.js';
 import type {
   FleetPlan,
   FleetStatus,

@@ -8,18 +8,18 @@ import { defaultRecipe, type Recipe } from '../../../src/engines/identity/recipe
 import { parseGpu, parseTarget, type Target } from '../../../src/engines/identity/target.js';
 import { parseProfile } from '../../../src/engines/profiles/profile.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
-import type { Objects } from '../../../src/engines/store/remote/bucket.js';
+import type { Objects } from '../../../src/engines/store/remote/address.js';
 import { RemoteStore } from '../../../src/engines/store/remote/remote-store.js';
 import { noTrust } from '../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../src/errors.js';
-import { findEngines } from '../../../src/products/fleet/which/engines.js';
 import { type Machine, machineOf, readInventory } from '../../../src/products/fleet/which/machine.js';
 import {
   type Candidate,
   judgeEngines,
   type Which,
   whichSchema,
-} from '../../../src/products/fleet/which/which.js';
+} from '../../../src/products/fleet/which/rulings.js';
+import { findEngines } from '../../../src/products/fleet/which/which.js';
 import { planBytes } from '../../fakes/tensorrt/engine.js';
 import { mutations } from '../../support/mutations.js';
 import { runs } from '../../support/runs.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { renderBench } from '../../../src/cli/commands/bench-text.js';
 import { benchEngine } from '../../../src/quality/bench/bench-engine.js';
-import { defaultRequest } from '../../../src/quality/bench/request.js';
+import { defaultRequest } from '../../../src/quality/bench/options.js';
 import { benchResultSchema } from '../../../src/quality/bench/result.js';
 import { benchReport } from '../../../src/report/pages/bench.js';
 import { renderReport } from '../../../src/report/pages/report.js';

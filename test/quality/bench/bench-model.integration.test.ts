@@ -9,7 +9,7 @@ import { writeModel } from '../../../src/formats/onnx/write.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { floatTensor } from '../../../src/formats/tensor/tensor.js';
 import { benchModel, modelCases } from '../../../src/quality/bench/bench-model.js';
-import { defaultMode } from '../../../src/quality/bench/request.js';
+import { defaultMode } from '../../../src/quality/bench/options.js';
 import { benchResultSchema } from '../../../src/quality/bench/result.js';
 import { compileFakeOnnxRuntime, fakeProviders } from '../../fakes/onnxruntime/library.js';
 import { refusal } from '../../support/refusal.js';

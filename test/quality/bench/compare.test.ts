@@ -12,7 +12,7 @@ import {
   defaultMode,
   defaultRequest,
   type ShapeRequest,
-} from '../../../src/quality/bench/request.js';
+} from '../../../src/quality/bench/options.js';
 import { audio, measuring } from '../../fakes/measurer.js';
 import { planBytes } from '../../fakes/tensorrt/engine.js';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import { buildPlan } from '../../../src/engines/builder/build-plan.js';
+import { buildPlan } from '../../../src/engines/builder/build-supervised.js';
 import { buildWithTrtexec } from '../../../src/engines/builder/trtexec-build.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { TrtforgeError } from '../../../src/errors.js';

@@ -3,7 +3,7 @@ import type { BackEnd } from '../../../src/engines/runtime/back-end.js';
 import { quantizedFormatNamed } from '../../../src/formats/precision/formats/index.js';
 import { runAnswer } from '../../../src/quality/known-answer/at-build.js';
 import { recordAnswer, withMeasured } from '../../../src/quality/known-answer/record.js';
-import type { VerifyRequest } from '../../../src/quality/verify/request.js';
+import type { VerifyRequest } from '../../../src/quality/verify/options.js';
 import type { VerifyPrecision } from '../../../src/quality/verify/result.js';
 import { kinds } from '../../models/kinds.js';
 import { brokenPromises, type Judged, judgeKind, type Trial } from '../verify/mutation-suite.js';

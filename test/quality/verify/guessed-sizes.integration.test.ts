@@ -6,7 +6,7 @@ import { ignoreEvents } from '../../../src/events.js';
 import { attribute, GraphBuilder as Graph, type GraphBuilder } from '../../../src/formats/onnx/index.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { benchModel } from '../../../src/quality/bench/bench-model.js';
-import { defaultMode } from '../../../src/quality/bench/request.js';
+import { defaultMode } from '../../../src/quality/bench/options.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 

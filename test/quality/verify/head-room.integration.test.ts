@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { attribute, type GraphBuilder } from '../../../src/formats/onnx/index.js';
 import { convertModel } from '../../../src/formats/precision/convert.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
-import type { VerifyRequest } from '../../../src/quality/verify/request.js';
+import type { VerifyRequest } from '../../../src/quality/verify/options.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { freshPath } from '../../formats/precision/judge.js';

@@ -3,7 +3,7 @@ import type { WorkEvent } from '../../../src/events.js';
 import { attribute, GraphBuilder as Graph } from '../../../src/formats/onnx/index.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { type Tensor, tensorFrom } from '../../../src/formats/tensor/tensor.js';
-import type { VerifyRequest } from '../../../src/quality/verify/request.js';
+import type { VerifyRequest } from '../../../src/quality/verify/options.js';
 import type { VerifyResult } from '../../../src/quality/verify/result.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { castTo, floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';

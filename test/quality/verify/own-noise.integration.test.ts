@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { attribute } from '../../../src/formats/onnx/index.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
-import type { VerifyRequest } from '../../../src/quality/verify/request.js';
+import type { VerifyRequest } from '../../../src/quality/verify/options.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { castTo, floats, ids, modelFile } from '../../engines/runtime/onnxruntime/models.js';
 import { inProcessBackEnd } from '../../support/in-process-back-end.js';

@@ -4,7 +4,7 @@ import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import type { WorkEvent } from '../../../src/events.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
-import type { VerifyRequest } from '../../../src/quality/verify/request.js';
+import type { VerifyRequest } from '../../../src/quality/verify/options.js';
 import { SampleRuns } from '../../../src/quality/verify/sample-runs.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { modelFile } from '../../engines/runtime/onnxruntime/models.js';

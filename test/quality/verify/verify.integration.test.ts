@@ -7,7 +7,7 @@ import {
   type ModelSpec,
 } from '../../../src/formats/onnx/index.js';
 import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
-import type { VerifyRequest } from '../../../src/quality/verify/request.js';
+import type { VerifyRequest } from '../../../src/quality/verify/options.js';
 import { type VerifyResult, verifyResultSchema } from '../../../src/quality/verify/result.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { castTo, floats, modelFile } from '../../engines/runtime/onnxruntime/models.js';

@@ -26,7 +26,7 @@ import {
   removeToolchain,
 } from '../../../src/tensorrt/toolchain/install.js';
 import type { WheelSource } from '../../../src/tensorrt/toolchain/pip.js';
-import { readManifest } from '../../../src/tensorrt/toolchain/results.js';
+import { readManifest } from '../../../src/tensorrt/toolchain/result.js';
 import { openWheel } from '../../../src/tensorrt/toolchain/wheel.js';
 import { fakeMachine } from '../../fakes/machine.js';
 import { type FakeWheel, writeWheel } from '../../fakes/wheel.js';

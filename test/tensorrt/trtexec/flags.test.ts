@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { trtexecFlags } from '../../../src/behaviour/trtexec.js';
 import { benchArguments, buildArguments } from '../../../src/tensorrt/trtexec/flags.js';
-import type { TrtexecBenchRequest, TrtexecBuildRequest } from '../../../src/tensorrt/trtexec/request.js';
+import type { TrtexecBenchRequest, TrtexecBuildRequest } from '../../../src/tensorrt/trtexec/options.js';
 import { recordedLogs } from '../../fakes/trtexec.js';
 import { refusal } from '../../support/refusal.js';
 import { measured as measuredAtOptimum, noPlugins, plain } from '../../support/trtexec-requests.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
 import { benchMisreadings, buildMisreadings } from '../../../src/tensorrt/trtexec/misreadings.js';
-import type { TrtexecBenchRequest, TrtexecBuildRequest } from '../../../src/tensorrt/trtexec/request.js';
+import type { TrtexecBenchRequest, TrtexecBuildRequest } from '../../../src/tensorrt/trtexec/options.js';
 import { measured, noPlugins, plain } from '../../support/trtexec-requests.js';
 
 /** A log that echoes lines of one section. */

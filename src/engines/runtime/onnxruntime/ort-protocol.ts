@@ -1,7 +1,7 @@
 import type { NativeOnnxRuntime } from '../../../addon/onnx-runtime.js';
 import type { Observing } from '../../../formats/precision/calibrate/observed-model.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
-import type { Pace } from '../../../tensorrt/trtexec/request.js';
+import type { Pace } from '../../../tensorrt/trtexec/options.js';
 import type { Placement } from './ort-facts.js';
 import type { OrtProvider } from './provider-options.js';
 

@@ -18,7 +18,7 @@ import {
   type Tensor,
   tensorFrom,
 } from '../../../formats/tensor/tensor.js';
-import type { Pace } from '../../../tensorrt/trtexec/request.js';
+import type { Pace } from '../../../tensorrt/trtexec/options.js';
 import { readModelContent } from '../../identity/model-content.js';
 import type { Arithmetic, MeasureOptions, ModelRunOptions, PacedRuns, RepeatedRun } from '../back-end.js';
 import {
@@ -31,8 +31,8 @@ import {
   wrong,
 } from '../session.js';
 import { chooseOrtLibrary, neighbourFolders, type OrtLibrary } from './find-library.js';
-import { type OrtChild, ortChild } from './ort-children.js';
 import type { OrtFacts } from './ort-facts.js';
+import { type OrtChild, ortChild } from './ort-pool.js';
 import type {
   OrtAnswer,
   OrtChildCall,

@@ -29,7 +29,7 @@ import { inlineFunctions } from '../../../formats/precision/normalise.js';
 import { movers } from '../../../formats/precision/operator-traits.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { isArrayDtype } from '../../../formats/tensor/tensor.js';
-import { hasRandomNode } from '../../identity/read-model.js';
+import { hasRandomNode } from '../../identity/model-digest.js';
 import type { Arithmetic } from '../back-end.js';
 import type { Binding } from '../session.js';
 import { fp4AsInt8 } from './fp4-codes.js';

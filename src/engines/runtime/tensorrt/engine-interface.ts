@@ -5,7 +5,7 @@ import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import type { ByName, ElementArray, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
-import { engineLoading, onlyLoadOptions } from '../../../tensorrt/trtexec/request.js';
+import { engineLoading, onlyLoadOptions } from '../../../tensorrt/trtexec/options.js';
 import { trustOptions } from '../../store/trust.js';
 import type { Binding, RunOptions, Session } from '../session.js';
 

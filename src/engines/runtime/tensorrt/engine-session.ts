@@ -9,7 +9,6 @@ import { ignoreEvents } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
 import { mapOf, type RunOptions } from '../session.js';
 import { DeviceState } from './device-state.js';
-import { type ContextSettings, ProfileContexts } from './engine-context.js';
 import type {
   EngineContext,
   EngineSession,
@@ -19,6 +18,7 @@ import type {
   SessionFacts,
 } from './engine-interface.js';
 import { type EngineAddon, type LoadedEngine, loadEngine, logTeller } from './load-engine.js';
+import { type ContextSettings, ProfileContexts } from './profile-contexts.js';
 
 const KEEP_CALLS = 16;
 const KEEP_BYTES = 2 ** 31;

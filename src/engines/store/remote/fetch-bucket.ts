@@ -5,7 +5,7 @@ import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { passportPath } from '../../identity/identity.js';
 import { signaturePath } from '../trust.js';
-import { type Objects, remoteAddress } from './bucket.js';
+import { type Objects, remoteAddress } from './address.js';
 import { openS3 } from './s3-objects.js';
 import { downloadFile } from './transfer.js';
 

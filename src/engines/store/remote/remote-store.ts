@@ -16,7 +16,7 @@ import {
 } from '../store.js';
 import type { TimingFiles } from '../timing-folder.js';
 import { checkTrust, noTrust, signatureOf, signaturePath, type Trust } from '../trust.js';
-import { inParallel, LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './bucket.js';
+import { inParallel, LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './address.js';
 import { RemoteLeases, type RemoteLeaseTiming } from './remote-lease.js';
 import { downloadFile, uploadFile } from './transfer.js';
 

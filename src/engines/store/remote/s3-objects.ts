@@ -11,7 +11,7 @@ import {
   type Objects,
   type PartedUpload,
   type RemoteAddress,
-} from './bucket.js';
+} from './address.js';
 import { remoteFailure } from './failure.js';
 
 /** A server that does not accept a connection within this is down: a build must not wait for it. */

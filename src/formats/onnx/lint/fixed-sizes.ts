@@ -2,8 +2,8 @@ import { isOnnxDomain, nodeLabel, visitGraphs } from '../graph.js';
 import type { ModelLike } from '../model.js';
 import type { NodeProto } from '../onnx_pb.js';
 import { attributeOf } from '../operators.js';
-import { elementsIn } from '../shapes/call.js';
 import { type ModelShapes, shapesByName } from '../shapes/infer.js';
+import { elementsIn } from '../shapes/rule-input.js';
 import { elementwise } from '../shapes/shape-rules.js';
 import {
   add,

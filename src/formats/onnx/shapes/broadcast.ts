@@ -1,4 +1,4 @@
-import { unknown } from './call.js';
+import { unknown } from './rule-input.js';
 import { equals, isNumber, type MaybeSize, maximum, type Shape, sizeText } from './size.js';
 
 /** The larger of two sizes that are the same or 1. */

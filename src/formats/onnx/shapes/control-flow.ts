@@ -1,7 +1,7 @@
 import type { GraphProto } from '../onnx_pb.js';
 import { attributeOf } from '../operators.js';
-import { type Call, type ShapedValue, unknown } from './call.js';
 import { type Cost, costlier, repeated } from './cost.js';
+import { type Call, type ShapedValue, unknown } from './rule-input.js';
 import { equals, isNumber, type MaybeSize, type Shape } from './size.js';
 
 export type MaybeValue = ShapedValue | undefined;

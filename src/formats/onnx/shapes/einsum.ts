@@ -1,4 +1,4 @@
-import { unknown } from './call.js';
+import { unknown } from './rule-input.js';
 import { isNumber, type MaybeSize, multiply, type Shape } from './size.js';
 
 interface Terms {

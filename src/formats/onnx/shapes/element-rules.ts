@@ -1,7 +1,7 @@
 import { typeAttribute } from '../operators.js';
 import { broadcast } from './broadcast.js';
-import { type Call, isSmall, unknown } from './call.js';
 import { shapeRange, slicesOf } from './movement-rules.js';
+import { type Call, isSmall, unknown } from './rule-input.js';
 import {
   add,
   divide,

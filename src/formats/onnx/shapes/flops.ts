@@ -1,5 +1,5 @@
-import { type Call, elementsIn, unknown } from './call.js';
 import { einsumProducts } from './einsum.js';
+import { type Call, elementsIn, unknown } from './rule-input.js';
 import { add, isNumber, type MaybeSize, multiply, type Shape } from './size.js';
 
 /** Floating-point operations of a node: a multiply-add is two. */

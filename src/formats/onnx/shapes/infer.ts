@@ -13,11 +13,11 @@ import {
 import { isPlaceholder } from '../open-dimensions.js';
 import { nodeOutputTypes, operatorSignature, plainDomain } from '../operators.js';
 import { declaredType, feedInputs, type ValueType, valueFacts } from '../values.js';
-import { bytesIn, Call, elementsIn, isSmall, type ShapedValue, UNKNOWN, unknown } from './call.js';
 import { bodyRules, type MaybeValue, type Result } from './control-flow.js';
 import { addFlops, type Cost, noCost, peaksOf, type Step, totalFlops } from './cost.js';
 import { elementRules } from './element-rules.js';
 import { flopRules } from './flops.js';
+import { bytesIn, Call, elementsIn, isSmall, type ShapedValue, UNKNOWN, unknown } from './rule-input.js';
 import { shapeRules } from './shape-rules.js';
 import { isNumber, type MaybeSize, type Shape, type Size, symbol } from './size.js';
 import { constantValue, storedValue } from './stored-value.js';

@@ -1,5 +1,5 @@
 import { merged } from './broadcast.js';
-import { allShapes, type Call, elementsIn, unknown } from './call.js';
+import { allShapes, type Call, elementsIn, unknown } from './rule-input.js';
 import {
   add,
   divide,

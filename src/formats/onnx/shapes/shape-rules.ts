@@ -1,5 +1,4 @@
 import { broadcast, merged } from './broadcast.js';
-import { allShapes, type Call, elementsIn, unknown } from './call.js';
 import { einsumShape } from './einsum.js';
 import {
   blocks,
@@ -19,6 +18,7 @@ import {
   transpose,
   unsqueeze,
 } from './movement-rules.js';
+import { allShapes, type Call, elementsIn, unknown } from './rule-input.js';
 import { add, divide, divideExactly, multiply, type Shape, subtract } from './size.js';
 import { convolved, deconvolved, pooled, resized, unpooled } from './window-rules.js';
 

@@ -5,7 +5,7 @@ import type { ModelLike } from '../model.js';
 import type { NodeProto, TensorProto } from '../onnx_pb.js';
 import { attributeOf } from '../operators.js';
 import { tensorType, type ValueType } from '../values.js';
-import { isSmall, type ShapedValue } from './call.js';
+import { isSmall, type ShapedValue } from './rule-input.js';
 
 /** A weight: its shape stands in the model; of small ones the elements are read when a rule asks for them. */
 export function storedValue(model: ModelLike, tensor: TensorProto): ShapedValue {

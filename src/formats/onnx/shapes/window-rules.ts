@@ -1,4 +1,4 @@
-import { type Call, unknown } from './call.js';
+import { type Call, unknown } from './rule-input.js';
 import {
   add,
   divide,

@@ -1,11 +1,11 @@
 import { type CommandContext, defineCommand } from '../../../cli/command.js';
 import { limited } from '../../../cli/options/timeout.js';
-import type { BundleRequest } from '../bundle-request.js';
 import { forgeBundle } from '../forge-bundle.js';
+import type { BundleRequest } from '../options.js';
 import { planBundle } from '../plan-bundle.js';
 import type { BundleReport } from '../report-schema.js';
+import { bundleSteps } from './dry-run.js';
 import { type BundleOptionValues, bundleOptions, bundleRequest } from './options.js';
-import { bundleSteps } from './plan.js';
 import { renderBundle } from './text.js';
 
 export const metaArgument = { name: 'META', describe: 'the model_meta.json of the bundle' };

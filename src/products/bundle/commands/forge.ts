@@ -1,13 +1,13 @@
 import { type OptionValues, valuesOf } from '../../../base/options/option.js';
 import { type CommandContext, defineCommand, flag } from '../../../cli/command.js';
 import { limited } from '../../../cli/options/timeout.js';
-import { type BundleRequest, chainCheckOptions } from '../bundle-request.js';
 import { forgeBundle } from '../forge-bundle.js';
+import { type BundleRequest, chainCheckOptions } from '../options.js';
 import { planBundle } from '../plan-bundle.js';
 import type { BundleReport } from '../report-schema.js';
 import { metaArgument } from './build.js';
+import { bundleSteps } from './dry-run.js';
 import { bundleOptions, bundleRequest } from './options.js';
-import { bundleSteps } from './plan.js';
 import { renderBundle } from './text.js';
 
 const options = {

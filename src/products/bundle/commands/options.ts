@@ -7,8 +7,8 @@ import {
   storeOptions,
 } from '../../../cli/options/build.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
-import { onlyLoadOptions } from '../../../tensorrt/trtexec/request.js';
-import { type BundleRequest, partsOptions, bundleOptions as requestOptions } from '../bundle-request.js';
+import { onlyLoadOptions } from '../../../tensorrt/trtexec/options.js';
+import { type BundleRequest, partsOptions, bundleOptions as requestOptions } from '../options.js';
 
 /** The options of `bundle build` and `bundle forge`. */
 export const bundleOptions = {

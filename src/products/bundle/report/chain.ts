@@ -1,5 +1,4 @@
 import { formatCount, formatMs, formatShare, formatStatistic } from '../../../base/text/quantity.js';
-import { barChart } from '../../../report/chart/frame.js';
 import {
   badge,
   charts,
@@ -9,7 +8,8 @@ import {
   numbers,
   type Section,
   table,
-} from '../../../report/section.js';
+} from '../../../report/blocks.js';
+import { barChart } from '../../../report/chart/frame.js';
 import { outcomeTone } from '../../../report/sentences.js';
 import type { ChainCheck } from '../chain-schema.js';
 import { agreementShare, checkSentence, driftText } from './sentences.js';

@@ -1,9 +1,4 @@
 import {
-  environmentDifferences,
-  identityDifferences,
-  modelParts,
-} from '../../../report/comparison/compare.js';
-import {
   type Comparable,
   type ComparedPair,
   type ComparedPart,
@@ -13,6 +8,7 @@ import {
   type Names,
   row,
 } from '../../../report/comparison/result.js';
+import { environmentDifferences, identityDifferences, modelParts } from '../../../report/comparison/runs.js';
 import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
 import { agreementShare, bundleVerdict, isoTime } from './sentences.js';

@@ -1,5 +1,4 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import { modelSections } from '../../../report/pages/forge.js';
 import {
   badge,
   code,
@@ -10,7 +9,8 @@ import {
   part,
   type Section,
   table,
-} from '../../../report/section.js';
+} from '../../../report/blocks.js';
+import { modelSections } from '../../../report/pages/forge.js';
 import { precisionLabel } from '../../../report/sentences.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';
 import { componentsSentence, smokeSentence, statusTexts } from './sentences.js';

@@ -1,8 +1,5 @@
 import { relative } from 'node:path';
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
-import { remediesOf } from '../../../report/pages/forge.js';
-import { defineReport } from '../../../report/pages/report.js';
-import type { ForgeResult } from '../../../report/result.js';
 import {
   environmentSection,
   type Figure,
@@ -10,7 +7,10 @@ import {
   present,
   repeatSection,
   ring,
-} from '../../../report/section.js';
+} from '../../../report/blocks.js';
+import type { ForgeResult } from '../../../report/forge-result.js';
+import { remediesOf } from '../../../report/pages/forge.js';
+import { defineReport } from '../../../report/pages/report.js';
 import { REPORT_FILE } from '../build-report.js';
 import { type BundleReport, bundleReportSchema } from '../report-schema.js';
 import { chainSection } from './chain.js';

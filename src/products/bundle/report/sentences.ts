@@ -1,6 +1,6 @@
 import { formatMs, formatStatistic, plural } from '../../../base/text/quantity.js';
 import { ExitCode } from '../../../errors.js';
-import type { PageVerdict, TimedPhases } from '../../../report/section.js';
+import type { PageVerdict, TimedPhases } from '../../../report/blocks.js';
 import { outcomeWord, precisionLabel } from '../../../report/sentences.js';
 import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';

@@ -4,7 +4,7 @@ import { builderOption, builderSettingsOf, buildOptions, storeOptions } from '..
 import { timeoutOption } from '../../../cli/options/timeout.js';
 import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
 import { benchTools } from '../../../quality/bench/bench-engine.js';
-import { benchPlaceOptions } from '../../../quality/bench/request.js';
+import { benchPlaceOptions } from '../../../quality/bench/options.js';
 import {
   inputOptions,
   limitOptions,

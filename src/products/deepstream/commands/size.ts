@@ -6,8 +6,8 @@ import { renderNext } from '../../../cli/text.js';
 import type { StreamsResult } from '../result.js';
 import { deepstreamLibraries, requireGpu, streamsEffects, whyNoGpu } from '../setup.js';
 import { decideStreams, planStreams, streams } from '../streams.js';
+import { streamsSteps } from './dry-run.js';
 import { type SizeOptionValues, sizeOptions, streamsRequest, streamsSetup } from './options.js';
-import { streamsSteps } from './plan.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model, best in models/NAME/model/' }],

@@ -1,5 +1,5 @@
 import { defineCommand } from '../../../cli/command.js';
-import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
+import { factsOfModel } from '../../../formats/onnx/inspect.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
 import { deepstreamSummary } from '../model-summary.js';
 

@@ -1,4 +1,4 @@
-import type { Layout } from './layout.js';
+import type { Layout } from './detector-outputs.js';
 
 export const parserFile = (name: string): string => `nvdsinfer_custombboxparser_${name}.cpp`;
 export const parserLibrary = (name: string): string => `libnvdsinfer_custombboxparser_${name}.so`;

@@ -1,6 +1,6 @@
 import { didYouMean } from '../../../base/text/suggest-name.js';
 import { type FindingCode, Findings } from './findings.js';
-import type { KeyEntry, KeyGroups } from './key-file.js';
+import type { KeyEntry, KeyGroups } from './read-config.js';
 
 type Value = number | string | readonly number[] | readonly string[];
 

@@ -10,7 +10,7 @@ import { writeModel } from '../../../formats/onnx/write.js';
 import { drawsNumbers } from '../../../formats/precision/operator-traits.js';
 import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import { isArrayDtype, type NamedTensors } from '../../../formats/tensor/tensor.js';
-import type { EditContext } from '../editing.js';
+import type { EditContext } from '../edited-model.js';
 import { dtypeIs, type Round } from './round.js';
 
 /** What a folded value may have more than the weights that it is made of: a ConstantOfShape or a Tile stays that would grow the file by more. */

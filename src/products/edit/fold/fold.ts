@@ -12,7 +12,7 @@ import { attributeOf } from '../../../formats/onnx/operators.js';
 import { isNumber } from '../../../formats/onnx/shapes/size.js';
 import { type IntegerDtype, integerTensor, isIntegerDtype } from '../../../formats/tensor/tensor.js';
 import { dropDead } from '../dead.js';
-import { type Done, type EditContext, type Editing, redirect } from '../editing.js';
+import { type Done, type EditContext, type Editing, redirect } from '../edited-model.js';
 import { evaluate, isRepeatable } from './evaluate.js';
 import { dtypeIs, Round } from './round.js';
 import { type Rewrite, rules } from './rules.js';

@@ -22,7 +22,7 @@ import { storedValue } from '../../../formats/onnx/shapes/stored-value.js';
 import type { ValueType } from '../../../formats/onnx/values.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { integerTensor, type Tensor } from '../../../formats/tensor/tensor.js';
-import type { Editing } from '../editing.js';
+import type { Editing } from '../edited-model.js';
 
 /** What is known of a graph, or of a body, before one round of folding. Rules read it; they change no node that it has. */
 export class Round extends GraphUses {

@@ -5,7 +5,7 @@ import type { TensorProto, TypeProto } from '../../../formats/onnx/onnx_pb.js';
 import { interfaceOf } from '../../../formats/onnx/values.js';
 import { bytesOf, type WeightStream } from '../../../formats/onnx/weight.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
-import { type Done, type Editing, IN_MEMORY, impossible } from '../editing.js';
+import { type Done, type Editing, IN_MEMORY, impossible } from '../edited-model.js';
 
 const [DOUBLE, FLOAT] = [dtypes.float64.onnx, dtypes.float32.onnx];
 const LARGEST = 2 ** 128 - 2 ** 104;

@@ -12,7 +12,7 @@ import {
 import { interfaceOf } from '../../../formats/onnx/values.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { dropDead } from '../dead.js';
-import { type Done, type Editing, impossible, redirect } from '../editing.js';
+import { type Done, type Editing, impossible, redirect } from '../edited-model.js';
 
 export interface AskedName {
   readonly from: string;

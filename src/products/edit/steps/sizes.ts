@@ -6,7 +6,7 @@ import type { TensorShapeProto_Dimension, ValueInfoProto } from '../../../format
 import { type AxisPlace, isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
 import { inferShapes } from '../../../formats/onnx/shapes/infer.js';
 import { dimensionsOf, dimensionValue, feedInputs } from '../../../formats/onnx/values.js';
-import { type Done, type Editing, impossible } from '../editing.js';
+import { type Done, type Editing, impossible } from '../edited-model.js';
 import type { AskedName } from './interface.js';
 
 /** An open dimension by its name, or axes by their places, and the size or the name that it gets. */

@@ -6,7 +6,7 @@ import { flag, option } from '../../../cli/command.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { AxisPlace } from '../../../formats/onnx/open-dimensions.js';
 import { dropDead } from '../dead.js';
-import type { Done, EditContext, Editing } from '../editing.js';
+import type { Done, EditContext, Editing } from '../edited-model.js';
 import { fold } from '../fold/fold.js';
 import { narrowDoubles } from './doubles.js';
 import {

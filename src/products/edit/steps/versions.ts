@@ -10,7 +10,7 @@ import {
 } from '../../../formats/onnx/operators.js';
 import { inlineFunctions } from '../../../formats/precision/normalise.js';
 import { hasChanged, raiseOpset } from '../../../formats/precision/raise-opset.js';
-import { type Done, type Editing, impossible } from '../editing.js';
+import { type Done, type Editing, impossible } from '../edited-model.js';
 
 /** Replaces calls of the model's functions by their nodes. */
 export function inline({ model }: Editing): Done {

@@ -1,5 +1,5 @@
+import type { DetectionTruth } from './annotations.js';
 import type { Detections } from './detections.js';
-import type { DetectionTruth } from './instances.js';
 import { AREA_RANGES, matchDetections, NOT_SCORED, THRESHOLDS } from './match.js';
 import { ordersOf } from './order.js';
 import { type AreaCurves, accumulate, countedAnnotations, mean, RECALLS } from './precision-recall.js';

@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../../errors.js';
-import { type DetectionTruth, type ReadingContext, readDocument } from './instances.js';
+import { type DetectionTruth, type ReadingContext, readDocument } from './annotations.js';
 import { CocoRecord } from './record.js';
 
 /** Detections in the order they were made in; the n-th of each list belongs to the n-th detection. Lists of numbers, since there may be millions. */

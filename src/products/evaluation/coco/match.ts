@@ -1,5 +1,5 @@
+import type { Annotation, DetectionTruth } from './annotations.js';
 import type { Detections } from './detections.js';
-import type { Annotation, DetectionTruth } from './instances.js';
 import type { Orders } from './order.js';
 
 /**

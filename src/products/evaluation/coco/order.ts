@@ -1,5 +1,5 @@
+import type { DetectionTruth } from './annotations.js';
 import type { Detections } from './detections.js';
-import type { DetectionTruth } from './instances.js';
 
 /** Detections and annotations sorted as the scorer walks through them; each list holds their numbers. */
 export interface Orders {

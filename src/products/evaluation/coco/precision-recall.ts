@@ -1,5 +1,5 @@
+import type { DetectionTruth } from './annotations.js';
 import type { Detections } from './detections.js';
-import type { DetectionTruth } from './instances.js';
 import { AREA_RANGES, linspace, type Matches, NOT_SCORED, THRESHOLDS } from './match.js';
 import type { Orders } from './order.js';
 

@@ -2,12 +2,12 @@ import { basename, dirname, extname, join } from 'node:path';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
 import { passportPath } from '../../../engines/identity/identity.js';
+import { readModel } from '../../../engines/identity/model-digest.js';
 import { readPassport } from '../../../engines/identity/passport.js';
-import { readModel } from '../../../engines/identity/read-model.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
-import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
+import { factsOfModel } from '../../../formats/onnx/inspect.js';
 import {
   type FormatId,
   floatFormats,

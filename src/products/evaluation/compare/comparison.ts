@@ -4,7 +4,7 @@ import { defaultFormat } from '../../../formats/precision/formats/index.js';
 import { pairOf } from '../../../quality/predictions/prediction.js';
 import { packageVersion } from '../../../version.js';
 import type { NotRun } from '../run/variant.js';
-import { countEdits } from '../wer/word-errors.js';
+import { countEdits } from '../wer/edits.js';
 import type { ComparedVariant, Comparison } from './result.js';
 import { heardBy, type RecordedVariant } from './run-root.js';
 

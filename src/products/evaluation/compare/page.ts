@@ -1,6 +1,5 @@
 import { formatCount, formatMs, formatShare, plural } from '../../../base/text/quantity.js';
 import type { Metric } from '../../../quality/tasks/task.js';
-import { defineReport } from '../../../report/pages/report.js';
 import {
   badge,
   charts,
@@ -15,7 +14,8 @@ import {
   samples,
   type Text,
   table,
-} from '../../../report/section.js';
+} from '../../../report/blocks.js';
+import { defineReport } from '../../../report/pages/report.js';
 import { nameOfFile, outcomeWord } from '../../../report/sentences.js';
 import { accuracyChart, latencyChart, precisionChart } from './charts.js';
 import { type ComparedVariant, type Comparison, comparisonSchema } from './result.js';

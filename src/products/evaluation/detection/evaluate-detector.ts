@@ -2,9 +2,9 @@ import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { assertWithin } from '../../../base/options/library-arguments.js';
 import { inPhase, type WorkContext } from '../../../events.js';
+import { type DetectionTruth, readInstances } from '../coco/annotations.js';
 import { readImageIds, scoredResult } from '../coco/coco.js';
 import type { Detections } from '../coco/detections.js';
-import { type DetectionTruth, readInstances } from '../coco/instances.js';
 import { Findings } from '../findings.js';
 import {
   type Detecting,

@@ -3,9 +3,9 @@ import { z } from 'zod';
 import { filesBelow, readJson } from '../../../base/files/files.js';
 import { kindOf } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
+import { badge, charts, code, lines, numbers, type Section, table } from '../../../report/blocks.js';
 import { letterOf } from '../../../report/comparison/result.js';
 import type { RunRootSections } from '../../../report/pages/report.js';
-import { badge, charts, code, lines, numbers, type Section, table } from '../../../report/section.js';
 import { precisionChart } from '../compare/charts.js';
 import { type Figures, figuresOfResult } from '../compare/figures.js';
 

@@ -7,10 +7,10 @@ import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import { speechOptions, taskIdentity } from '../../../quality/tasks/task.js';
 import { allowMissing as allowed } from '../options.js';
+import { countCharacters, countEdits } from './edits.js';
 import { type Normalizer, normalizers } from './normalizers.js';
 import type { UtteranceScore, WerResult } from './result.js';
 import { readTranscripts, type Utterance } from './transcripts.js';
-import { countCharacters, countEdits } from './word-errors.js';
 
 export const werOptions = {
   /** Text, an utterance a line, or a manifest (TSV with `utt_id` and `ref_text`). */

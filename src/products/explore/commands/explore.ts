@@ -2,7 +2,7 @@ import { broughtBy, choice, defineCommand, type TextOutput, text } from '../../.
 import { operatorLines, table } from '../../../cli/text.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
-import { inspectOptions } from '../../../formats/onnx/facts-of-model.js';
+import { inspectOptions } from '../../../formats/onnx/inspect.js';
 import { exploreLayers } from '../explore.js';
 import type { Explored, Row } from '../result.js';
 import { aboutComparison, aboutSide, cellText } from '../words.js';

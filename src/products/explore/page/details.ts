@@ -4,7 +4,7 @@ import { cellText } from '../words.js';
 import type { More, PageData, PageRow as Row } from './data.js';
 import { button, element, svg, toneOf } from './dom.js';
 import { readersOf } from './lanes.js';
-import { ROW_COLUMNS } from './lines.js';
+import { ROW_COLUMNS } from './listing.js';
 import { MOST_NODES, neighbourhoodOf } from './neighbourhood.js';
 
 type Fact = readonly [name: string, value: string];

@@ -1,7 +1,7 @@
 import { cellText } from '../words.js';
 import { button, cleared, element, palette, toneOf } from './dom.js';
 import { type Lanes, lanesOf } from './lanes.js';
-import type { Choice, Column, Line } from './lines.js';
+import type { Choice, Column, Line } from './listing.js';
 
 /** Heights of a line and of the head, as the style has them. */
 const ROW = 26;

@@ -4,7 +4,7 @@ import type { More, PackedSide, PageData, PageSide } from './data.js';
 import { Details } from './details.js';
 import { button, element, toneOf } from './dom.js';
 import { Grid } from './grid.js';
-import { type Choice, groupListing, type Listing, rowListing, shown } from './lines.js';
+import { type Choice, groupListing, type Listing, rowListing, shown } from './listing.js';
 import { type Packed, unpack } from './packed.js';
 
 const dataOf = <T>(id: string): T => JSON.parse(document.getElementById(id)!.textContent!) as T;

@@ -22,7 +22,7 @@ export const command = defineCommand({
     }),
   file: ([path = '']) => resolvedFile(readEnginesFile(path)),
   run: async ([fleet = ''], _, context): Promise<FleetPlan & { address: string }> => {
-    const { planFleet } = await import('../open-plan.js');
+    const { planFleet } = await import('../plan.js');
     return planFleet({ fleet, ...(await readersOf(context)) }, context);
   },
   render: ({ jobs, address }, { line, colors, verbose = false }) => {

@@ -1,6 +1,6 @@
 import { choice, defineCommand, text } from '../../../cli/command.js';
+import type { RenderedReport } from '../../../report/forge-result.js';
 import { renderReport, writeReport } from '../../../report/pages/report.js';
-import type { RenderedReport } from '../../../report/result.js';
 import { fleetArgument, readersOf } from './status.js';
 
 export const command = defineCommand({
@@ -22,7 +22,7 @@ export const command = defineCommand({
       writes: true,
     }),
   },
-  schema: async () => (await import('../../../report/result.js')).renderedReportSchema,
+  schema: async () => (await import('../../../report/forge-result.js')).renderedReportSchema,
   run: async ([fleet = ''], { format, output }, context): Promise<RenderedReport> => {
     const [{ fleetStatus }, { fleetReport }] = await Promise.all([
       import('../status.js'),

@@ -2,8 +2,8 @@ import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { searchOptions } from '../../../cli/options/build.js';
 import { shortIdentity } from '../../../engines/identity/identity.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
-import { machineOptions, whichEngines } from '../which/engines.js';
-import type { Which } from '../which/which.js';
+import type { Which } from '../which/rulings.js';
+import { machineOptions, whichEngines } from '../which/which.js';
 
 export const command = defineCommand({
   arguments: [
@@ -20,7 +20,7 @@ export const command = defineCommand({
     ...machineOptions,
     ...searchOptions,
   },
-  schema: async () => (await import('../which/which.js')).whichSchema,
+  schema: async () => (await import('../which/rulings.js')).whichSchema,
   run: async ([query = ''], options, context): Promise<Which & { exitCode: ExitCode }> => {
     const result = await whichEngines({ query, ...options }, context);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };

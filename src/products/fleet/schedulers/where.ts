@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { runCommand } from '../../../base/process/command.js';
-import { isRemoteAddress } from '../../../engines/store/remote/bucket.js';
+import { isRemoteAddress } from '../../../engines/store/remote/address.js';
 import type { Work } from '../../../events.js';
 import { kubernetes } from './kubernetes.js';
 import { local } from './local.js';

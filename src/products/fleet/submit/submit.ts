@@ -4,10 +4,10 @@ import { publishFile } from '../../../base/files/publish.js';
 import * as is from '../../../base/options/kinds.js';
 import { type OptionsOf, optional } from '../../../base/options/option.js';
 import { withoutSecrets } from '../../../base/text/shell-line.js';
-import { isRemoteAddress } from '../../../engines/store/remote/bucket.js';
+import { isRemoteAddress } from '../../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../../events.js';
-import { type Fleet, fleetOptions, withFleet } from '../open-plan.js';
+import { type Fleet, fleetOptions, withFleet } from '../plan.js';
 import { workRecordSchema } from '../plan-schema.js';
 import type { Done, Script, Submission } from '../schedulers/scheduler.js';
 import {

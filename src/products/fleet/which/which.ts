@@ -1,293 +1,148 @@
-import { z } from 'zod';
-import { shellLine } from '../../../base/text/shell-line.js';
-import { behaviour, holds, serves } from '../../../behaviour/facts.js';
-import { operatorLists } from '../../../behaviour/operators.js';
-import { agree } from '../../../behaviour/versions.js';
-import { buildFaults } from '../../../engines/builder/buildable.js';
-import { buildWords } from '../../../engines/identity/build-line.js';
-import { differencesOf, shortIdentity } from '../../../engines/identity/identity.js';
+import { existsSync } from 'node:fs';
+import { closing, openFile } from '../../../base/files/byte-source.js';
+import * as is from '../../../base/options/kinds.js';
+import { allBut, needed, type OptionsOf, optional } from '../../../base/options/option.js';
+import { readModelContent } from '../../../engines/identity/model-content.js';
 import type { Passport } from '../../../engines/identity/passport.js';
-import type { ModelContent } from '../../../engines/identity/read-model.js';
-import { defaultRecipe, type Recipe } from '../../../engines/identity/recipe.js';
-import { isOfProduct, type Target } from '../../../engines/identity/target.js';
-import { loadsAcross, loadsIn, type PlanHeader, platformOfEngine } from '../../../engines/plan/header.js';
-import { mayServe } from '../../../engines/store/compatibility.js';
-import type { NotFound } from '../../../engines/store/store.js';
-import { formatNamed } from '../../../formats/precision/formats/index.js';
-import { type Machine, machineSchema } from './machine.js';
+import { type NamedGpu, parseGpu } from '../../../engines/identity/target.js';
+import { wrappedPlanIn } from '../../../engines/plan/context-model.js';
+import { isEngineFile } from '../../../engines/plan/header.js';
+import { inspectEngine } from '../../../engines/plan/inspect.js';
+import { isCalled, nothingCalled } from '../../../engines/store/lookup.js';
+import { type EngineStores, openStores, storeOptions } from '../../../engines/store/open-stores.js';
+import type { EngineSource, EngineSummary } from '../../../engines/store/store.js';
+import { type Trust, verifyTrusted } from '../../../engines/store/trust.js';
+import { TrtforgeError } from '../../../errors.js';
+import { type Work, type WorkContext, workOf } from '../../../events.js';
+import { doubtOf, machineOf, readInventory } from './machine.js';
+import { type Candidate, type Found, judgeEngines, type Which } from './rulings.js';
 
-const loadSchema = z.strictObject({
-  /** Where it is: a path, or its address in the remote store. */
-  engine: z.string(),
-  name: z.string(),
-  /** null without a passport. */
-  identity: z.string().nullable(),
-  /** `if-allowed`: it carries the runtime that runs it, which is code. `unknown`: the reason names the missing fact. */
-  verdict: z.enum(['yes', 'if-allowed', 'unknown', 'no']),
-  /** The rule that decided (docs/which.md), or the error code of a damaged engine. */
-  rule: z.string(),
-  reason: z.string(),
-  /** About an engine that is not ruled out. */
-  warning: z.string().nullable(),
-});
+/** The machines that are asked about. */
+export const machineOptions = {
+  /** A file of machines: GPU, TensorRT, driver, container. */
+  inventory: optional(is.text, {
+    flags: '--on <inventory>',
+    describe: 'machines: GPU, TensorRT, driver, container (YAML)',
+  }),
+  /** A machine with this container of Triton: `24.05-py3`. */
+  triton: optional(is.text, {
+    flags: '--triton <tag>',
+    describe: 'a machine with this container of Triton: 24.05-py3',
+  }),
+  /** A machine with this DeepStream: `9.0`. */
+  deepstream: optional(is.text, {
+    flags: '--deepstream <version>',
+    describe: 'a machine with this DeepStream: 9.0',
+  }),
+  /** The GPU of both; default: TensorRT alone is judged. */
+  gpu: optional(is.either(is.text, is.object<NamedGpu>()), {
+    flags: '--gpu <gpu>',
+    describe: 'the GPU of --triton and --deepstream (default: TensorRT alone is judged)',
+    parse: parseGpu,
+  }),
+};
 
-/** The worst first. pass: an engine loads; fail: none does. */
-const outcomes = z.enum(['fail', 'inconclusive', 'pass']);
+export const whichOptions = {
+  /** An ONNX model, an engine file (or an ONNX file around one), or part of a name in the store. */
+  query: needed(is.text),
+  ...machineOptions,
+  ...allBut(storeOptions, 'maxBytes', 'signKey'),
+};
 
-export const whichSchema = z.strictObject({
-  schema: z.literal('trtforge.which/1'),
-  /** The request, as passed. */
-  query: z.string(),
-  /** Digest of the model, where one was named. */
-  model: z.string().nullable(),
-  outcome: outcomes,
-  machines: z.array(
-    machineSchema.extend({
-      outcome: outcomes,
-      loads: z.array(loadSchema),
-      /** `engine` of the one to take; null where none loads for certain. */
-      best: z.string().nullable(),
-      /** The line that builds what is missing; null where nothing is, where nothing names the model, and where the machine's TensorRT cannot build it. */
-      build: z.string().nullable(),
-      /** The candidates for `best` or `build`, or why nothing can be built; null where there is nothing to report. */
-      chosen: z.string().nullable(),
-    }),
-  ),
-});
-
-export type Load = z.infer<typeof loadSchema>;
-export interface Which extends z.infer<typeof whichSchema> {}
-
-/** An engine, as far as it can be read here; in the place of its header what is wrong with it. */
-export interface Candidate extends Omit<Load, 'verdict' | 'rule' | 'reason'> {
-  readonly header: Pick<PlanHeader, 'product' | 'version'> | NotFound;
-  readonly passport: Passport | null;
-}
-
-const drivers: Readonly<Record<number, number>> = behaviour['cuda-driver'].value;
-
-type Ruling = readonly [verdict: Load['verdict'], rule: string, reason: string];
-
-/** The request and its engines: those of the first store first, the newest of each first. */
-export interface Found extends Pick<Which, 'query' | 'model'> {
-  readonly engines: readonly Candidate[];
-  /** Of the model, where one was named. */
-  readonly content?: ModelContent;
-}
-
-/** Which engines the machines load. Reads nothing. */
-export function judgeEngines(found: Found, asked: readonly Machine[]): Which {
-  const machines = asked.map((machine): Which['machines'][number] => {
-    const loads = found.engines.map((engine) => judge(engine, machine));
-    const able = ableOf(loads);
-    const undecided = loads.some(({ verdict }) => verdict === 'unknown') ? 'inconclusive' : 'fail';
-    const best = able[0]?.engine ?? null;
-    const line = best === null ? buildLine(found, machine) : { build: null, chosen: takenOf(able, found) };
-    return { ...machine, outcome: best === null ? undecided : 'pass', loads, best, ...line };
-  });
-  const outcome = outcomes.options.find((each) => machines.some((machine) => machine.outcome === each));
-  const { query, model } = found;
-  return { schema: 'trtforge.which/1', query, model, outcome: outcome ?? 'inconclusive', machines };
-}
-
-/** The best first: without a runtime inside before with, timed on this GPU before others, of this very target before compatible ones; the newest of equals. */
-function ableOf(loads: readonly Load[]): readonly Load[] {
-  const cost = ({ verdict, warning, rule }: Load) =>
-    (verdict === 'yes' ? 0 : 4) + (warning === null ? 0 : 2) + (rule === 'exact' ? 0 : 1);
-  const able = loads.filter(({ verdict }) => verdict === 'yes' || verdict === 'if-allowed');
-  return able.sort((a, b) => cost(a) - cost(b));
-}
-
-const labelOf = (passport: Passport | null | undefined): string =>
-  formatNamed(passport?.identity.document.recipe.precision)?.label ?? 'the types of the model';
-
-/** Which of several engines that load is taken, by its precision; of those with one precision the fields that differ, by identity. */
-function takenOf(able: readonly Load[], { engines }: Found): string | null {
-  if (able.length < 2) return null;
-  const passports = able.map(
-    ({ engine }) => engines.find((each) => each.engine === engine)?.passport ?? null,
-  );
-  const labels = passports.map(labelOf);
-  const isShared = (label: string) => labels.filter((each) => each === label).length > 1;
-  const [first] = passports;
-  const texts = passports.map((passport, at) => {
-    const label = labels[at]!;
-    if (passport === null || !isShared(label)) return label;
-    const id = shortIdentity(passport.identity.digest);
-    if (first === null || first === undefined || at === 0) return `${label} (${id})`;
-    const fields = Array.from(
-      differencesOf(first.identity.document, passport.identity.document),
-      ({ field, b }) => `${field} ${JSON.stringify(b) ?? 'absent'}`,
-    );
-    return `${label} (${id}${labels[0] === label && fields.length > 0 ? `, with ${fields.join(', ')}` : ''})`;
-  });
-  const [taken, ...others] = texts;
-  return `${able.length} engines load. Taken: ${taken}, the newest of those that fit best; the others: ${others.join(', ')}.`;
-}
+export interface WhichOptions extends OptionsOf<typeof whichOptions> {}
 
 /**
- * The line to type on a machine that lacks an engine: with the profiles of the first one, and the precision of the first that needs neither calibration nor another GPU or
- * TensorRT.
+ * Which stored engines of a model, or which file, the machines load. Throws TF_USAGE without a machine, TF_INVENTORY_INVALID, TF_PLAN_INVALID, TF_REMOTE_*, and what reading a model throws.
+ *
+ * ```ts
+ * const { machines } = await whichEngines({ query: 'det.onnx', inventory: 'inventory.yaml' });
+ * use(machines.map(({ name, best }) => [name, best]));
+ * ```
  */
-function buildLine(
-  { query, model, engines, content }: Found,
-  machine: Machine,
-): Pick<Which['machines'][number], 'build' | 'chosen'> {
-  const { gpu, tensorrt, os, arch } = machine;
-  const passports = engines.flatMap(({ passport }) => passport ?? []);
-  const [nearest] = passports;
-  const file = model !== null ? query : nearest && `${nearest.model.name}.onnx`;
-  if (file === undefined) return { build: null, chosen: null };
-  const old = oldDriver(machine);
-  if (old !== null)
-    return { build: null, chosen: `${old} Install that driver, or state a TensorRT for an older CUDA.` };
-  const { recipe, target } = nearest?.identity.document ?? {};
-  const { product, version, cudaMajor } = tensorrt ?? { product: productFor(machine, target), version: '' };
-  // Of a version that is not known only what the newest cannot build is known.
-  const newest =
-    product === 'tensorrt' ? operatorLists.newest : behaviour['rtx-parser']['tensorrt-rtx'].since;
-  const toolchain = { product, version: version || newest };
-  const stronglyTyped = holds('strong-typing', toolchain);
-  const faultOf = (precision: Recipe['precision']) =>
-    buildFaults({
-      toolchain,
-      computeCapabilities: gpu === null ? [] : [gpu.capability],
-      platform: { os, arch },
-      recipe: { ...defaultRecipe, precision, stronglyTyped },
-      model: content,
-    }).find(({ severity }) => severity === 'error');
-  const impossible = faultOf('as-is');
-  if (impossible !== undefined)
-    return { build: null, chosen: `${impossible.message} ${impossible.remedy ?? ''}`.trim() };
-  const repeated = passports.find(({ identity: { document } }) => {
-    const { conversion, precision } = document.recipe;
-    return !conversion?.calibration && faultOf(precision) === undefined;
+export async function whichEngines(options: WhichOptions, context?: WorkContext): Promise<Which> {
+  const work = workOf(context);
+  const { query, inventory, triton, deepstream, gpu: named, ...stored } = options;
+  const gpu = typeof named === 'string' ? parseGpu(named) : named;
+  const machines = Object.entries({ tritonserver: triton, deepstream }).flatMap(([image, tag]) => {
+    const container = `${image}:${tag}`;
+    return tag === undefined ? [] : [machineOf(container, { gpu, container }, gpu === undefined)];
   });
-  const id = formatNamed(repeated?.identity.document.recipe.precision)?.id;
-  const named = isWhole(version) ? { named: { version, cudaMajor: cudaMajor ?? null } } : {};
-  const wanted =
-    gpu === null ? { computeCapabilities: null } : { ...named, computeCapabilities: [gpu.capability] };
-  const chosen = [
-    ...(nearest === undefined ? [] : [`Builds ${labelOf(repeated)}.`]),
-    ...(nearest === repeated
-      ? []
-      : [
-          recipe?.conversion?.calibration
-            ? `The newest engine is ${labelOf(nearest)}: add --precision ${recipe.precision} --calibration SAMPLES for that.`
-            : `The newest engine is ${labelOf(nearest)}, which this machine cannot have.`,
-        ]),
-    ...(model === null ? [`Write the path of ${file}: the store knows its name alone.`] : []),
-  ];
-  return {
-    build: shellLine(
-      buildWords(
-        {
-          recipe: { ...defaultRecipe, precision: id ?? 'as-is', profiles: recipe?.profiles ?? [] },
-          target: { product, ...wanted, os, arch },
-        },
-        file,
-      ),
-    ),
-    chosen: chosen.join(' ') || null,
-  };
+  if (machines.length === 0 && (inventory === undefined || gpu !== undefined))
+    throw new TrtforgeError('TF_USAGE', gpu ? '--gpu is that of a container.' : 'No machine is named.', {
+      remedy: 'Add --on inventory.yaml, --triton 24.05-py3 or --deepstream 9.0.',
+    });
+  if (inventory !== undefined) machines.unshift(...readInventory(inventory));
+  for (const { name, ...machine } of machines) {
+    const { message, remedy } = doubtOf(machine) ?? {};
+    if (message === undefined) continue;
+    work.emit({
+      type: 'log',
+      source: 'trtforge',
+      severity: 'warning',
+      message: `${name}: ${message} ${remedy}`,
+    });
+  }
+  const { close, ...stores } = await openStores(stored, work.environment);
+  try {
+    return judgeEngines(await findEngines(query, stores, work), machines);
+  } finally {
+    close();
+  }
 }
 
-/** NVIDIA's containers of these names have TensorRT, whatever its version. */
-const hasTensorrt = ({ container }: Machine): boolean =>
-  /(^|\/)(tritonserver|deepstream|tensorrt):/.test(container ?? '');
-
-/** The product that a machine without a stated TensorRT builds with: the engine's, unless that has no kernels there. */
-function productFor(machine: Machine, target: Target | undefined): Target['product'] {
-  if (target === undefined || hasTensorrt(machine)) return 'tensorrt';
-  return machine.gpu !== null && serves(target, machine.gpu.capability) === 'no'
-    ? 'tensorrt'
-    : target.product;
+/** The engine of a file, also of an ONNX file around one, the stored engines of an ONNX model, or those that are called so. Throws TF_PLAN_INVALID, TF_REMOTE_*, TF_USAGE (nothing is called so), and what reading a model throws. */
+export async function findEngines(query: string, stores: EngineStores, work: Work): Promise<Found> {
+  const { signal } = work;
+  const isFile = existsSync(query);
+  if (isFile && (isEngineFile(query) || closing(openFile(query), wrappedPlanIn) !== null))
+    return { query, model: null, engines: [await ofFile(query, stores.trust, work)] };
+  const isModel = isFile || /\.onnx$/i.test(query);
+  const content = isModel ? await readModelContent(query, work) : undefined;
+  const model = content?.digest ?? null;
+  const isMeant = (each: EngineSummary) =>
+    model === null ? isCalled(query, each.identity, each.name ?? '') : each.model === model;
+  const found = new Map<string, Candidate>();
+  const places = [stores.store, ...stores.layers, stores.remote].filter((place) => place !== null);
+  for (const place of places)
+    for (const each of (await place.list(signal)).filter(isMeant).sort(newestFirst))
+      if (found.get(each.identity)?.passport == null)
+        found.set(each.identity, await ofStore(place, each, signal));
+  if (model === null && found.size === 0)
+    throw nothingCalled(places.map(({ place }) => place).join(', '), query);
+  return { query, model, content, engines: [...found.values()] };
 }
 
-/** Whether a machine loads an engine. What a machine or an engine does not state makes it `unknown`, unless something else rules it out. */
-function judge({ header, passport, ...engine }: Candidate, machine: Machine): Load {
-  const [verdict, rule, reason] = rulingOf(header, passport, machine);
-  const timed = verdict !== 'no' && passport !== null ? timedElsewhere(passport, machine) : null;
-  return { ...engine, verdict, rule, reason, warning: timed ?? engine.warning };
+const newestFirst = (a: EngineSummary, b: EngineSummary): number =>
+  (b.builtAt ?? '').localeCompare(a.builtAt ?? '');
+
+async function ofFile(engine: string, trust: Trust, work: Work): Promise<Candidate> {
+  try {
+    // As before every load: another engine in its place is one that no machine loads.
+    if (trust.required) await verifyTrusted(trust, engine);
+  } catch (error) {
+    if (!(error instanceof TrtforgeError)) throw error;
+    const header = { found: false, code: error.code, reason: error.message } as const;
+    return { engine, name: engine, identity: null, header, passport: null, warning: null };
+  }
+  const header = await inspectEngine(engine, [], work);
+  const isItsOwn = header.findings.every(({ severity }) => severity !== 'error');
+  const passport = (isItsOwn && header.passport?.content) || null;
+  const warning = header.findings.map(({ message }) => message).join(' ') || null;
+  const { name = engine, identity } = passport ?? {};
+  return { engine, name, identity: identity?.digest ?? null, header, passport, warning };
 }
 
-function rulingOf(header: Candidate['header'], passport: Passport | null, machine: Machine): Ruling {
-  const { gpu, tensorrt } = machine;
-  const { product, version } = tensorrt ?? {};
-  const old = oldDriver(machine);
-  if ('found' in header) return ['no', header.code ?? 'TF_FILE_NOT_FOUND', header.reason];
-  if (!isServed(machine))
-    return ['no', 'gpu-not-served', `${product} ${version} does not serve sm_${gpu?.capability}.`];
-  if (old !== null) return ['no', 'driver-old', old];
-  return passport === null ? byHeader(header, machine) : byPassport(passport, machine);
-}
-
-/** Why a machine's driver runs no library of its CUDA; null where it does, or either is not stated. */
-function oldDriver({ driver, tensorrt }: Machine): string | null {
-  const { cudaMajor } = tensorrt ?? {};
-  const series = drivers[cudaMajor ?? 0];
-  return series !== undefined && Number.parseInt(driver ?? '', 10) < series
-    ? `CUDA ${cudaMajor} needs driver ${series} or newer; this is ${driver}.`
-    : null;
-}
-
-/** Whether a machine's TensorRT may serve its GPU. */
-const isServed = ({ gpu, tensorrt }: Machine): boolean =>
-  gpu === null || tensorrt === null || serves(tensorrt, gpu.capability) !== 'no';
-
-/** Whether a version has its build number: one patch may have several builds, which do not load each other's plans. */
-const isWhole = (version: string): boolean => version.split('.').length === 4;
-
-/** The facts that a machine lacks for an engine of a version. */
-function missing({ gpu, anyGpu, tensorrt, container }: Machine, built: string): readonly string[] {
-  const unstated = container === null ? 'Its TensorRT' : `The TensorRT of ${container}`;
-  const isPart = tensorrt !== null && !isWhole(tensorrt.version) && agree(tensorrt.version, built);
-  return [
-    ...(gpu === null && !anyGpu ? ['Its GPU is not stated.'] : []),
-    ...(tensorrt === null ? [`${unstated} is not known; \`trtforge toolchain list\` prints it there.`] : []),
-    ...(isPart ? [`The engine needs ${built}, and only ${tensorrt.version} is known.`] : []),
-  ];
-}
-
-/** By the rules of the store, with the engine's own facts in the place of those that the machine lacks. */
-function byPassport({ identity: { document } }: Passport, machine: Machine): Ruling {
-  const { gpu, tensorrt } = machine;
-  const own = { ...document.target, ...platformOfEngine(document) };
-  const elsewhere = loadsAcross(own, machine);
-  if (elsewhere?.loads === 'no') return ['no', 'other-platform', elsewhere.why];
-  const { product, version } =
-    tensorrt ?? (hasTensorrt(machine) ? { ...own, product: 'tensorrt' as const } : own);
-  const target = {
-    ...own,
-    product,
-    version: agree(version, own.version) ? own.version : version,
-    cudaMajor: own.cudaMajor === null ? null : (tensorrt?.cudaMajor ?? own.cudaMajor),
-    computeCapabilities: gpu === null ? own.computeCapabilities : [gpu.capability],
-  };
-  const { serves, rule, reason } = mayServe({ ...document, target }, { ...document, target: own });
-  const lacking = missing(machine, own.version);
-  if (!serves) return ['no', rule, reason];
-  if (lacking.length > 0) return ['unknown', 'not-stated', lacking.join(' ')];
-  if (elsewhere !== null) return ['unknown', 'other-platform', elsewhere.why];
-  const { loads, why } = loadsIn(own, target, document.recipe.flags);
-  return [loads === 'if-allowed' ? loads : 'yes', rule, rule === 'exact' ? why : reason];
-}
-
-/** An engine without a passport states its product and version alone. */
-function byHeader(header: Pick<PlanHeader, 'product' | 'version'>, machine: Machine): Ruling {
-  const { product, version } = header;
-  const runtime = machine.tensorrt ?? { product, version: version ?? 'of any version' };
-  const { loads, why } = loadsIn(header, runtime);
-  if (loads === 'no') return ['no', runtime.product === product ? 'other-version' : 'other-product', why];
-  const lacking = missing(machine, version ?? '');
-  if (loads === 'yes' && lacking.length === 0 && machine.anyGpu) return ['yes', 'exact', why];
-  return ['unknown', 'no-passport', [why, ...lacking, 'Its own GPU and platform are not known.'].join(' ')];
-}
-
-/** Products of one compute capability load each other's engines, whose tactics were chosen by time on the builder's. */
-function timedElsewhere({ identity, built }: Passport, { gpu }: Machine): string | null {
-  const { recipe, target } = identity.document;
-  if (target.product !== 'tensorrt' || recipe.hardwareCompatibility !== 'none') return null;
-  if (gpu?.product === undefined || built.gpu === null || isOfProduct(built.gpu, gpu.product)) return null;
-  return `Its tactics were timed on ${built.gpu}, not on ${gpu.product}.`;
+/** Checked as before every load: digest, header, signature. Of a bucket, its entry alone: no plan is fetched. */
+async function ofStore(
+  store: EngineSource<{ readonly passport: Passport; readonly planPath?: string; readonly key?: string }> & {
+    readonly prefix?: string;
+  },
+  { identity, name }: EngineSummary,
+  signal: AbortSignal,
+): Promise<Candidate> {
+  const answer = await store.get(identity, signal);
+  const { passport = null, planPath, key } = answer.found ? answer.engine : {};
+  const engine = planPath ?? `${store.place}/${key?.slice(store.prefix?.length) ?? identity}`;
+  const header = answer.found ? answer.engine.passport.identity.document.target : answer;
+  return { engine, name: name ?? identity, identity, header, passport, warning: null };
 }

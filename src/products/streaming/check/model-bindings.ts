@@ -1,5 +1,5 @@
+import { digestModel } from '../../../engines/identity/model-digest.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
-import { digestModel } from '../../../engines/identity/read-model.js';
 import { axesOf } from '../../../engines/profiles/profile.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import type { EngineLoadOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';

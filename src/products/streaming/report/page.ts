@@ -1,5 +1,6 @@
 import { basename } from 'node:path';
 import { formatBytes, formatMs, formatShare, plural } from '../../../base/text/quantity.js';
+import { badge, numbers, repeatSection, type Section, table } from '../../../report/blocks.js';
 import {
   type ComparedPart,
   comparedPart,
@@ -10,7 +11,6 @@ import {
   row,
 } from '../../../report/comparison/result.js';
 import { defineReport } from '../../../report/pages/report.js';
-import { badge, numbers, repeatSection, type Section, table } from '../../../report/section.js';
 import { formatMeasure, outcomeWord } from '../../../report/sentences.js';
 import { packageVersion } from '../../../version.js';
 import { type ParityResult, parityResultSchema } from '../verify/result.js';

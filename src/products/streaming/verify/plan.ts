@@ -8,7 +8,7 @@ import type { Contract, StatePair } from '../../../formats/contract/contract.js'
 import { magnitudesOf } from '../../../formats/tensor/compare/pair-sums.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import { minAgreementOption } from '../../../quality/tasks/decisions.js';
-import { verifyOptions } from '../../../quality/verify/request.js';
+import { verifyOptions } from '../../../quality/verify/options.js';
 import type { VerifyPrecision } from '../../../quality/verify/result.js';
 import {
   type AskedTolerance,

@@ -1,6 +1,6 @@
 import { assertWithin } from '../../../base/options/library-arguments.js';
 import { runSupervised } from '../../../base/process/supervise.js';
-import { digestModelFile } from '../../../engines/identity/read-model.js';
+import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import type { Arithmetic } from '../../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
 import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-engine.js';

@@ -11,7 +11,7 @@ import {
   PART_RULE,
   partOf,
 } from '../../../engines/calibration/sample-source.js';
-import { digestModelFile } from '../../../engines/identity/read-model.js';
+import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import { createPending, sweepPending } from '../../../engines/store/pending.js';
 import { TrtforgeError } from '../../../errors.js';
 import {
@@ -33,16 +33,16 @@ import {
 } from '../../../formats/precision/options.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { packageVersion } from '../../../version.js';
+import { convertLine } from '../command-lines.js';
 import type { Conversion } from '../conversion.js';
-import { convertLine } from '../lines.js';
 import { withNodeNames } from '../model-nodes.js';
-import { firstSamples } from '../run-samples.js';
+import { firstSamples } from '../run-together.js';
 import { BudgetSearch } from './budget-search.js';
-import { Choices } from './choices.js';
 import { openFp32Judge } from './fp32-judge.js';
 import { type JudgedTensors, judgedTensors } from './judged-tensors.js';
-import type { AdviseContext, AdviseRequest, Budget } from './request.js';
+import type { AdviseContext, AdviseRequest, Budget } from './options.js';
 import type { Advice } from './result.js';
+import { Choices } from './tried-units.js';
 import { unitsOf } from './units.js';
 
 const DEFAULT_DECIBELS = 30;

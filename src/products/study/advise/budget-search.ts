@@ -3,10 +3,10 @@ import { formatBytes, plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import { measure } from '../../../quality/verify/result.js';
 import { mostThatFits } from '../search.js';
-import type { Choices } from './choices.js';
 import { undoSlow } from './latency.js';
-import type { AdviseContext, Budget } from './request.js';
+import type { AdviseContext, Budget } from './options.js';
 import type { Advice, AdvisedUnit, Choice } from './result.js';
+import type { Choices } from './tried-units.js';
 import type { Unit, Units } from './units.js';
 
 interface FoundChoice {

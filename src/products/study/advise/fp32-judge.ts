@@ -6,7 +6,7 @@ import { SampleRuns } from '../../../quality/verify/sample-runs.js';
 import { assertRepeats } from '../../../quality/verify/stability.js';
 import { type Accuracy, AccuracySums } from '../accuracy.js';
 import { writeMarked } from '../marked-model.js';
-import { runSamples, type StudyPlace } from '../run-samples.js';
+import { runSamples, type StudyPlace } from '../run-together.js';
 import type { JudgedTensors } from './judged-tensors.js';
 
 interface JudgePlace extends StudyPlace {

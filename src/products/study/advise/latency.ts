@@ -1,5 +1,5 @@
 import type { LayerTimes } from '../../../quality/bench/result.js';
-import type { EngineTimes } from './request.js';
+import type { EngineTimes } from './options.js';
 import type { Advice } from './result.js';
 import type { Unit } from './units.js';
 

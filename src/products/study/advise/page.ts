@@ -1,6 +1,4 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import { type Decision, decided, decisionChart } from '../../../report/comparison/decision.js';
-import { defineReport } from '../../../report/pages/report.js';
 import {
   badge,
   charts,
@@ -12,7 +10,9 @@ import {
   type Section,
   type Text,
   table,
-} from '../../../report/section.js';
+} from '../../../report/blocks.js';
+import { type Decision, decided, decisionChart } from '../../../report/comparison/decision.js';
+import { defineReport } from '../../../report/pages/report.js';
 import { formatMeasure, nameOfFile } from '../../../report/sentences.js';
 import { type Advice, adviceSchema, type Choice } from './result.js';
 

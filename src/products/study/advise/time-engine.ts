@@ -1,12 +1,12 @@
 import { chosenGpu, visibleGpus } from '../../../addon/gpus.js';
 import { TrtforgeError } from '../../../errors.js';
 import { workOf } from '../../../events.js';
-import { factsOfModel } from '../../../formats/onnx/facts-of-model.js';
+import { factsOfModel } from '../../../formats/onnx/inspect.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { benchEngine } from '../../../quality/bench/bench-engine.js';
-import { defaultMode, defaultRequest } from '../../../quality/bench/request.js';
+import { defaultMode, defaultRequest } from '../../../quality/bench/options.js';
 import { buildOrLoad } from '../../../quality/known-answer/at-build.js';
-import type { AdviseContext, EngineTimes } from './request.js';
+import type { AdviseContext, EngineTimes } from './options.js';
 
 interface TimedOn {
   /** Ordinal of the GPU; default 0. */

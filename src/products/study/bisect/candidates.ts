@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { meanOf } from '../../../base/statistics.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
-import { digestModelFile } from '../../../engines/identity/read-model.js';
+import { digestModelFile } from '../../../engines/identity/model-digest.js';
 import type { PlanProgram } from '../../../engines/plan/program.js';
 import { catalogue, type ErrorCode, ExitCode, TrtforgeError } from '../../../errors.js';
 import { ignoreEvents, inPhase } from '../../../events.js';
@@ -17,7 +17,7 @@ import { type Change, type Conversion, writeChange } from '../conversion.js';
 import type { Outcome } from '../search.js';
 import { Trials } from '../trials.js';
 import type { Judge, Judgement } from './judge.js';
-import type { BisectContext } from './request.js';
+import type { BisectContext } from './options.js';
 import { candidateSchema } from './result.js';
 
 /** Where a search keeps what it tried. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import type { ProfileRange } from '../../../engines/identity/recipe.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
-import { inTypesOf } from '../../../engines/run/inputs.js';
+import { inTypesOf } from '../../../engines/run/drawn-inputs.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inferDtypes } from '../../../formats/onnx/dtype-inference.js';
@@ -16,7 +16,7 @@ import type { CandidateEngines } from '../../../quality/known-answer/candidate-e
 import { fits } from '../../../quality/verify/sample-plan.js';
 import type { ReferenceRun } from '../../../quality/verify/sample-runs.js';
 import { writeMarked } from '../marked-model.js';
-import type { BisectContext, BisectRequest } from './request.js';
+import type { BisectContext, BisectRequest } from './options.js';
 
 /** The basis on which parts are cut: the FP32 model that computes the values at their borders, and its sample. */
 export interface Cutting {

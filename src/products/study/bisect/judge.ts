@@ -2,9 +2,9 @@ import { runShellLine } from '../../../base/process/command.js';
 import { TrtforgeError } from '../../../errors.js';
 import { severityOf } from '../../../quality/verify/checks.js';
 import { failedOutputs, judgeRuns, outcomesOf } from '../../../quality/verify/judge-runs.js';
+import type { VerifyContext, VerifyRequest } from '../../../quality/verify/options.js';
 import { codesOfBoth, weightsCost } from '../../../quality/verify/precision.js';
 import { reachingOutputs } from '../../../quality/verify/reached-by.js';
-import type { VerifyContext, VerifyRequest } from '../../../quality/verify/request.js';
 import type { VerifyPrecision } from '../../../quality/verify/result.js';
 import { mostSamples, type ReferenceRun, SampleRuns } from '../../../quality/verify/sample-runs.js';
 import {
@@ -16,7 +16,7 @@ import {
 } from '../../../quality/verify/stability.js';
 import type { Outcome } from '../search.js';
 import { checkLine, hasPlace, type JudgedFiles } from './check-line.js';
-import type { BisectContext, BisectRequest } from './request.js';
+import type { BisectContext, BisectRequest } from './options.js';
 import type { BisectResult } from './result.js';
 
 /** A check may run a whole evaluation. */

@@ -1,5 +1,4 @@
 import { formatMs, plural } from '../../../base/text/quantity.js';
-import { defineReport } from '../../../report/pages/report.js';
 import {
   type Block,
   badge,
@@ -10,7 +9,8 @@ import {
   numbers,
   type Section,
   table,
-} from '../../../report/section.js';
+} from '../../../report/blocks.js';
+import { defineReport } from '../../../report/pages/report.js';
 import { nameOfFile } from '../../../report/sentences.js';
 import { type BisectCandidate, type BisectResult, bisectResultSchema } from './result.js';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { valuesOf } from '../../../base/options/option.js';
 import { shellLine } from '../../../base/text/shell-line.js';
-import { inTypesOf } from '../../../engines/run/inputs.js';
+import { inTypesOf } from '../../../engines/run/drawn-inputs.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import { editModel, type OnnxModel, viewModel } from '../../../formats/onnx/model.js';
@@ -17,7 +17,7 @@ import { whyUnresolved } from './candidates.js';
 import { checkLine } from './check-line.js';
 import { type Cut, type Cutting, cutOut } from './cut.js';
 import type { Judge } from './judge.js';
-import type { BisectContext, BisectRequest } from './request.js';
+import type { BisectContext, BisectRequest } from './options.js';
 import type { BisectResult } from './result.js';
 
 /** Names of nodes at fault in a model that fails. */

@@ -10,7 +10,7 @@ import { planConversion } from '../../../formats/precision/plan.js';
 import { changedOptions } from '../conversion.js';
 import { asConverted } from '../model-nodes.js';
 import type { Judge } from './judge.js';
-import type { BisectContext, BisectRequest } from './request.js';
+import type { BisectContext, BisectRequest } from './options.js';
 
 /** A node that may stay FP32: the conversion computes it in 16 bits. */
 export interface Suspect {

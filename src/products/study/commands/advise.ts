@@ -23,8 +23,8 @@ import { frontSentence } from '../../../report/comparison/decision.js';
 import { renderReport } from '../../../report/pages/report.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { advise } from '../advise/advise.js';
+import { type AdviseContext, type AdviseRequest, adviseOptions } from '../advise/options.js';
 import { adviseReport, budgetText, decisionOf, samplesText } from '../advise/page.js';
-import { type AdviseContext, type AdviseRequest, adviseOptions } from '../advise/request.js';
 import type { Advice } from '../advise/result.js';
 import { engineTimer } from '../advise/time-engine.js';
 

@@ -21,11 +21,11 @@ import { type ExitCode, outcomeExitCodes, TrtforgeError } from '../../../errors.
 import { inPhase } from '../../../events.js';
 import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';
 import type { CandidateBuild } from '../../../quality/known-answer/candidate-engines.js';
-import { judgingOptions } from '../../../quality/verify/request.js';
+import { judgingOptions } from '../../../quality/verify/options.js';
 import { renderReport } from '../../../report/pages/report.js';
 import { bisectModel, decideBisect } from '../bisect/bisect.js';
+import { type BisectRequest, searchOptions } from '../bisect/options.js';
 import { bisectReport } from '../bisect/page.js';
-import { type BisectRequest, searchOptions } from '../bisect/request.js';
 import type { BisectResult } from '../bisect/result.js';
 
 /** The options of the candidate's conversion; the types of its inputs and outputs are read from it. */

@@ -6,7 +6,7 @@ import { table } from '../../../cli/text.js';
 import { guessLine } from '../../../engines/run/guessed-run.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
-import { judgingOptions, verifyOptions } from '../../../quality/verify/request.js';
+import { judgingOptions, verifyOptions } from '../../../quality/verify/options.js';
 import { renderReport } from '../../../report/pages/report.js';
 import { formatMeasure } from '../../../report/sentences.js';
 import { compareLayers } from '../layers/compare-layers.js';

@@ -1,8 +1,4 @@
 import { plural } from '../../../base/text/quantity.js';
-import { errorMapChart } from '../../../report/chart/errors.js';
-import { linearScale, logScale } from '../../../report/chart/frame.js';
-import { plotChart } from '../../../report/chart/plot.js';
-import { defineReport } from '../../../report/pages/report.js';
 import {
   badge,
   charts,
@@ -13,7 +9,11 @@ import {
   numbers,
   type Section,
   table,
-} from '../../../report/section.js';
+} from '../../../report/blocks.js';
+import { errorMapChart } from '../../../report/chart/errors.js';
+import { linearScale, logScale } from '../../../report/chart/frame.js';
+import { plotChart } from '../../../report/chart/plot.js';
+import { defineReport } from '../../../report/pages/report.js';
 import {
   formatMeasure,
   nameOfFile,

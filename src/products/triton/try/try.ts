@@ -3,7 +3,7 @@ import { listFolder, removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/folders.js';
 import { passportPath } from '../../../engines/identity/identity.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
-import { inTypesOf } from '../../../engines/run/inputs.js';
+import { inTypesOf } from '../../../engines/run/drawn-inputs.js';
 import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../../events.js';
 import { filledTensor } from '../../../formats/contract/state.js';

@@ -6,8 +6,8 @@ import { valuesOf } from '../../../base/options/option.js';
 import { holds } from '../../../behaviour/facts.js';
 import { machineFacts } from '../../../engines/identity/target.js';
 import { readLayers } from '../../../engines/layers/read-layers.js';
-import { inDtype } from '../../../engines/run/inputs.js';
-import { gatherInputs } from '../../../engines/run/run-inputs.js';
+import { inDtype } from '../../../engines/run/drawn-inputs.js';
+import { gatherInputs } from '../../../engines/run/gather-inputs.js';
 import { assertStreamed, type EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import {
   type PlanOnDisk,
@@ -22,14 +22,14 @@ import { type TrtexecProgram, trtexecToMeasure } from '../../../tensorrt/toolcha
 import { readExportedProfile, readExportedTimes } from '../../../tensorrt/trtexec/exports.js';
 import { benchArguments } from '../../../tensorrt/trtexec/flags.js';
 import { benchMisreadings, requireUnderstood } from '../../../tensorrt/trtexec/misreadings.js';
-import { onlyLoadOptions, type TrtexecBenchRequest } from '../../../tensorrt/trtexec/request.js';
+import { onlyLoadOptions, type TrtexecBenchRequest } from '../../../tensorrt/trtexec/options.js';
 import { requireSuccess, runTrtexec, type TrtexecRun } from '../../../tensorrt/trtexec/run.js';
 import { figuresOf } from '../bench-run.js';
 import { checkRequest } from '../check-request.js';
 import { judgeTrust } from '../doubts.js';
 import { GpuWatch, gpuAt, rejectAbsentIfSeen } from '../gpu.js';
 import { leaseGpu } from '../gpu-lease.js';
-import { type BenchContext, type BenchRequest, sourcesOf } from '../request.js';
+import { type BenchContext, type BenchRequest, sourcesOf } from '../options.js';
 import type { BenchResult, BenchRun, GpuState, LayerTimes } from '../result.js';
 import { withFileShapes } from '../shape-cases.js';
 import { joinLayers, spreadOf } from '../times.js';

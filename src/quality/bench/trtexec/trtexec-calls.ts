@@ -7,7 +7,7 @@ import {
 import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { TrtexecLog } from '../../../tensorrt/trtexec/log/result.js';
-import type { BenchRequest, ShapeRequest } from '../request.js';
+import type { BenchRequest, ShapeRequest } from '../options.js';
 import type { BenchSubject } from '../result.js';
 import { type ShapeCase, shapeCases } from '../shape-cases.js';
 

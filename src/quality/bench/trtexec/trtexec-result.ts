@@ -1,7 +1,7 @@
 import type { ExportedTimes } from '../../../tensorrt/trtexec/exports.js';
 import { GRAPH_REFUSED } from '../../../tensorrt/trtexec/log/log.js';
 import type { PrintedTimes, TrtexecLog } from '../../../tensorrt/trtexec/log/result.js';
-import type { ModeRequest } from '../../../tensorrt/trtexec/request.js';
+import type { ModeRequest } from '../../../tensorrt/trtexec/options.js';
 import type { BenchMode } from '../result.js';
 import { type Spread, spreadOf, type Times } from '../times.js';
 

@@ -3,8 +3,6 @@ import { sliceText, worstFirst } from '../../../quality/verify/checks.js';
 import { blindSpots, checkedLines, decidedBy, verifyHeadline } from '../../../quality/verify/headline.js';
 import { plantedText } from '../../../quality/verify/judged.js';
 import type { VerifiedOutput, VerifyResult } from '../../../quality/verify/result.js';
-import { errorMapChart, type HistogramMark, histogramChart } from '../../chart/errors.js';
-import type { Chart } from '../../chart/frame.js';
 import {
   type Block,
   type Blocks,
@@ -23,7 +21,9 @@ import {
   strong,
   type Text,
   table,
-} from '../../section.js';
+} from '../../blocks.js';
+import { errorMapChart, type HistogramMark, histogramChart } from '../../chart/errors.js';
+import type { Chart } from '../../chart/frame.js';
 import { formatMeasure, IN_SHORT, outcomeTone, shortStatistics } from '../../sentences.js';
 
 /** A verification, as a section. */

@@ -2,8 +2,6 @@ import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../.
 import { originText } from '../../../engines/builder/build-result.js';
 import { typeLabel } from '../../../formats/tensor/dtype.js';
 import type { Measure } from '../../../quality/verify/result.js';
-import { type Bar, barChart, type Tone } from '../../chart/frame.js';
-import type { ForgeResult } from '../../result.js';
 import {
   charts,
   code,
@@ -17,7 +15,9 @@ import {
   type Section,
   strong,
   table,
-} from '../../section.js';
+} from '../../blocks.js';
+import { type Bar, barChart, type Tone } from '../../chart/frame.js';
+import type { ForgeResult } from '../../forge-result.js';
 import {
   contentsSentence,
   engineSentence,

@@ -1,8 +1,8 @@
 import { formatBytes, formatCount, plural } from '../../../base/text/quantity.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
+import { charts, code, facts, list, muted, note, type Section, strong, table } from '../../blocks.js';
 import { barChart, type Chart, type Tone } from '../../chart/frame.js';
-import type { ForgeResult } from '../../result.js';
-import { charts, code, facts, list, muted, note, type Section, strong, table } from '../../section.js';
+import type { ForgeResult } from '../../forge-result.js';
 import { modelBytes, nameOfFile } from '../../sentences.js';
 
 /** Operators drawn one by one; the rest share a bar. */

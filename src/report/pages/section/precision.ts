@@ -1,8 +1,6 @@
 import { formatCount, formatShare, plural } from '../../../base/text/quantity.js';
-import type { ConversionResult } from '../../../formats/precision/conversion.js';
+import type { ConversionResult } from '../../../formats/precision/result.js';
 import { betweenRule, rules } from '../../../formats/precision/rules.js';
-import { barChart, type Tone } from '../../chart/frame.js';
-import type { ForgeResult } from '../../result.js';
 import {
   charts,
   code,
@@ -14,7 +12,9 @@ import {
   type Section,
   strong,
   table,
-} from '../../section.js';
+} from '../../blocks.js';
+import { barChart, type Tone } from '../../chart/frame.js';
+import type { ForgeResult } from '../../forge-result.js';
 import { computedNodes, conversionSentence, priceTable } from '../../sentences.js';
 
 /** The nodes in the lower precision now, and those kept in FP32, each by its rule, and why. */

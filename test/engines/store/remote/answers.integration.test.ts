@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { type Objects, remoteAddress } from '../../../../src/engines/store/remote/bucket.js';
+import { type Objects, remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { fetchBucket } from '../../../../src/engines/store/remote/fetch-bucket.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ledgerPath } from '../../../../src/engines/store/pending.js';
-import { type ByteRange, type Objects, remoteAddress } from '../../../../src/engines/store/remote/bucket.js';
+import { type ByteRange, type Objects, remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
 import { downloadFile } from '../../../../src/engines/store/remote/transfer.js';
 import type { WorkEvent } from '../../../../src/events.js';

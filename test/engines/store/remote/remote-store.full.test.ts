@@ -5,7 +5,7 @@ import { CreateBucketCommand, HeadObjectCommand, PutObjectCommand } from '@aws-s
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { whyCache } from '../../../../src/engines/builder/cache-why.js';
 import { identityDigest } from '../../../../src/engines/identity/identity.js';
-import { remoteAddress } from '../../../../src/engines/store/remote/bucket.js';
+import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { RemoteStore } from '../../../../src/engines/store/remote/remote-store.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
 import { noTrust } from '../../../../src/engines/store/trust.js';

@@ -19,7 +19,7 @@ import { importEngines } from '../../../../src/engines/store/import-engines.js';
 import { LocalStore } from '../../../../src/engines/store/local.js';
 import { openRemoteStore } from '../../../../src/engines/store/open-stores.js';
 import { ledgerPath } from '../../../../src/engines/store/pending.js';
-import { remoteAddress } from '../../../../src/engines/store/remote/bucket.js';
+import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { RemoteLeases } from '../../../../src/engines/store/remote/remote-lease.js';
 import { RemoteStore } from '../../../../src/engines/store/remote/remote-store.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { CreateBucketCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sha256 } from '../../../../src/base/files/digest.js';
-import { remoteAddress } from '../../../../src/engines/store/remote/bucket.js';
+import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { TimingObjects } from '../../../../src/engines/store/remote/remote-store.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
 import { TimingCaches, type TimingScope } from '../../../../src/engines/store/timing-caches.js';

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateBucketCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { remoteAddress } from '../../../../src/engines/store/remote/bucket.js';
+import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { RemoteStore } from '../../../../src/engines/store/remote/remote-store.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
 import { type Minio, startMinio } from '../../../support/minio.js';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { factsOfModel } from '../../../../src/formats/onnx/facts-of-model.js';
 import { type ModelLike, writeModel } from '../../../../src/formats/onnx/index.js';
+import { factsOfModel } from '../../../../src/formats/onnx/inspect.js';
 import { scratchFolder } from '../support/models.js';
 import { acceptedModels, rejectedModels } from '../support/rejected.js';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { factsOfModel } from '../../../../src/formats/onnx/facts-of-model.js';
 import { attribute, GraphBuilder, writeModel } from '../../../../src/formats/onnx/index.js';
+import { factsOfModel } from '../../../../src/formats/onnx/inspect.js';
 import { float32, int64, scratchFolder } from '../support/models.js';
 import { attention, convolution, perChannel, product, QuantizedNet } from '../support/quantized.js';
 

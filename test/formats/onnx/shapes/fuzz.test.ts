@@ -3,7 +3,6 @@ import { clone, create } from '@bufbuild/protobuf';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { modelFamilies } from '../../../../examples/models/catalogue.js';
-import { costFacts } from '../../../../src/formats/onnx/facts-of-model.js';
 import {
   AttributeProtoSchema,
   type GraphProto,
@@ -14,6 +13,7 @@ import {
   openModel,
   AttributeProto_AttributeType as Type,
 } from '../../../../src/formats/onnx/index.js';
+import { costFacts } from '../../../../src/formats/onnx/inspect.js';
 import { flopRules } from '../../../../src/formats/onnx/shapes/flops.js';
 import { inferShapes } from '../../../../src/formats/onnx/shapes/infer.js';
 import { shapeRules } from '../../../../src/formats/onnx/shapes/shape-rules.js';

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { costFacts } from '../../../../src/formats/onnx/facts-of-model.js';
 import {
   type AttributeValue,
   attribute,
@@ -8,6 +7,7 @@ import {
   GraphBuilder,
   type ModelSpec,
 } from '../../../../src/formats/onnx/index.js';
+import { costFacts } from '../../../../src/formats/onnx/inspect.js';
 import { inferShapes } from '../../../../src/formats/onnx/shapes/infer.js';
 import { sizeText } from '../../../../src/formats/onnx/shapes/size.js';
 import { float32, int64 } from '../support/models.js';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
-import { buildPlan } from '../../../../src/engines/builder/build-plan.js';
+import { buildPlan } from '../../../../src/engines/builder/build-supervised.js';
 import { readPlanHeader } from '../../../../src/engines/plan/header.js';
 import { multiplications, readPlanProgram } from '../../../../src/engines/plan/program.js';
 import { ignoreEvents } from '../../../../src/events.js';

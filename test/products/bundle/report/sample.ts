@@ -1,6 +1,6 @@
 import type { ChainCheck } from '../../../../src/products/bundle/chain-schema.js';
 import type { BundleReport, ComponentReport } from '../../../../src/products/bundle/report-schema.js';
-import type { ForgeResult, ReportPhase } from '../../../../src/report/result.js';
+import type { ForgeResult, ReportPhase } from '../../../../src/report/forge-result.js';
 import { sampleResult } from '../../../report/sample.js';
 
 const env: BundleReport['env'] = {

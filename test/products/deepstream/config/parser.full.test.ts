@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, it, test } from 'vitest';
-import type { Layout } from '../../../../src/products/deepstream/config/layout.js';
+import type { Layout } from '../../../../src/products/deepstream/config/detector-outputs.js';
 import {
   parserFile,
   parserFunction,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
-import { parseKeyGroups } from '../../../../src/products/deepstream/config/key-file.js';
+import { parseKeyGroups } from '../../../../src/products/deepstream/config/read-config.js';
 import { NvinferSettings, nvinferKeys } from '../../../../src/products/deepstream/config/settings.js';
 import { runs } from '../../../support/runs.js';
 

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, it, test } from 'vitest';
 import { readModelContent } from '../../../../src/engines/identity/model-content.js';
 import { parseProtobufText } from '../../../../src/formats/serving/protobuf-text.js';
 import type { DeepstreamCheck } from '../../../../src/products/deepstream/config/check-result.js';
-import { parseKeyGroups } from '../../../../src/products/deepstream/config/key-file.js';
+import { parseKeyGroups } from '../../../../src/products/deepstream/config/read-config.js';
 import type { DeepstreamConfig } from '../../../../src/products/deepstream/config/write-config.js';
 import { fakeElf } from '../../../fakes/elf.js';
 import {

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildAddon } from '../../../../scripts/build-native.mjs';
 import { identityDigest } from '../../../../src/engines/identity/identity.js';
-import { digestModelFile } from '../../../../src/engines/identity/read-model.js';
+import { digestModelFile } from '../../../../src/engines/identity/model-digest.js';
 import type { Comparison } from '../../../../src/products/evaluation/compare/result.js';
 import { fakeIdentity, manyLayers } from '../../../fakes/tensorrt/affine.js';
 import { fakeEngine, type NetworkPlan } from '../../../fakes/tensorrt/engine.js';

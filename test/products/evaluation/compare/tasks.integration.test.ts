@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
-import { factsOfModel } from '../../../../src/formats/onnx/facts-of-model.js';
+import { factsOfModel } from '../../../../src/formats/onnx/inspect.js';
 import {
   type CompareBackEndsRequest,
   compareBackEnds,

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { digestModelFile } from '../../../../src/engines/identity/read-model.js';
+import { digestModelFile } from '../../../../src/engines/identity/model-digest.js';
 import { openSession } from '../../../../src/engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { attribute as a, GraphBuilder } from '../../../../src/formats/onnx/builder.js';
@@ -9,8 +9,8 @@ import { openModel } from '../../../../src/formats/onnx/model.js';
 import { writeNpz } from '../../../../src/formats/tensor/npz.js';
 import { numbersOf, type Tensor } from '../../../../src/formats/tensor/tensor.js';
 import { advise } from '../../../../src/products/study/advise/advise.js';
+import type { AdviseContext, AdviseRequest } from '../../../../src/products/study/advise/options.js';
 import { adviseReport, decisionOf } from '../../../../src/products/study/advise/page.js';
-import type { AdviseContext, AdviseRequest } from '../../../../src/products/study/advise/request.js';
 import { type Advice, adviceSchema } from '../../../../src/products/study/advise/result.js';
 import type { Scorer } from '../../../../src/quality/tasks/task.js';
 import type { VerifyResult } from '../../../../src/quality/verify/result.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { layerDifferences, undoSlow } from '../../../../src/products/study/advise/latency.js';
-import type { EngineTimes } from '../../../../src/products/study/advise/request.js';
+import type { EngineTimes } from '../../../../src/products/study/advise/options.js';
 import type { Unit } from '../../../../src/products/study/advise/units.js';
 
 const unit = (name: string): Unit => ({

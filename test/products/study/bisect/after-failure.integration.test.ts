@@ -3,14 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, vi } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
-
-import { factsOfModel } from '../../../../src/formats/onnx/facts-of-model.js';
 import { attribute, GraphBuilder } from '../../../../src/formats/onnx/index.js';
+import { factsOfModel } from '../../../../src/formats/onnx/inspect.js';
 import { forge, verifyModel } from '../../../../src/index.js';
 import { afterFailure, type JudgedFailure } from '../../../../src/products/study/bisect/after-failure.js';
 import { verifyResultSchema } from '../../../../src/quality/verify/result.js';
 import { SampleRuns } from '../../../../src/quality/verify/sample-runs.js';
-import { forgeResultSchema } from '../../../../src/report/result.js';
+import { forgeResultSchema } from '../../../../src/report/forge-result.js';
 import { floats, modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { converted, noise } from '../../../formats/precision/judge.js';
 

@@ -13,7 +13,7 @@ import { attribute, GraphBuilder, openModel } from '../../../../src/formats/onnx
 import type { ConvertOptions } from '../../../../src/formats/precision/convert.js';
 import { writeNpz } from '../../../../src/formats/tensor/npz.js';
 import { bisectModel } from '../../../../src/products/study/bisect/bisect.js';
-import type { BisectRequest } from '../../../../src/products/study/bisect/request.js';
+import type { BisectRequest } from '../../../../src/products/study/bisect/options.js';
 import { type BisectResult, bisectResultSchema } from '../../../../src/products/study/bisect/result.js';
 import { compareOutputs } from '../../../../src/quality/verify/compare.js';
 import { verifyModel } from '../../../../src/quality/verify/verify.js';

@@ -9,7 +9,7 @@ import type { ValueInfoProto } from '../../../../src/formats/onnx/onnx_pb.js';
 import { valueFacts } from '../../../../src/formats/onnx/values.js';
 import { convertModel } from '../../../../src/formats/precision/convert.js';
 import { bisectModel } from '../../../../src/products/study/bisect/bisect.js';
-import type { BisectRequest } from '../../../../src/products/study/bisect/request.js';
+import type { BisectRequest } from '../../../../src/products/study/bisect/options.js';
 import { type BisectResult, bisectResultSchema } from '../../../../src/products/study/bisect/result.js';
 import { compareLayers } from '../../../../src/products/study/layers/compare-layers.js';
 import { layerComparisonSchema } from '../../../../src/products/study/layers/result.js';

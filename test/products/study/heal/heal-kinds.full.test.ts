@@ -8,7 +8,7 @@ import type { ForgeOptions } from '../../../../src/forge/options.js';
 import { openModel } from '../../../../src/formats/onnx/index.js';
 import { writeNpz } from '../../../../src/formats/tensor/npz.js';
 import { heal } from '../../../../src/products/study/heal.js';
-import type { ForgeResult } from '../../../../src/report/result.js';
+import type { ForgeResult } from '../../../../src/report/forge-result.js';
 import { type Kind, samplesOf, writeVariant } from '../../../models/kind.js';
 import { kinds } from '../../../models/kinds.js';
 import { plantFaults } from '../planted.js';

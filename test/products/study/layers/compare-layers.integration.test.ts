@@ -4,7 +4,7 @@ import { transformerEncoder } from '../../../../examples/models/transformer-enco
 import { writeNetwork } from '../../../../examples/models/write-network.js';
 import { compareLayers } from '../../../../src/products/study/layers/compare-layers.js';
 import { layerComparisonSchema } from '../../../../src/products/study/layers/result.js';
-import type { VerifyRequest } from '../../../../src/quality/verify/request.js';
+import type { VerifyRequest } from '../../../../src/quality/verify/options.js';
 import { floats, modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { converted, freshPath } from '../../../formats/precision/judge.js';
 import { samplePlan } from '../../../support/sample-engine.js';

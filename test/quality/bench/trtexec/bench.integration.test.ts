@@ -12,11 +12,11 @@ import { type EventListener, ignoreEvents } from '../../../../src/events.js';
 import { writeNpy } from '../../../../src/formats/tensor/npy.js';
 import { integerTensor } from '../../../../src/formats/tensor/tensor.js';
 import { gpuAt } from '../../../../src/quality/bench/gpu.js';
-import { type BenchRequest, defaultMode } from '../../../../src/quality/bench/request.js';
+import { type BenchRequest, defaultMode } from '../../../../src/quality/bench/options.js';
 import { benchResultSchema } from '../../../../src/quality/bench/result.js';
 import { benchTrtexec } from '../../../../src/quality/bench/trtexec/trtexec-bench.js';
 import { type FoundToolchain, surveyToolchains } from '../../../../src/tensorrt/toolchain/find.js';
-import type { ModeRequest } from '../../../../src/tensorrt/trtexec/request.js';
+import type { ModeRequest } from '../../../../src/tensorrt/trtexec/options.js';
 import { type FakeVersion, fakeTrtexec, fakeVersions } from '../../../fakes/trtexec.js';
 import { sampleIdentity, samplePassport, sampleToolchain } from '../../../support/sample-engine.js';
 

@@ -1,0 +1,189 @@
+import { canonicalJson, sha256 } from '../../base/files/digest.js';
+import { chooseTarget, resolveBuild } from '../../engines/builder/resolve-build.js';
+import {
+  engineNameOf,
+  formatEngineName,
+  type IdentityDocument,
+  identityDigest,
+} from '../../engines/identity/identity.js';
+import { parseTarget, platformFaults } from '../../engines/identity/target.js';
+import { platformOfEngine } from '../../engines/plan/header.js';
+import { plainMiss } from '../../engines/store/lookup.js';
+import { inParallel } from '../../engines/store/remote/address.js';
+import { ExitCode, TrtforgeError } from '../../errors.js';
+import type { Work } from '../../events.js';
+import { loadPolicy } from '../../quality/gate/policy.js';
+import { declaredToolchain } from '../../tensorrt/toolchain/find.js';
+import type { EnginesFile } from './engines-file.js';
+import { type FleetStore, LARGEST_RECORD } from './fleet-store.js';
+import { buildsOf, healedOptions, inFolder, type ModelReaders } from './model-options.js';
+import { type FleetJob, type FleetPlan, type WorkRecord, workRecordSchema } from './plan-schema.js';
+
+/** The identity's document of a job. */
+export const documentOf = ({ model, recipe, target }: Decided): IdentityDocument => ({
+  schema: 'trtforge.identity/1',
+  model: model.digest,
+  recipe,
+  target,
+});
+
+/**
+ * Decides every engine of a fleet and looks which of them the store has; builds nothing. A target that names its TensorRT is decided by that version alone, so
+ * a plan is the same on every machine. Throws what `resolveBuild` throws, with the entry and the target before it.
+ */
+export async function decideFleet(
+  { store: place, folder, targets, entries }: EnginesFile,
+  store: FleetStore,
+  readers: ModelReaders,
+  work: Work,
+): Promise<FleetPlan> {
+  const chosen = new Map<string, ReturnType<typeof targetOf>>();
+  const chosenFor = (name: string) => {
+    const known = chosen.get(name) ?? targetOf(targets[name]!.target, work);
+    chosen.set(name, known);
+    return known;
+  };
+  const jobs = new Map<string, Decided>();
+  for (const { path, isBundle, options: written, targets: names, gate, where } of entries) {
+    const { options, healed } = await located(where, () =>
+      healedOptions({ path, isBundle, options: written }, folder, readers, work),
+    );
+    const parts = await located(where, () => buildsOf({ path, isBundle, options }, folder, readers, work));
+    const asked = gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) };
+    for (const on of names)
+      for (const { component, request } of parts) {
+        const build = await located(`${where}, target ${on}`, async () =>
+          resolveBuild({ ...request, ...(await chosenFor(on)) }, work),
+        );
+        const identity = identityDigest(build.identity);
+        const { recipe, target, model: digest } = build.identity;
+        const { name, version } = build.model;
+        const earlier = jobs.get(identity);
+        if (earlier !== undefined && earlier.gate?.digest !== asked?.digest)
+          throw new TrtforgeError(
+            'TF_FLEET_INVALID',
+            `${where}, target ${on}: an entry before it has the same engine with another policy.`,
+          );
+        if (earlier !== undefined) {
+          const message = `${where}: the target ${on} has the engine of ${earlier.on}, which is built there alone.`;
+          if (earlier.on !== on) work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+          continue;
+        }
+        jobs.set(identity, {
+          identity,
+          name: formatEngineName(engineNameOf(build.identity, name, version)),
+          model: { digest, path, component },
+          options: { ...options },
+          ...(healed && { healed }),
+          recipe,
+          target,
+          on,
+          gate: asked,
+        });
+      }
+  }
+  const decided = [...jobs.values()];
+  const states = await inParallel(decided, AT_ONCE, work.signal, (job) => stateOf(job, store, work));
+  const plan = {
+    store: place,
+    folder,
+    targets,
+    jobs: decided.map((job, index) => ({ index, ...job, ...states[index]! })),
+  };
+  return { schema: 'trtforge.fleet-plan/1', id: planId(plan), made: new Date().toISOString(), ...plan };
+}
+
+/** The decisions of a plan about an engine. */
+type Decided = Omit<FleetJob, 'index' | 'state' | 'why'>;
+
+/** 128 bits of the digest of all that decides what tasks do: whoever has a plan's address has its content. */
+export function planId({ store, folder, targets, jobs }: Omit<FleetPlan, 'schema' | 'id' | 'made'>): string {
+  const decided = jobs.map(({ index: _, state: __, why: ___, ...job }) => job);
+  return sha256(canonicalJson({ store, folder, targets, decided })).slice(0, 32);
+}
+
+/** The target, with the TensorRT that it names or else that of this machine. */
+async function targetOf(text: string, { environment }: Work) {
+  const { named, ...target } = parseTarget(text);
+  if (named !== undefined) return { target, toolchain: declaredToolchain(target.product, named) };
+  return { target, toolchain: (await chooseTarget({ target }, environment)).toolchain };
+}
+
+async function located<T>(where: string, decide: () => Promise<T>): Promise<T> {
+  try {
+    return await decide();
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
+    throw new TrtforgeError(error.code, `${where}: ${error.message}`, { remedy: error.remedy, cause: error });
+  }
+}
+
+/** Whether an engine is there, and counts: with a policy only what has passed that very policy does. */
+async function stateOf(
+  job: Decided,
+  store: FleetStore,
+  { signal }: Work,
+): Promise<Pick<FleetJob, 'state' | 'why'>> {
+  const held = await store.find(documentOf(job), signal);
+  if (held.passport === null) return { state: 'missing', why: held.why };
+  const { record, fault } = await recordOf(job.identity, store);
+  if (hasPassed(job, record, held.passport.built.ms)) return { state: 'have', why: null };
+  const reason = `the engine is there and has not passed ${job.gate?.path} as it is now`;
+  return { state: 'missing', why: plainMiss('gate', null, fault === null ? reason : `${reason}; ${fault}`) };
+}
+
+/** Number of jobs looked up at once: each has a record in memory. */
+export const AT_ONCE = 8;
+
+/** The plan with the states looked up again. */
+export async function lookedUp(plan: FleetPlan, store: FleetStore, work: Work): Promise<FleetPlan> {
+  const states = await inParallel(plan.jobs, AT_ONCE, work.signal, (job) => stateOf(job, store, work));
+  for (const { recipe, target } of plan.jobs)
+    for (const { message, remedy } of platformFaults(target, platformOfEngine({ recipe, target })))
+      work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message: `${message} ${remedy}` });
+  return { ...plan, jobs: plan.jobs.map((job, index) => ({ ...job, ...states[index]! })) };
+}
+
+/** Of all that a policy asks, what it extends included. Throws TF_GATE_POLICY_INVALID, TF_FILE_NOT_FOUND. */
+export function policyDigest(path: string): string {
+  const { path: _, ...asked } = loadPolicy(path);
+  return sha256(canonicalJson(asked));
+}
+
+/** Whether an engine that is there counts: what has a policy has to be the build, by its time, that passed that very one and was kept. */
+export const hasPassed = ({ gate }: Pick<FleetJob, 'gate'>, record: WorkRecord | null, buildMs: number) =>
+  gate === null ||
+  (record?.gate?.policy === gate.digest &&
+    ['pass', 'warn'].includes(record.gate.outcome) &&
+    record.check !== 'fail' &&
+    record.exitCode === ExitCode.pass &&
+    record.engine?.buildMs === buildMs);
+
+export const recordKey = (identity: string): string => `records/${identity}.json`;
+
+/** Keeps a record; that of a machine that could do nothing replaces no other. */
+export async function keepRecord(record: WorkRecord, store: FleetStore): Promise<void> {
+  const couldNot = ({ exitCode }: WorkRecord) => exitCode === ExitCode.machineCannot;
+  const { record: earlier } = couldNot(record) ? await recordOf(record.identity, store) : { record: null };
+  if (earlier === null || couldNot(earlier))
+    await store.write(recordKey(record.identity), record, LARGEST_RECORD);
+}
+
+/** A task's last work on an engine; null where there was none, or where the record does not count, and why: the work is then done again. */
+export interface LastWork {
+  readonly record: WorkRecord | null;
+  readonly fault: string | null;
+}
+
+/** Throws TF_REMOTE_… where the store does not answer. */
+export async function recordOf(identity: string, store: FleetStore): Promise<LastWork> {
+  try {
+    const { document: record = null } =
+      (await store.read(recordKey(identity), workRecordSchema, LARGEST_RECORD)) ?? {};
+    if (record === null || record.identity === identity) return { record, fault: null };
+    return { record: null, fault: `${store.address(recordKey(identity))} is the record of another engine.` };
+  } catch (error) {
+    if (!(error instanceof TrtforgeError) || error.exitCode !== ExitCode.badInput) throw error;
+    return { record: null, fault: error.message };
+  }
+}
