@@ -181,7 +181,7 @@ export const calibrationOf = lazy(
  */
 export const runFile = lazy(
   async () => (await import('./engines/run/run-file.js')).runFile,
-  async () => (await import('./engines/run/run-result.js')).runOptions,
+  async () => (await import('./engines/run/options.js')).runOptions,
   async () => (await import('./engines/run/run-file.js')).runContextOptions,
 );
 /**
@@ -225,7 +225,7 @@ export const openEngineSession = lazy(
  * ```
  */
 export const activationPool = lazy(
-  async () => (await import('./engines/runtime/tensorrt/engine-interface.js')).activationPool,
+  async () => (await import('./engines/runtime/tensorrt/activation-pool.js')).activationPool,
 );
 /**
  * Compares an engine or a model with a model on the same inputs.
@@ -423,8 +423,9 @@ export type { LayersOptions } from './engines/layers/engine-layers.js';
 export type { EngineDiff, EngineLayers, LayersResult } from './engines/layers/result.js';
 export type { ProfileRequest } from './engines/profiles/profile.js';
 export type { Sizes } from './engines/profiles/sizes.js';
+export type { RunRequest, RunSource } from './engines/run/options.js';
 export type { RunContext } from './engines/run/run-file.js';
-export type { RunRequest, RunResult, RunSource } from './engines/run/run-result.js';
+export type { RunResult } from './engines/run/run-result.js';
 export type {
   BackEnd,
   MeasureOptions,
@@ -435,14 +436,13 @@ export type {
 } from './engines/runtime/back-end.js';
 export type { OrtFacts } from './engines/runtime/onnxruntime/ort-facts.js';
 export type { Binding, RunOptions, Session } from './engines/runtime/session.js';
+export type { ActivationPool } from './engines/runtime/tensorrt/activation-pool.js';
 export type {
-  ActivationPool,
-  CudaGraph,
   EngineContext,
-  EngineLoadOptions,
   EngineState,
   PreparedCall,
 } from './engines/runtime/tensorrt/engine-interface.js';
+export type { CudaGraph, EngineLoadOptions } from './engines/runtime/tensorrt/options.js';
 export type { InspectOptions } from './formats/onnx/inspect.js';
 export type { Finding, ModelFacts } from './formats/onnx/model-facts.js';
 export type { ValueRange } from './formats/precision/calibrate/ranges.js';

@@ -6,7 +6,7 @@ import { resolveBuild } from '../engines/builder/resolve-build.js';
 import { identityDigest } from '../engines/identity/identity.js';
 import { targetText } from '../engines/identity/target.js';
 import { profileEnds } from '../engines/profiles/profile.js';
-import { assertStreamed, checkWeightBudget } from '../engines/runtime/tensorrt/engine-interface.js';
+import { assertStreamed, checkWeightBudget } from '../engines/runtime/tensorrt/options.js';
 import { factsOfModel } from '../formats/onnx/inspect.js';
 import { convertModel } from '../formats/precision/convert.js';
 import { defaultFormat, formatNamed } from '../formats/precision/formats/index.js';

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { zipWriter } from '../../src/base/archive/zip-writer.js';
 import { beginFile } from '../../src/base/files/publish.js';
-import { zipWriter } from '../../src/formats/tensor/npz.js';
 import { fakeElf } from './elf.js';
 
 /** A ZIP archive of members, as bytes. */

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sha256 } from '../../src/base/files/digest.js';
 import { UNPUBLISHED_SUFFIX } from '../../src/base/files/publish.js';
-import { passportPath } from '../../src/engines/identity/identity.js';
+import { passportPath } from '../../src/engines/identity/engine-name.js';
 import { readPassport } from '../../src/engines/identity/passport.js';
 import { TrtforgeError } from '../../src/errors.js';
 import type { WorkEvent } from '../../src/events.js';

@@ -7,13 +7,8 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { differences, ortTable, readOrtHeader } from '../../native/abi/derive-ort.mjs';
 import { readHeaders } from '../../native/abi/headers.mjs';
 import { ortHeader, readOrtTable, readTables, slotsHeader } from '../../native/abi/slots-header.mjs';
-import {
-  abiTable,
-  generationOf,
-  generations,
-  isAtLeast,
-  versionsWith,
-} from '../../src/tensorrt/toolchain/toolchain.js';
+import { abiTable, generationOf, generations, versionsWith } from '../../src/tensorrt/toolchain/abi.js';
+import { isAtLeast } from '../../src/tensorrt/toolchain/toolchain.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-abi-test-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

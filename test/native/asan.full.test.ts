@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { GpuList, LibraryFacts, NativeBuildResult } from '../../src/addon/addon.js';
-import { abiTable } from '../../src/tensorrt/toolchain/toolchain.js';
+import { abiTable } from '../../src/tensorrt/toolchain/abi.js';
 import {
   type Answer,
   type Fake,

@@ -1,7 +1,7 @@
 import * as is from '../../base/options/kinds.js';
 import { type OptionValues, valuesOf } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
-import { drawOptions } from '../../engines/run/run-result.js';
+import { drawOptions } from '../../engines/run/options.js';
 import { TrtforgeError } from '../../errors.js';
 import type { benchModel } from '../../quality/bench/bench-model.js';
 import {

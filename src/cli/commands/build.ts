@@ -9,7 +9,7 @@ import {
   profileOriginSchema,
 } from '../../engines/builder/build-result.js';
 import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/options.js';
-import { type EngineExtension, engineExtensions } from '../../engines/identity/identity.js';
+import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
 import { ExitCode } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';

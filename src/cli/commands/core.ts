@@ -151,7 +151,7 @@ export const core: Product = {
     'known-answer': async () => (await import('../../engines/identity/passport.js')).knownAnswerSchema,
     passport: async () => (await import('../../engines/identity/passport.js')).passportSchema,
     'run-comparison': async () => (await import('../../report/comparison/result.js')).runComparisonSchema,
-    toolchain: async () => (await import('../../tensorrt/toolchain/result.js')).toolchainManifestSchema,
+    toolchain: async () => (await import('../../tensorrt/toolchain/manifest.js')).toolchainManifestSchema,
   },
   printed: {
     plan: async () => (await import('../printed-schemas.js')).planSchema,

@@ -1,6 +1,6 @@
 import * as is from '../../base/options/kinds.js';
 import { formatMs } from '../../base/text/quantity.js';
-import { loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/options.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { checkEngine } from '../../quality/known-answer/engine-check.js';
 import type { EngineCheck } from '../../quality/known-answer/result.js';

@@ -4,10 +4,9 @@ import type { LayersResult } from '../../engines/layers/result.js';
 import { stripForeignHeader } from '../../engines/plan/header.js';
 import type { EnginesInspected, StrippedPlan } from '../../engines/plan/inspect.js';
 import { openOptions } from '../../engines/runtime/back-end.js';
-import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/options.js';
 import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand, flag, text } from '../command.js';
-
 import { renderEngines } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
 

@@ -2,8 +2,9 @@ import { formatBytes, formatCount, formatMs, formatStatistic, plural } from '../
 import type { LayerPrecisions, Passport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { platformText, targetText } from '../../engines/identity/target.js';
-import { platformOfEngine, versionText } from '../../engines/plan/header.js';
+import { versionText } from '../../engines/plan/header.js';
 import type { EnginesInspected, PlanFacts } from '../../engines/plan/inspect.js';
+import { platformOfEngine } from '../../engines/plan/loads.js';
 import type { Finding, ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
 import { typeLabel } from '../../formats/tensor/dtype.js';
 import { contentsSentence, floatingNodes, floatingSentence, layerSentences } from '../../report/sentences.js';

@@ -11,7 +11,7 @@ import { ExitCode, TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { seedingOf } from '../../formats/onnx/seeded-weights.js';
-import { CAPTURE_FILE } from '../../tensorrt/toolchain/places.js';
+import { CAPTURE_FILE } from '../../tensorrt/toolchain/environment.js';
 import { packageVersion } from '../../version.js';
 import { type CommandContext, defineCommand, flag, type TextOutput, text } from '../command.js';
 import { type FailingRun, type Line, lineOf, runLine } from './bug-report/failing-run.js';

@@ -5,19 +5,17 @@ import { TrtforgeError } from '../../errors.js';
 import { driverInChild, lookForGpus } from '../../quality/doctor/gpu.js';
 import { lookForOnnxRuntimes, type OnnxRuntimeFacts } from '../../quality/doctor/onnxruntime.js';
 import { type ListedToolchain, listToolchains } from '../../quality/doctor/toolchain-list.js';
+import { exportFormats, exportsOf, exportText } from '../../tensorrt/toolchain/exports.js';
 import { surveyToolchains, thisMachine, toolchainNamed } from '../../tensorrt/toolchain/find.js';
 import { installToolchain, planInstallation, removeToolchain } from '../../tensorrt/toolchain/install.js';
+import { readManifest } from '../../tensorrt/toolchain/manifest.js';
 import { toolchainsFolder } from '../../tensorrt/toolchain/places.js';
-import {
-  exportFormats,
-  exportsOf,
-  exportText,
-  readManifest,
-  type ToolchainEnvResult,
-  type ToolchainInstallResult,
-  type ToolchainRemoveResult,
+import { releaseOf, tensorrtRtxLicense } from '../../tensorrt/toolchain/releases.js';
+import type {
+  ToolchainEnvResult,
+  ToolchainInstallResult,
+  ToolchainRemoveResult,
 } from '../../tensorrt/toolchain/result.js';
-import { releaseOf, tensorrtRtxLicense } from '../../tensorrt/toolchain/toolchain.js';
 import {
   type CommandContext,
   choice,

@@ -1,7 +1,7 @@
 import { publishFile } from '../../base/files/publish.js';
 import { plural } from '../../base/text/quantity.js';
 import { guessLine } from '../../engines/run/guessed-run.js';
-import { engineOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { engineOptions } from '../../engines/runtime/tensorrt/options.js';
 import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { worstFirst } from '../../quality/verify/checks.js';

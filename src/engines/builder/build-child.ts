@@ -1,6 +1,6 @@
 import { serve } from '../../base/process/supervised-child.js';
 import { holds } from '../../behaviour/facts.js';
-import { CAPTURE_FILE } from '../../tensorrt/toolchain/places.js';
+import { CAPTURE_FILE } from '../../tensorrt/toolchain/environment.js';
 import { buildInProcess } from './build-in-process.js';
 import type { BuildFiles, ResolvedBuild } from './options.js';
 import { refitInProcess } from './refit-in-process.js';

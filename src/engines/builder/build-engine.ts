@@ -10,13 +10,9 @@ import { isPlaceholder } from '../../formats/onnx/open-dimensions.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { packageVersion } from '../../version.js';
-import {
-  engineNameOf,
-  formatEngineName,
-  type IdentityDocument,
-  identityDigest,
-} from '../identity/identity.js';
-import { readModelGraph } from '../identity/model-digest.js';
+import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
+import { type IdentityDocument, identityDigest } from '../identity/identity.js';
+import { readModelGraph } from '../identity/model-graph.js';
 import type { LayerPrecisions, Passport, PlanContents } from '../identity/passport.js';
 import { isPlatform, machineFacts, onlyGpu, platformText, thisPlatform } from '../identity/target.js';
 import { readPlanHeader } from '../plan/header.js';

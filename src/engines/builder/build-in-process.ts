@@ -7,7 +7,8 @@ import { type EventListener, ignoreEvents, logSeverities, type WorkContext } fro
 import { viewModel } from '../../formats/onnx/model.js';
 import { dtypeFromTensorrt } from '../../formats/tensor/dtype.js';
 import { type BuilderSettings, builderSettings } from './builder-settings.js';
-import { type BuildFiles, type BuildOutcome, cachesRead, type ResolvedBuild } from './options.js';
+import type { BuildFiles, BuildOutcome, ResolvedBuild } from './options.js';
+import { cachesRead } from './timing-caches.js';
 
 interface InProcessOptions extends WorkContext {
   readonly addon?: Addon;

@@ -1,6 +1,6 @@
 import { openFile } from '../../base/files/byte-source.js';
 import { runSupervised } from '../../base/process/supervise.js';
-import { recordedBuilder } from '../../tensorrt/toolchain/places.js';
+import { recordedBuilder } from '../../tensorrt/toolchain/environment.js';
 import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './options.js';
 import type { refitInProcess } from './refit-in-process.js';
 

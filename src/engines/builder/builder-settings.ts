@@ -9,12 +9,11 @@ import {
   enumerator,
   type Feature,
   generationOf,
-  isAtLeast,
   numberOf,
   sinceIn,
-  type Toolchain,
   versionsWith,
-} from '../../tensorrt/toolchain/toolchain.js';
+} from '../../tensorrt/toolchain/abi.js';
+import { isAtLeast, type Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import type { Recipe } from '../identity/recipe.js';
 
 /** A recipe in the numbers and calls of one version of TensorRT. */

@@ -1,11 +1,7 @@
 import { TrtforgeError } from '../../errors.js';
 import { ignoreEvents } from '../../events.js';
-import {
-  engineNameOf,
-  formatEngineName,
-  type IdentityDocument,
-  identityDigest,
-} from '../identity/identity.js';
+import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
+import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
 import { isRefittable } from '../plan/refit.js';
 import type { CacheWhy } from '../store/cache-result.js';

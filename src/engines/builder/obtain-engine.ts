@@ -4,7 +4,8 @@ import { assertNotInput } from '../../base/files/user-files.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Exporter, flatExporter, writeExport } from '../exports/exporter.js';
-import { identityDigest, passportPath } from '../identity/identity.js';
+import { passportPath } from '../identity/engine-name.js';
+import { identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
 import { isRefittable, type Skeleton } from '../plan/refit.js';
 import { releaseUse } from '../store/claims/in-use.js';
@@ -22,10 +23,10 @@ import {
   type BuildSeams,
   type PlanBuilder,
   type ResolvedBuild,
-  sharingTimingCaches,
   type UnansweredEngine,
   wrongAnswer,
 } from './options.js';
+import { sharingTimingCaches } from './timing-caches.js';
 
 /** The right to build, or what another process built while this one waited for it. */
 type Turn = { readonly lease: Lease } | { readonly engine: StoredEngine };

@@ -2,8 +2,8 @@ import { basename } from 'node:path';
 import { loadAddon } from '../../addon/addon.js';
 import type { NativeEngine } from '../../addon/native-engine.js';
 import type { WorkContext } from '../../events.js';
-import { nativeLoad } from '../runtime/tensorrt/engine-interface.js';
 import { withRemedy } from '../runtime/tensorrt/load-engine.js';
+import { nativeLoad } from '../runtime/tensorrt/options.js';
 import { workEvents } from './build-in-process.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './options.js';
 

@@ -13,7 +13,7 @@ import {
   weightsToRefit,
   withRefitRemedy,
 } from '../plan/refit.js';
-import type { nativeLoad } from '../runtime/tensorrt/engine-interface.js';
+import type { nativeLoad } from '../runtime/tensorrt/options.js';
 import { inChild } from './build-supervised.js';
 import type { BuildContext, BuildOptions, BuildOutcome, PlanBuilder, ResolvedBuild } from './options.js';
 import { resolveBuild, suggestFor } from './resolve-build.js';

@@ -22,7 +22,7 @@ import {
   toolchainNamed,
   unableToBuild,
 } from '../../tensorrt/toolchain/find.js';
-import { releaseOf } from '../../tensorrt/toolchain/toolchain.js';
+import { releaseOf } from '../../tensorrt/toolchain/releases.js';
 import { readModelContent } from '../identity/model-content.js';
 import type { ModelContent } from '../identity/model-digest.js';
 import { defaultRecipe, type Recipe, recipeSchema } from '../identity/recipe.js';
@@ -38,24 +38,14 @@ import {
   targetText,
   thisPlatform,
 } from '../identity/target.js';
-import { platformOfEngine } from '../plan/header.js';
+import { platformOfEngine } from '../plan/loads.js';
 import { assertMakesRefittable } from '../plan/refit.js';
-import {
-  type ProfileRequest,
-  parseProfile,
-  resolveProfiles,
-  type Suggestion,
-  suggestion,
-} from '../profiles/profile.js';
+import { type ProfileRequest, parseProfile, resolveProfiles } from '../profiles/profile.js';
 import { type ProfileSizes, requestedSizes, sizedProfile } from '../profiles/sizes.js';
+import { type Suggestion, suggestion } from '../profiles/suggest.js';
 import { assertBuildable } from './buildable.js';
-import {
-  type BuildOptions,
-  type ResolvedBuild,
-  timingScope,
-  unusedTimingCache,
-  unusedTimingCacheText,
-} from './options.js';
+import type { BuildOptions, ResolvedBuild } from './options.js';
+import { timingScope, unusedTimingCache, unusedTimingCacheText } from './timing-caches.js';
 
 /**
  * Decides everything about a build: reads the model's inputs and digest, chooses toolchain and target, checks the profiles against the inputs.

@@ -11,20 +11,15 @@ import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { interfaceOf } from '../../formats/onnx/values.js';
-import { builderEnvironment } from '../../tensorrt/toolchain/places.js';
+import { builderEnvironment } from '../../tensorrt/toolchain/environment.js';
 import { trtexecOf } from '../../tensorrt/toolchain/trtexec.js';
 import { buildArguments } from '../../tensorrt/trtexec/flags.js';
 import type { TrtexecLog } from '../../tensorrt/trtexec/log/result.js';
 import { buildMisreadings, requireUnderstood } from '../../tensorrt/trtexec/misreadings.js';
 import { requireSuccess, runTrtexec, type TrtexecRun } from '../../tensorrt/trtexec/run.js';
 import { planHeaderOf, versionText } from '../plan/header.js';
-import {
-  type BuildContext,
-  type BuildFiles,
-  type BuildOutcome,
-  cachesRead,
-  type ResolvedBuild,
-} from './options.js';
+import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './options.js';
+import { cachesRead } from './timing-caches.js';
 import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-request.js';
 
 /** trtexec prints the size of an engine with six significant digits. */

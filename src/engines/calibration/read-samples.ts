@@ -20,8 +20,8 @@ import {
   type Tensor,
   tensorFrom,
 } from '../../formats/tensor/tensor.js';
-import { inDtype } from '../run/drawn-inputs.js';
 import { preparedImages, preprocessingOf } from '../run/image-inputs.js';
+import { inDtype } from '../run/input-dtype.js';
 import { type Binding, checkInputs, rejectUnknown } from '../runtime/session.js';
 import { type NpyFile, npySamples, npzSamples } from './array-samples.js';
 import { areInputs, type CalibrationSample, isFound, ofSample, type SampleSource } from './sample-source.js';

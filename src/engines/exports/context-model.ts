@@ -2,7 +2,7 @@ import { toBinary } from '@bufbuild/protobuf';
 import { attribute, buildModel, type Dimension, GraphBuilder } from '../../formats/onnx/builder.js';
 import { ModelProtoSchema } from '../../formats/onnx/onnx_pb.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
-import { longerName, modelFolder } from '../identity/identity.js';
+import { longerName, modelFolder } from '../identity/engine-name.js';
 import type { Passport } from '../identity/passport.js';
 import type { ExportedFile, Exporter } from './exporter.js';
 

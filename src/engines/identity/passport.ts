@@ -6,7 +6,8 @@ import { TrtforgeError } from '../../errors.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import { type Dtype, dtypes, elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import { isIntegerDtype } from '../../formats/tensor/tensor.js';
-import { identitiesOf, identityDigest, passportPath } from './identity.js';
+import { passportPath } from './engine-name.js';
+import { identitiesOf, identityDigest } from './identity.js';
 import { identityDocumentSchema, sha256Schema } from './recipe.js';
 
 /** Distribution of an input's elements: drawn (`formats/tensor/random.ts`), a mask of ones and then zeros, or listed (values of a shape tensor). */

@@ -7,7 +7,7 @@ import { catalogue, TrtforgeError } from '../../errors.js';
 import type { Passport } from '../identity/passport.js';
 import { isEngineFile, planDigest, readPlanHeader } from '../plan/header.js';
 import { verifyEngine } from '../plan/verify-engine.js';
-import { loadOptions } from '../runtime/tensorrt/engine-interface.js';
+import { loadOptions } from '../runtime/tensorrt/options.js';
 import { askEngine } from '../runtime/tensorrt/supervised-engine.js';
 import { checkLayersMatch, type PlanOfLayers } from './layers-of-plan.js';
 import { LARGEST_BYTES, layersInvalid, layersText, readLayers } from './read-layers.js';

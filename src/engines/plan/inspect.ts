@@ -4,18 +4,12 @@ import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import { findingSchema } from '../../formats/onnx/model-facts.js';
 import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
-import { passportPath } from '../identity/identity.js';
+import { passportPath } from '../identity/engine-name.js';
 import { type Passport, passportSchema, planContentsSchema, readPassport } from '../identity/passport.js';
 import { type Platform, platformFaults, thisPlatform } from '../identity/target.js';
 import { changedModel, wrappersOf } from './context-model.js';
-import {
-  foreignName,
-  loadsIn,
-  type PlanHeader,
-  planDigest,
-  platformOfEngine,
-  readPlanHeader,
-} from './header.js';
+import { foreignName, type PlanHeader, planDigest, readPlanHeader } from './header.js';
+import { loadsIn, platformOfEngine } from './loads.js';
 import { contentsOf, multiplications, type PlanProgram, readPlanProgram } from './program.js';
 
 /** The known facts of a plan file, from its bytes and the files beside it; nothing is loaded. */

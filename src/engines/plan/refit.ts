@@ -6,19 +6,13 @@ import { writeModel } from '../../formats/onnx/write.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import { formatNamed } from '../../formats/precision/formats/index.js';
 import { conversionOptionsOf } from '../../formats/precision/options.js';
-import {
-  generationOf,
-  isAtLeast,
-  numberOf,
-  sinceIn,
-  type Toolchain,
-  versionsWith,
-} from '../../tensorrt/toolchain/toolchain.js';
+import { generationOf, numberOf, sinceIn, versionsWith } from '../../tensorrt/toolchain/abi.js';
+import { isAtLeast, type Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 import { isCoded, refittableLine } from '../identity/build-line.js';
-import { changedWeights, graphDifferences, readNamedGraph } from '../identity/model-digest.js';
+import { changedWeights, graphDifferences, readNamedGraph } from '../identity/model-graph.js';
 import type { ModelGraph, Passport } from '../identity/passport.js';
 import type { Recipe } from '../identity/recipe.js';
-import { carriesHostCode } from './header.js';
+import { carriesHostCode } from './loads.js';
 
 /** The model as the library's parser reads it: as it is, or a copy of it in which axes that an exporter left without a name may differ; a typed model is one already. */
 export const withoutPlaceholders = (path: string, copy: string, work: WorkContext): Promise<string> =>

@@ -1,10 +1,11 @@
 import { type ByteSource, closing, openFile } from '../../base/files/byte-source.js';
 import { sha256InPieces, sha256OfRange } from '../../base/files/digest.js';
 import { TrtforgeError } from '../../errors.js';
-import { passportPath } from '../identity/identity.js';
+import { passportPath } from '../identity/engine-name.js';
 import { type Passport, readPassport } from '../identity/passport.js';
 import type { Target } from '../identity/target.js';
-import { loadsIn, planHeaderOf, versionText } from './header.js';
+import { planHeaderOf, versionText } from './header.js';
+import { loadsIn } from './loads.js';
 
 /**
  * Checks an engine against its passport: size, header, SHA-256. Returns the passport when all agree.

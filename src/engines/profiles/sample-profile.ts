@@ -9,7 +9,7 @@ import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js'
 import { numbersOf } from '../../formats/tensor/tensor.js';
 import { type CalibrationSample, ofSample } from '../calibration/sample-source.js';
 import { readModelContent } from '../identity/model-content.js';
-import { checkConvertible } from '../run/drawn-inputs.js';
+import { checkConvertible } from '../run/input-dtype.js';
 import { type Binding, checkDims, rejectUnknown } from '../runtime/session.js';
 import { isOpen, type ProfileRequest, shapeValues } from './profile.js';
 

@@ -2,10 +2,9 @@ import type { OptionsOf } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
 import type { ModelLike } from '../../formats/onnx/model.js';
 import { type AxisPlace, openDimensions, requestedSizes } from '../../formats/onnx/open-dimensions.js';
-import type { ValueUses } from '../../formats/onnx/values.js';
+import type { ValueUses } from '../../formats/onnx/value-uses.js';
 import { usesOf } from '../../formats/precision/normalise.js';
-import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
-import { type ByteFloat, isByteFloat } from '../../formats/tensor/low-precision.js';
+import { elementCount } from '../../formats/tensor/dtype.js';
 import { readNpy } from '../../formats/tensor/npy.js';
 import {
   eachOnce,
@@ -16,7 +15,6 @@ import {
   randomTensor,
 } from '../../formats/tensor/random.js';
 import {
-  elementsOf,
   firstBeyond,
   float32Values,
   floatTensor,
@@ -24,15 +22,15 @@ import {
   integerTensor,
   isIntegerDtype,
   type NamedTensors,
-  narrowableValues,
-  numbersOf,
   type Tensor,
   tensorFrom,
 } from '../../formats/tensor/tensor.js';
 import type { Binding } from '../runtime/session.js';
 import { blankRow, edgeValue, type Sample } from './edge-samples.js';
+import { inDtype, isFloatDtype } from './input-dtype.js';
 import { chooseRange, type InputRange } from './input-range.js';
-import type { DescribedInput, drawOptions } from './run-result.js';
+import type { drawOptions } from './options.js';
+import type { DescribedInput } from './run-result.js';
 
 /** The user's options for inputs; all of them can be omitted. */
 interface InputOptions extends OptionsOf<typeof drawOptions> {
@@ -129,73 +127,6 @@ function longestAxis(inputs: readonly Binding[], shapes: ReadonlyMap<string, rea
 /** All inputs of one sample: a random one by its number, or one at the edges of what is drawn. */
 export const sampleOf = (plan: readonly PlannedInput[], seed: number, sample: Sample): NamedTensors =>
   new Map(plan.map((input) => [input.name, input.tensor(seed, sample)]));
-
-/** A tensor in the dtype of a binding: floats and integers are converted among themselves; anything else, and an integer that does not fit, is TF_SESSION_INPUT. */
-export function inDtype(input: Binding, tensor: Tensor, origin: string): Tensor {
-  const { dtype } = input;
-  checkConvertible(input, tensor.dtype, origin);
-  if (tensor.dtype === dtype) return tensor;
-  if (isFloatDtype(dtype)) {
-    const values = dtypes[dtype].bits < 32 ? narrowableValues(tensor) : float32Values(tensor);
-    return floatTensor(dtype, tensor.shape, values);
-  }
-  if (!isIntegerDtype(dtype)) return tensor;
-  if (dtypes[dtype].bits === 64 && dtypes[tensor.dtype].bits === 64) return otherSign(input, tensor, origin);
-  return integersOf(input, dtype, tensor.shape, numbersOf(tensor), origin);
-}
-
-/** The tensors of these bindings, each in the dtype of its binding; those that are not there are left out. Throws TF_SESSION_INPUT. */
-export const inTypesOf = (
-  bindings: readonly Binding[],
-  tensors: NamedTensors,
-  origin: string,
-): NamedTensors =>
-  new Map(
-    bindings.flatMap((binding) => {
-      const tensor = tensors.get(binding.name);
-      return tensor === undefined ? [] : [[binding.name, inDtype(binding, tensor, origin)]];
-    }),
-  );
-
-/** int64 as uint64 or the other way, to the last bit. */
-function otherSign(input: Binding, tensor: Tensor, origin: string): Tensor {
-  const elements = elementsOf({ ...tensor, dtype: tensor.dtype as 'int64' | 'uint64' });
-  const at = elements.findIndex((value) => BigInt.asIntN(64, value) < 0n);
-  if (at >= 0) throw beyond(input, origin, elements[at]!, at);
-  return { ...tensor, dtype: input.dtype };
-}
-
-/** Throws TF_SESSION_INPUT for a number out of the type's range: it would wrap around. */
-function integersOf(
-  input: Binding,
-  dtype: IntegerDtype,
-  shape: readonly number[],
-  values: ArrayLike<number>,
-  origin: string,
-): Tensor {
-  const at = firstBeyond(dtype, values);
-  if (at < 0) return integerTensor(dtype, shape, values);
-  throw beyond(input, origin, values[at]!, at);
-}
-
-const beyond = ({ name, dtype }: Binding, origin: string, value: number | bigint, at: number) =>
-  new TrtforgeError(
-    'TF_SESSION_INPUT',
-    `${origin} holds ${value} (element ${at}), which the input "${name}" of type ${dtype} cannot.`,
-    { remedy: `Pass values that ${dtype} can represent.` },
-  );
-
-/** Throws TF_SESSION_INPUT unless values of a dtype can be converted for an input: floats to floats, integers to integers. */
-export function checkConvertible(input: Binding, dtype: Dtype, origin: string): void {
-  const { kind } = dtypes[dtype];
-  if (input.dtype === dtype || (isFloatDtype(input.dtype) && kind === 'float')) return;
-  if (isIntegerDtype(input.dtype) && (kind === 'int' || kind === 'uint')) return;
-  throw new TrtforgeError(
-    'TF_SESSION_INPUT',
-    `${origin} holds ${dtype}, but the input "${input.name}" is ${input.dtype}.`,
-    { remedy: `Cast ${origin} to ${input.dtype}.` },
-  );
-}
 
 function assertKnownNames(inputs: readonly Binding[], { ranges = [], files = [] }: InputOptions): void {
   for (const { name } of [...ranges, ...files]) {
@@ -294,9 +225,6 @@ function maskOf(shape: readonly number[], stream: RandomStream): Float32Array {
   }
   return mask;
 }
-
-const isFloatDtype = (dtype: Dtype): dtype is 'float16' | 'bfloat16' | 'float32' | 'float64' | ByteFloat =>
-  ['float16', 'bfloat16', 'float32', 'float64'].includes(dtype) || isByteFloat(dtype);
 
 export interface ResolvedShapes {
   /** Input name to dimensions, every one a number. */

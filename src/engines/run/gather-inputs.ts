@@ -17,8 +17,9 @@ import {
 } from '../../formats/tensor/tensor.js';
 import { type Binding, checkDims, list, rejectUnknown, same } from '../runtime/session.js';
 import type { EngineBinding } from '../runtime/tensorrt/engine-interface.js';
-import { checkConvertible, inDtype, planInputs } from './drawn-inputs.js';
-import type { RunRequest, RunSource } from './run-result.js';
+import { planInputs } from './drawn-inputs.js';
+import { checkConvertible, inDtype } from './input-dtype.js';
+import type { RunRequest, RunSource } from './options.js';
 
 /** An input as a passport describes it: dimensions are numbers or open. */
 export interface KnownInput extends Binding {

@@ -1,7 +1,7 @@
 import { isStateLike } from '../../formats/contract/state.js';
 import { nodeLabel } from '../../formats/onnx/graph.js';
 import { channelAxis, isAudio } from '../../formats/onnx/open-dimensions.js';
-import { decidesShape, type Use, type ValueUses } from '../../formats/onnx/values.js';
+import { decidesShape, type Use, type ValueUses } from '../../formats/onnx/value-uses.js';
 import type { Spread } from '../../formats/tensor/random.js';
 import { firstBeyond, isIntegerDtype } from '../../formats/tensor/tensor.js';
 import type { Binding } from '../runtime/session.js';

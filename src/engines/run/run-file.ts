@@ -30,7 +30,8 @@ import {
   tensorsOf,
 } from './gather-inputs.js';
 import { runGuessed } from './guessed-run.js';
-import type { RunRequest, RunResult } from './run-result.js';
+import type { RunRequest } from './options.js';
+import type { RunResult } from './run-result.js';
 
 export const runContextOptions = {
   ...contextOptions,

@@ -1,6 +1,6 @@
+import { attributeOf } from '../../formats/onnx/attributes.js';
 import { nodeLabel, visitMainGraphs } from '../../formats/onnx/graph.js';
 import type { ModelLike } from '../../formats/onnx/model.js';
-import { attributeOf } from '../../formats/onnx/operators.js';
 import { inferShapes } from '../../formats/onnx/shapes/infer.js';
 import { inlined, usesOf } from '../../formats/precision/normalise.js';
 import { elementCount } from '../../formats/tensor/dtype.js';

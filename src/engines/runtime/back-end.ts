@@ -6,7 +6,8 @@ import type { ByName, NamedTensors, Tensor } from '../../formats/tensor/tensor.j
 import type { Pace } from '../../tensorrt/trtexec/options.js';
 import type { OrtFacts } from './onnxruntime/ort-facts.js';
 import type { RunOptions, Session } from './session.js';
-import { type EngineBinding, engineOptions } from './tensorrt/engine-interface.js';
+import type { EngineBinding } from './tensorrt/engine-interface.js';
+import { engineOptions } from './tensorrt/options.js';
 
 const onnxRuntime = { group: 'ONNX Runtime', advanced: true } as const;
 

@@ -1,27 +1,16 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
-import { chmodSync, closeSync, openSync, writeFileSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { removeIfAllowed, statIfThere } from '../../base/files/files.js';
-import { makeFolder, makeScratch } from '../../base/files/folders.js';
-import { publishFile, writeFailed } from '../../base/files/publish.js';
-import { ExitCode, systemErrorCode, TrtforgeError } from '../../errors.js';
+import { makeScratch } from '../../base/files/folders.js';
+import { ExitCode, TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import type { Passport } from '../identity/passport.js';
-import type {
-  CacheCollection,
-  CacheEntry,
-  CacheKeys,
-  CacheList,
-  CacheSigning,
-  CacheVerification,
-} from './cache-result.js';
+import type { CacheCollection, CacheEntry, CacheList, CacheVerification } from './cache-result.js';
 import { chooseVictims, type EvictionPlan } from './eviction.js';
 import type { LocalStore } from './local.js';
-import { isCalled, nothingCalled } from './lookup.js';
+import { isCalled } from './lookup.js';
 import type { RemoteEngine, RemoteStore } from './remote/remote-store.js';
 import type { EngineSummary } from './store.js';
 import { evictableTimings, evictedTiming } from './timing-folder.js';
-import { generateKeys, keyIdOf, noTrust, signDocument, type Trust, verifyTrusted } from './trust.js';
+import { noTrust, type Trust, verifyTrusted } from './trust.js';
 
 /** Lists a store, newest first, comparing sizes of plans here; `cache verify` reads them. `names`: parts of names or identity starts; none: all. */
 export async function listCache(
@@ -160,7 +149,7 @@ export async function verifyCache(
 }
 
 /** Fetches an engine of a bucket for a check of its plan, and keeps nothing. Throws TF_REMOTE_*, TF_ENGINE_*, TF_PASSPORT_INVALID, TF_SIGNATURE_INVALID. */
-async function verifyRemote(
+export async function verifyRemote(
   store: RemoteStore,
   identity: string,
   options: WorkContext,
@@ -185,87 +174,4 @@ async function problemFoundBy(check: () => Promise<unknown>): Promise<CacheEntry
       throw error;
     return { code: error.code, reason: error.message };
   }
-}
-
-/** Makes a pair of keys: `path` for its owner alone, `path.pub` for everybody. Throws TF_USAGE where a file is there already, TF_WRITE_FAILED. */
-export function makeKeys(path: string): CacheKeys {
-  const { privateKey, publicKey, keyId } = generateKeys();
-  const folder = dirname(path);
-  try {
-    makeFolder(folder);
-  } catch (cause) {
-    throw writeFailed(folder, cause);
-  }
-  try {
-    // 'wx' with the mode at once: at no moment can another user read it, and no key is ever written over.
-    closeSync(openSync(path, 'wx', 0o600));
-    writeFileSync(path, privateKey);
-    chmodSync(path, 0o600);
-  } catch (cause) {
-    if (systemErrorCode(cause) !== 'EEXIST') throw writeFailed(path, cause);
-    throw new TrtforgeError('TF_USAGE', `${path} is there already, and a key is never written over.`, {
-      remedy: 'Choose another name with -o FILE.',
-    });
-  }
-  publishFile(`${path}.pub`, publicKey);
-  return {
-    schema: 'trtforge.cache-keygen/1',
-    keyId,
-    privateKey: resolve(path),
-    publicKey: resolve(`${path}.pub`),
-  };
-}
-
-/** The sound engines of a store that names fit; all without names. Throws TF_USAGE when a name fits nothing. */
-async function enginesToSign(store: LocalStore | RemoteStore, names: readonly string[]) {
-  const listed = (await store.list()).filter(({ problem }) => problem === null);
-  const isMeant = (wanted: string) => (engine: (typeof listed)[number]) =>
-    isCalled(wanted, engine.identity, engine.name ?? '');
-  const unknown = names.find((wanted) => !listed.some(isMeant(wanted)));
-  if (unknown !== undefined) throw nothingCalled(store.place, unknown);
-  return listed.filter((engine) => names.length === 0 || names.some((wanted) => isMeant(wanted)(engine)));
-}
-
-/**
- * Signs engines of a store, each after a check of its plan; those of a bucket are fetched for it. `names` are starts of identities or parts of
- * readable names; none means all. Throws TF_USAGE when a name fits nothing, what is wrong with a plan, TF_REMOTE_*, TF_WRITE_FAILED.
- */
-export async function signEngines(
-  store: LocalStore | RemoteStore,
-  names: readonly string[],
-  key: KeyObject,
-  options: WorkContext,
-): Promise<CacheSigning> {
-  const signed: CacheSigning['signed'] = [];
-  for (const { identity } of await enginesToSign(store, names)) {
-    const passport =
-      'upload' in store
-        ? await signRemote(store, identity, key, options)
-        : await signLocal(store, identity, key);
-    signed.push({ identity, name: passport.name });
-  }
-  return {
-    schema: 'trtforge.cache-sign/1',
-    store: store.place,
-    keyId: keyIdOf(createPublicKey(key)),
-    signed,
-  };
-}
-
-async function signLocal(store: LocalStore, identity: string, key: KeyObject): Promise<Passport> {
-  const { verifyEngineInPieces } = await import('../plan/verify-engine.js');
-  const passport = await verifyEngineInPieces(store.planPath(identity));
-  store.sign(passport, signDocument(passport, key));
-  return passport;
-}
-
-async function signRemote(
-  store: RemoteStore,
-  identity: string,
-  key: KeyObject,
-  options: WorkContext,
-): Promise<Passport> {
-  const engine = await verifyRemote(store, identity, options);
-  await store.sign(engine, signDocument(engine.passport, key), options.signal);
-  return engine.passport;
 }

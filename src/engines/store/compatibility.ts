@@ -2,7 +2,7 @@ import { canonicalJson } from '../../base/files/digest.js';
 import { isAmperePlus } from '../../behaviour/facts.js';
 import { differencesOf, type FieldDifference, type IdentityDocument } from '../identity/identity.js';
 import type { Target } from '../identity/target.js';
-import { loadsAcross, loadsIn } from '../plan/header.js';
+import { loadsAcross, loadsIn } from '../plan/loads.js';
 
 /** Why a stored engine may serve a request, or may not. */
 export interface Compatibility {

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { listFolder, removeIfAllowed, statIfThere } from '../../base/files/files.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import { engineExtensions } from '../identity/identity.js';
+import { engineExtensions } from '../identity/engine-name.js';
 import type { CacheImport } from './cache-result.js';
 import type { LocalStore } from './local.js';
 import { isRemoteAddress } from './remote/address.js';

@@ -4,21 +4,16 @@ import { removalRemedy, removeIfThere, statIfThere } from '../../base/files/file
 import { cacheFolder, makeFolder, oddPart, pathBelow } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
-import { type IdentityDocument, passportPath } from '../identity/identity.js';
+import { passportPath } from '../identity/engine-name.js';
+import type { IdentityDocument } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
 import { isInUse, lastUsed, markInUse } from './claims/in-use.js';
 import { LeaseFolder } from './claims/lease.js';
 import { mayServe, othersMayServe } from './compatibility.js';
 import { chooseVictims, type Evictable, type EvictionPlan } from './eviction.js';
-import {
-  createPending,
-  type PendingFolder,
-  passportText,
-  preparePending,
-  publishEngine,
-  sweepPartials,
-  sweepPending,
-} from './pending.js';
+import { sweepPartials } from './partial-downloads.js';
+import { createPending, type PendingFolder, preparePending, sweepPending } from './pending.js';
+import { passportText, publishEngine } from './publish-engine.js';
 import { ReadableLinks } from './readable-links.js';
 import type { EngineSignature } from './signature-schema.js';
 import {

@@ -1,12 +1,14 @@
 import type { z } from 'zod';
 import { type ErrorCode, TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase, type WorkContext } from '../../events.js';
-import { differencesOf, type IdentityDocument, identityDigest, isNamedAfter } from '../identity/identity.js';
+import { isNamedAfter } from '../identity/engine-name.js';
+import { differencesOf, type IdentityDocument, identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
 import type { missSchema } from './cache-result.js';
 import { type Attempt, waitForTurn } from './claims/lease.js';
 import type { LocalStore } from './local.js';
-import { forget, type PendingFolder } from './pending.js';
+import { forget } from './partial-downloads.js';
+import type { PendingFolder } from './pending.js';
 import type { RemoteLease } from './remote/remote-lease.js';
 import type { RemoteEngine, RemoteStore } from './remote/remote-store.js';
 import type { EngineSignature } from './signature-schema.js';

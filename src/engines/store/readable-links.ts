@@ -2,7 +2,7 @@ import { existsSync, readlinkSync, rmSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { makeFolder, oddPart } from '../../base/files/folders.js';
 import { systemErrorCode } from '../../errors.js';
-import { longerName, modelFolder, passportPath } from '../identity/identity.js';
+import { longerName, modelFolder, passportPath } from '../identity/engine-name.js';
 import type { Passport } from '../identity/passport.js';
 
 /** Readable names of a store's engines: links in `by-name/MODEL/`, for people. Where links cannot be made the store works without. */

@@ -5,7 +5,7 @@ import { listFolder, lstatIfThere, readJson } from '../../base/files/files.js';
 import { pathBelow } from '../../base/files/folders.js';
 import { isRecord } from '../../base/files/json.js';
 import { publishFile } from '../../base/files/publish.js';
-import { passportPath } from '../identity/identity.js';
+import { passportPath } from '../identity/engine-name.js';
 import type { EngineSummary } from './store.js';
 
 /** Goes up when a summary gets another form. */

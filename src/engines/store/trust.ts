@@ -15,7 +15,7 @@ import { publishFile, writeFailed } from '../../base/files/publish.js';
 import * as is from '../../base/options/kinds.js';
 import { type OptionsOf, optional } from '../../base/options/option.js';
 import { TrtforgeError } from '../../errors.js';
-import { passportPath } from '../identity/identity.js';
+import { passportPath } from '../identity/engine-name.js';
 import type { Passport } from '../identity/passport.js';
 import type { EngineSignature, Signable } from './signature-schema.js';
 

@@ -2,6 +2,7 @@ import { clone, create } from '@bufbuild/protobuf';
 import { quotedName } from '../../base/options/readers.js';
 import { shellQuote } from '../../base/text/shell-line.js';
 import { tensorFrom } from '../tensor/tensor.js';
+import { integerAttribute } from './attributes.js';
 import { storedTensor } from './builder.js';
 import { freeName, GraphUses, inOrder, rearrangers, valueNames } from './graph.js';
 import { type FixedSize, fixedSizes } from './lint/fixed-sizes.js';
@@ -17,7 +18,6 @@ import {
   ValueInfoProtoSchema,
 } from './onnx_pb.js';
 import { type AxisPlace, type OpenDimension, openDimensions } from './open-dimensions.js';
-import { integerAttribute } from './operators.js';
 import { inferShapes, type ModelShapes, shapesByName } from './shapes/infer.js';
 import { elementsIn } from './shapes/rule-input.js';
 import { divideExactly, equals, isNumber, type MaybeSize, symbolsOf } from './shapes/size.js';

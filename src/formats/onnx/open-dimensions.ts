@@ -1,7 +1,8 @@
 import { TrtforgeError } from '../../errors.js';
 import { isStateLike, type Named } from '../contract/state.js';
 import type { ModelProto, ValueInfoProto } from './onnx_pb.js';
-import { dimensionsOf, type Use, type ValueUses } from './values.js';
+import type { Use, ValueUses } from './value-uses.js';
+import { dimensionsOf } from './values.js';
 
 /** One axis of one input. */
 export interface AxisPlace {

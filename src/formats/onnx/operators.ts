@@ -1,13 +1,5 @@
-import { create } from '@bufbuild/protobuf';
-import { dtypeFromOnnx } from '../tensor/dtype.js';
-import { visitTensors } from './graph.js';
-import {
-  type AttributeProto,
-  AttributeProto_AttributeType,
-  AttributeProtoSchema,
-  type ModelProto,
-  type NodeProto,
-} from './onnx_pb.js';
+import { attributeOf, typeAttribute } from './attributes.js';
+import type { NodeProto } from './onnx_pb.js';
 import { operatorRows, typeSets } from './operator-schemas.js';
 import { declaredType, tensorType, unwrap, type ValueType, wrap } from './values.js';
 
@@ -142,72 +134,7 @@ function allowedSet(index: number): ReadonlySet<string> {
   return set;
 }
 
-/** The oldest IR version that goes with an opset, as ONNX released them together. */
-const ofOpset: readonly (readonly [opset: number, ir: bigint])[] = [
-  [25, 13n],
-  [24, 12n],
-  [23, 11n],
-  [21, 10n],
-  [19, 9n],
-  [15, 8n],
-  [13, 7n],
-  [11, 6n],
-];
-
-/** The same of types of tensors that came later than others. */
-const ofType: readonly (readonly [type: RegExp, ir: bigint])[] = [
-  [/^u?int2$/, 13n],
-  [/^float8_e8m0/, 12n],
-  [/^float4/, 11n],
-  [/^u?int4$/, 10n],
-  [/^float8/, 9n],
-];
-
-/** Files of ONNX's functions and of everything older. */
-const USUAL = 8n;
-
-/** The IR version that the content of a model needs, whatever the file states: readers reject a newer one although nothing of it is used. */
-export function neededIrVersion(proto: ModelProto): bigint {
-  const opset = Number(proto.opsetImport.find(({ domain }) => plainDomain(domain) === '')?.version ?? 0);
-  const types = new Set([...visitTensors(proto)].map(({ tensor }) => dtypeFromOnnx(tensor.dataType) ?? ''));
-  const needed = [
-    ofOpset.find(([since]) => opset >= since)?.[1] ?? 0n,
-    ...ofType.filter(([type]) => [...types].some((dtype) => type.test(dtype))).map(([, ir]) => ir),
-    proto.functions.some(({ overload }) => overload !== '') ? 10n : USUAL,
-  ];
-  return needed.reduce((most, ir) => (ir > most ? ir : most));
-}
-
-/** The newest that ONNX Runtime 1.30 loads; a file that states more seldom needs it. */
-export const NEWEST_LOADED_IR = 13n;
-
-/** States no newer IR version than is needed. */
-export function lowerIrVersion(proto: ModelProto): void {
-  const needed = neededIrVersion(proto);
-  if (proto.irVersion > needed) proto.irVersion = needed;
-}
-
 type Types = readonly (ValueType | undefined)[];
-
-export const attributeOf = (node: NodeProto, name: string): AttributeProto | undefined =>
-  node.attribute.find((attribute) => attribute.name === name);
-
-/** An attribute of one integer. */
-export const integerAttribute = (name: string, value: number): AttributeProto =>
-  create(AttributeProtoSchema, { name, type: AttributeProto_AttributeType.INT, i: BigInt(value) });
-
-/** A text of ASCII in an attribute. */
-export function textAttribute(node: NodeProto, name: string, otherwise: string): string {
-  const attribute = attributeOf(node, name);
-  return attribute === undefined ? otherwise : Buffer.from(attribute.s).toString('latin1');
-}
-
-/** A `dtype`-like attribute (`to`, `dtype`, `output_dtype`) as a type; undefined where it is absent, 0, or a function's parameter. */
-export function typeAttribute(node: NodeProto, name: string): ValueType | undefined {
-  const attribute = attributeOf(node, name);
-  if (attribute === undefined || attribute.refAttrName !== '') return undefined;
-  return tensorType(Number(attribute.i));
-}
 
 /** Operators whose output type an attribute chooses, and the type when it does not. */
 const attributeChosen: ReadonlyMap<string, readonly [attribute: string, otherwise: 'input' | ValueType]> =

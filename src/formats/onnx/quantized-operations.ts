@@ -1,9 +1,10 @@
 import { TrtforgeError } from '../../errors.js';
 import { type Dtype, dtypes } from '../tensor/dtype.js';
+import { attributeOf, textAttribute } from './attributes.js';
 import type { GraphTypes } from './dtype-inference.js';
 import { GraphUses, type GraphView, isMain, isOnnxDomain, rearrangers } from './graph.js';
 import type { GraphProto, ModelProto, NodeProto, TensorProto } from './onnx_pb.js';
-import { attributeOf, plainDomain, textAttribute } from './operators.js';
+import { plainDomain } from './operators.js';
 import { smallIntegers } from './shapes/stored-value.js';
 
 /** The codes that an input of an operation is dequantized from. */

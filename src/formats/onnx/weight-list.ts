@@ -1,11 +1,11 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { TrtforgeError } from '../../errors.js';
 import { float32Values } from '../tensor/tensor.js';
+import { attributeOf } from './attributes.js';
 import { visitMainGraphs } from './graph.js';
 import type { OnnxModel } from './model.js';
 import type { ModelFacts } from './model-facts.js';
 import type { NodeProto } from './onnx_pb.js';
-import { attributeOf } from './operators.js';
 import type { Weight } from './weight.js';
 
 type WeightFacts = NonNullable<ModelFacts['weightList']>[number];

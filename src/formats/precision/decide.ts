@@ -1,4 +1,5 @@
-import { formalAt, typeAttribute } from '../onnx/operators.js';
+import { typeAttribute } from '../onnx/attributes.js';
+import { formalAt } from '../onnx/operators.js';
 import { bodyInput, bodyOutput, controlInput, controlOutput, isControl, type Link } from './control-flow.js';
 import {
   type Flow,

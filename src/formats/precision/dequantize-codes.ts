@@ -1,4 +1,5 @@
 import { clone, create } from '@bufbuild/protobuf';
+import { attributeOf, integerAttribute } from '../onnx/attributes.js';
 import { opsetsOf } from '../onnx/dtype-inference.js';
 import { freeName, GraphUses, visitMainGraphs } from '../onnx/graph.js';
 import type { OnnxModel } from '../onnx/model.js';
@@ -9,7 +10,6 @@ import {
   type TensorProto,
   TensorProtoSchema,
 } from '../onnx/onnx_pb.js';
-import { attributeOf, integerAttribute } from '../onnx/operators.js';
 import { type CastCodes, castCodes, onlyReader } from '../onnx/quantized-operations.js';
 import { bytesOf, type WeightStream } from '../onnx/weight.js';
 import { dtypes } from '../tensor/dtype.js';

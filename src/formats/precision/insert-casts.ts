@@ -1,5 +1,6 @@
 import { clone, create } from '@bufbuild/protobuf';
 import { TrtforgeError } from '../../errors.js';
+import { attributeOf } from '../onnx/attributes.js';
 import {
   AttributeProto_AttributeType,
   AttributeProtoSchema,
@@ -12,7 +13,7 @@ import {
   type ValueInfoProto,
   ValueInfoProtoSchema,
 } from '../onnx/onnx_pb.js';
-import { attributeOf, typeChoice } from '../onnx/operators.js';
+import { typeChoice } from '../onnx/operators.js';
 import { onnxNumber, type ValueType } from '../onnx/values.js';
 import type { Dtype } from '../tensor/dtype.js';
 import type { Decisions } from './decide.js';

@@ -16,7 +16,8 @@ import {
   TensorProtoSchema,
 } from '../onnx/onnx_pb.js';
 import { plainDomain } from '../onnx/operators.js';
-import { onnxNumber, type ValueType, ValueUses } from '../onnx/values.js';
+import { ValueUses } from '../onnx/value-uses.js';
+import { onnxNumber, type ValueType } from '../onnx/values.js';
 import { type Dtype, dtypes } from '../tensor/dtype.js';
 import { declarePlugins, type PluginTypes } from './plugin-types.js';
 

@@ -1,4 +1,5 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
+import { attributeOf } from '../onnx/attributes.js';
 import { freeName } from '../onnx/graph.js';
 import {
   AttributeProto_AttributeType,
@@ -9,7 +10,6 @@ import {
   type TensorProto,
   TensorProtoSchema,
 } from '../onnx/onnx_pb.js';
-import { attributeOf } from '../onnx/operators.js';
 import type { Shape } from '../onnx/shapes/size.js';
 
 /** The edits that a change may make to the graph around the node. */

@@ -1,6 +1,6 @@
+import { attributeOf } from '../onnx/attributes.js';
 import { rearrangers } from '../onnx/graph.js';
 import type { NodeProto } from '../onnx/onnx_pb.js';
-import { attributeOf } from '../onnx/operators.js';
 
 /**
  * Properties of operators beyond their types: which only move or choose values, which are light, which inputs may have any

@@ -1,15 +1,11 @@
 import { clone, create } from '@bufbuild/protobuf';
+import { attributeOf, integerAttribute } from '../onnx/attributes.js';
 import { inferDtypes } from '../onnx/dtype-inference.js';
 import { freeName, valueNames } from '../onnx/graph.js';
+import { neededIrVersion } from '../onnx/ir-version.js';
 import type { ModelLike } from '../onnx/model.js';
 import { type GraphProto, GraphProtoSchema, type NodeProto, NodeProtoSchema } from '../onnx/onnx_pb.js';
-import {
-  attributeOf,
-  firstOpset,
-  integerAttribute,
-  neededIrVersion,
-  plainDomain,
-} from '../onnx/operators.js';
+import { firstOpset, plainDomain } from '../onnx/operators.js';
 import { inferShapes } from '../onnx/shapes/infer.js';
 import type { Shape } from '../onnx/shapes/size.js';
 import { type Flow, operatorName } from './flow.js';

@@ -1,4 +1,5 @@
-import { attributeOf, firstOpset, formalAt, plainDomain } from '../onnx/operators.js';
+import { attributeOf } from '../onnx/attributes.js';
+import { firstOpset, formalAt, plainDomain } from '../onnx/operators.js';
 import { isPairPart } from '../onnx/quantized-operations.js';
 import { smallIntegers } from '../onnx/shapes/stored-value.js';
 import { isControl } from './control-flow.js';

@@ -1,6 +1,7 @@
 import type { ProfileRange } from '../../engines/identity/recipe.js';
 import { type ProfileRequest, resolveProfiles } from '../../engines/profiles/profile.js';
 import { profileRange, type SizeRange } from '../../engines/profiles/sizes.js';
+import { suggestProfile } from '../../engines/profiles/suggest.js';
 import { TrtforgeError } from '../../errors.js';
 import { type AxisRole, type BundleMeta, roleOfAxisName } from '../../formats/contract/model-meta.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
@@ -98,7 +99,8 @@ export function profileOf(component: Component, meta: BundleMeta, sources: Profi
   );
   for (const name of unknownInputs) profile.set(name, own!.inputs.get(name)!);
   if (unknown.length > 0) throw missing(component, unknown);
-  if (profile.size > 0) named(component, () => resolveProfiles(component.inputs, [profile]));
+  const suggest = () => ({ profile: suggestProfile(component.inputs), dims: null });
+  if (profile.size > 0) named(component, () => resolveProfiles(component.inputs, [profile], suggest));
   return profile;
 }
 

@@ -1,5 +1,6 @@
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
-import { inTypesOf, planInputs, sampleOf } from '../../engines/run/drawn-inputs.js';
+import { planInputs, sampleOf } from '../../engines/run/drawn-inputs.js';
+import { inTypesOf } from '../../engines/run/input-dtype.js';
 import type { OpenOptions } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';

@@ -1,4 +1,4 @@
-import { inDtype } from '../../engines/run/drawn-inputs.js';
+import { inDtype } from '../../engines/run/input-dtype.js';
 import type { Binding, RunOptions, Session } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import type { LogitFacts } from '../../formats/contract/model-meta.js';

@@ -6,7 +6,7 @@ import type { BuilderName, BuildOptions } from '../../engines/builder/options.js
 import { TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
 import { type BenchTool, benchers } from '../../quality/bench/bench-engine.js';
-import { debianPackages } from '../../tensorrt/toolchain/pip.js';
+import { debianPackages } from '../../tensorrt/toolchain/installed-packages.js';
 import { EngineBuilder } from './builder.js';
 import { streamsMeter } from './meter.js';
 import type { StreamsMode } from './options.js';

@@ -1,15 +1,11 @@
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { chooseTarget, resolveBuild } from '../../engines/builder/resolve-build.js';
-import {
-  engineNameOf,
-  formatEngineName,
-  type IdentityDocument,
-  identityDigest,
-} from '../../engines/identity/identity.js';
+import { engineNameOf, formatEngineName } from '../../engines/identity/engine-name.js';
+import { type IdentityDocument, identityDigest } from '../../engines/identity/identity.js';
 import { parseTarget, platformFaults } from '../../engines/identity/target.js';
-import { platformOfEngine } from '../../engines/plan/header.js';
+import { platformOfEngine } from '../../engines/plan/loads.js';
 import { plainMiss } from '../../engines/store/lookup.js';
-import { inParallel } from '../../engines/store/remote/address.js';
+import { inParallel } from '../../engines/store/remote/objects.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
 import { loadPolicy } from '../../quality/gate/policy.js';

@@ -9,7 +9,7 @@ import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { shellLine } from '../../base/text/shell-line.js';
 import { obtainEngine } from '../../engines/builder/obtain-engine.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
-import { engineNameOf, formatEngineName } from '../../engines/identity/identity.js';
+import { engineNameOf, formatEngineName } from '../../engines/identity/engine-name.js';
 import type { Passport } from '../../engines/identity/passport.js';
 import {
   parseTarget,

@@ -1,4 +1,4 @@
-import { inParallel } from '../../engines/store/remote/address.js';
+import { inParallel } from '../../engines/store/remote/objects.js';
 import { ExitCode } from '../../errors.js';
 import { type WorkContext, workOf } from '../../events.js';
 import { missLines } from '../../report/sentences.js';

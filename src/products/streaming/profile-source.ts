@@ -1,6 +1,6 @@
 import type { DerivedProfile, ProfileSource } from '../../engines/profiles/sample-profile.js';
 import { profileRange } from '../../engines/profiles/sizes.js';
-import { checkConvertible } from '../../engines/run/drawn-inputs.js';
+import { checkConvertible } from '../../engines/run/input-dtype.js';
 import { TrtforgeError } from '../../errors.js';
 import { readContract } from '../../formats/contract/file.js';
 

@@ -1,6 +1,6 @@
 import { preparedSamples } from '../../engines/calibration/read-samples.js';
 import type { SampleSource } from '../../engines/calibration/sample-source.js';
-import { inTypesOf } from '../../engines/run/drawn-inputs.js';
+import { inTypesOf } from '../../engines/run/input-dtype.js';
 import type { OpenedSession } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { WorkContext } from '../../events.js';

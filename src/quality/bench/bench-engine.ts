@@ -4,7 +4,7 @@ import { valuesOf } from '../../base/options/option.js';
 import { medianOf } from '../../base/statistics.js';
 import { formatBytes } from '../../base/text/quantity.js';
 import { readLayers } from '../../engines/layers/read-layers.js';
-import { askedBudget, loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { askedBudget, loadOptions } from '../../engines/runtime/tensorrt/options.js';
 import { environmentFor } from '../../engines/runtime/tensorrt/supervised-engine.js';
 import { inPhase } from '../../events.js';
 import { benchRun, figuresOf } from './bench-run.js';

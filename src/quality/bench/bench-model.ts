@@ -20,7 +20,7 @@ import { TrtforgeError } from '../../errors.js';
 import { inPhase, type Work } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { type AxisPlace, openDimensions } from '../../formats/onnx/open-dimensions.js';
-import type { ValueUses } from '../../formats/onnx/values.js';
+import type { ValueUses } from '../../formats/onnx/value-uses.js';
 import { usesOf } from '../../formats/precision/normalise.js';
 import { type Pace, paceOptions } from '../../tensorrt/trtexec/options.js';
 import { figuresOf } from './bench-run.js';

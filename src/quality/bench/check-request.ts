@@ -3,7 +3,7 @@ import { assertWithin } from '../../base/options/library-arguments.js';
 import { readPlanHeader } from '../../engines/plan/header.js';
 import { checkSources } from '../../engines/run/gather-inputs.js';
 import { bindingsInPassport, inputsInPassport, passportHere } from '../../engines/run/run-file.js';
-import { checkWeightBudget } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { checkWeightBudget } from '../../engines/runtime/tensorrt/options.js';
 import { TrtforgeError } from '../../errors.js';
 import { modeOptions } from '../../tensorrt/trtexec/options.js';
 import { type BenchRequest, sourcesOf } from './options.js';

@@ -8,7 +8,8 @@ import type {
 } from '../../addon/native-engine.js';
 import type { OptionsOf } from '../../base/options/option.js';
 import { type SupervisedSession, startSupervised } from '../../base/process/supervise.js';
-import type { EngineBinding, loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import type { EngineBinding } from '../../engines/runtime/tensorrt/engine-interface.js';
+import type { loadOptions } from '../../engines/runtime/tensorrt/options.js';
 import type { Work } from '../../events.js';
 import type { ModeRequest } from '../../tensorrt/trtexec/options.js';
 import type { BenchRequest, InputRequest } from './options.js';

@@ -1,8 +1,8 @@
 import * as is from '../../base/options/kinds.js';
 import { contextOptions, defaultsOf, needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { parseNamedFile, parseValueRange, splitAtCommas } from '../../base/options/readers.js';
-import type { RunSource } from '../../engines/run/run-result.js';
-import { loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import type { RunSource } from '../../engines/run/options.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/options.js';
 import { TrtforgeError } from '../../errors.js';
 import { type Work, workOf } from '../../events.js';
 import { type ModeRequest, modeOptions } from '../../tensorrt/trtexec/options.js';

@@ -1,5 +1,5 @@
 import { cancelled } from '../../base/process/cancel.js';
-import type { DebianPackage, PythonPackage } from '../../tensorrt/toolchain/pip.js';
+import type { DebianPackage, PythonPackage } from '../../tensorrt/toolchain/installed-packages.js';
 import type { Unanswered } from '../known-answer/check-store.js';
 import { type Finding, findingsOf } from './finding.js';
 import type { GpuView } from './gpu.js';

@@ -9,7 +9,8 @@ import { storeFolder } from '../../engines/store/local.js';
 import { openLocalStore, openRemoteStore, type storeOptions } from '../../engines/store/open-stores.js';
 import { unusedEndpoint } from '../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
-import { debianPackages, pythonEnvironment, pythonOf, pythonPackages } from '../../tensorrt/toolchain/pip.js';
+import { debianPackages, pythonPackages } from '../../tensorrt/toolchain/installed-packages.js';
+import { pythonEnvironment, pythonOf } from '../../tensorrt/toolchain/pip.js';
 import type { Host } from '../../tensorrt/toolchain/places.js';
 import { programPlaces, trtexecVersion } from '../../tensorrt/toolchain/trtexec.js';
 import {

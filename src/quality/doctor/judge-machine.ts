@@ -1,7 +1,7 @@
 import { addonRemedy } from '../../addon/addon.js';
 import { plural } from '../../base/text/quantity.js';
 import { behaviour, describeComputeCapability, isIntegrated, serves } from '../../behaviour/facts.js';
-import { releaseOf } from '../../tensorrt/toolchain/toolchain.js';
+import { releaseOf } from '../../tensorrt/toolchain/releases.js';
 import type { DoctorFacts, MachineFacts, RemoteFacts, StoreFacts, ToolFacts } from './doctor-facts.js';
 import { type Finding, findingsOf, gibibytes } from './finding.js';
 

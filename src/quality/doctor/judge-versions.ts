@@ -1,5 +1,5 @@
 import { agree, majorOf } from '../../behaviour/versions.js';
-import type { DebianPackage } from '../../tensorrt/toolchain/pip.js';
+import type { DebianPackage } from '../../tensorrt/toolchain/installed-packages.js';
 import type { DoctorFacts } from './doctor-facts.js';
 import { type Finding, findingsOf } from './finding.js';
 import type { ListedToolchain } from './toolchain-list.js';

@@ -1,8 +1,8 @@
 import { behaviour, holds } from '../../behaviour/facts.js';
 import { rangeText } from '../../behaviour/versions.js';
+import { attributeOf } from '../../formats/onnx/attributes.js';
 import { type GraphView, isOnnxDomain } from '../../formats/onnx/graph.js';
 import type { NodeProto } from '../../formats/onnx/onnx_pb.js';
-import { attributeOf } from '../../formats/onnx/operators.js';
 import { constantTensor, smallIntegers } from '../../formats/onnx/shapes/stored-value.js';
 import type { ExplainedIssue } from './explained-issue.js';
 import type { KnownIssue, SilentlyBuilt } from './known-issues/issue.js';

@@ -4,7 +4,7 @@ import { readText } from '../../base/files/files.js';
 import { parseJson } from '../../base/files/json.js';
 import { publishFile } from '../../base/files/publish.js';
 import { faultText } from '../../base/text/schema-error.js';
-import { passportPath } from '../../engines/identity/identity.js';
+import { passportPath } from '../../engines/identity/engine-name.js';
 import { knownAnswerSchema, type Passport } from '../../engines/identity/passport.js';
 import { sha256Schema } from '../../engines/identity/recipe.js';
 import { TrtforgeError } from '../../errors.js';

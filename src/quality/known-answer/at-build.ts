@@ -17,11 +17,11 @@ import {
 import { refittingBuilder, resolveRefit } from '../../engines/builder/refit-plan.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
 import { whyNotRun } from '../../engines/identity/target.js';
-import { carriesHostCode } from '../../engines/plan/header.js';
+import { carriesHostCode } from '../../engines/plan/loads.js';
 import { buildInstead, isStripped, skeletonOf } from '../../engines/plan/refit.js';
 import { openSession } from '../../engines/runtime/open-session.js';
-import { loadOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { readPlanOnDisk, toolchainForPlan } from '../../engines/runtime/tensorrt/load-engine.js';
+import { loadOptions } from '../../engines/runtime/tensorrt/options.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { signatureOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';

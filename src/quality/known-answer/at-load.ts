@@ -3,11 +3,7 @@ import { visibleGpus } from '../../addon/gpus.js';
 import * as is from '../../base/options/kinds.js';
 import { contextOptions, type OptionsOf, optional } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import {
-  type EngineSession,
-  type EngineSessionOptions,
-  engineSessionOptions,
-} from '../../engines/runtime/tensorrt/engine-interface.js';
+import type { EngineSession } from '../../engines/runtime/tensorrt/engine-interface.js';
 import { sessionOf } from '../../engines/runtime/tensorrt/engine-session.js';
 import {
   checkComputeCapability,
@@ -16,6 +12,7 @@ import {
   loadEngine,
   toolchainForPlan,
 } from '../../engines/runtime/tensorrt/load-engine.js';
+import { type EngineSessionOptions, engineSessionOptions } from '../../engines/runtime/tensorrt/options.js';
 import { isSignatureRequired } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { type EventListener, ignoreEvents } from '../../events.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { GpuList } from '../../addon/addon.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import type { EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import type { EngineSessionOptions } from '../../engines/runtime/tensorrt/options.js';
 import { listCache } from '../../engines/store/cache.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import { TrtforgeError } from '../../errors.js';

@@ -4,7 +4,7 @@ import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { readJson } from '../../base/files/files.js';
 import { cacheFolder, isPrivate, makePrivate } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
-import type { EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import type { EngineSessionOptions } from '../../engines/runtime/tensorrt/options.js';
 import { TrtforgeError } from '../../errors.js';
 import { observeEngine, proofOf, resultOf } from './proof.js';
 import { type EngineCheck, engineCheckSchema } from './result.js';

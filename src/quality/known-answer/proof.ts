@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { shellLine } from '../../base/text/shell-line.js';
-import { passportPath } from '../../engines/identity/identity.js';
+import { passportPath } from '../../engines/identity/engine-name.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../engines/plan/header.js';
-import type { EngineSessionOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
 import type { PlanFacts } from '../../engines/runtime/tensorrt/load-engine.js';
+import type { EngineSessionOptions } from '../../engines/runtime/tensorrt/options.js';
 import { askEngine } from '../../engines/runtime/tensorrt/supervised-engine.js';
 import { isSignatureRequired } from '../../engines/store/trust.js';
 import { worst } from '../verify/outcome.js';

@@ -1,8 +1,9 @@
 import { throwIfCancelled } from '../../base/process/cancel.js';
-import { hasRandomNode } from '../../engines/identity/model-digest.js';
+import { hasRandomNode } from '../../engines/identity/model-graph.js';
 import { areDrawable, areRunnable } from '../../engines/identity/passport.js';
 import { type Profile, type ProfileEnd, profileEnds } from '../../engines/profiles/profile.js';
-import { inTypesOf, type PlannedInput, planInputs } from '../../engines/run/drawn-inputs.js';
+import { type PlannedInput, planInputs } from '../../engines/run/drawn-inputs.js';
+import { inTypesOf } from '../../engines/run/input-dtype.js';
 import type { BackEnd } from '../../engines/runtime/back-end.js';
 import { openSession } from '../../engines/runtime/open-session.js';
 import type { Session } from '../../engines/runtime/session.js';

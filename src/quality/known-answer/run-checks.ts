@@ -1,4 +1,4 @@
-import { inTypesOf } from '../../engines/run/drawn-inputs.js';
+import { inTypesOf } from '../../engines/run/input-dtype.js';
 import type { Session } from '../../engines/runtime/session.js';
 import type {
   EngineBinding,

@@ -7,6 +7,7 @@ import { readSamples, repeatedFiles, typedSample } from '../../engines/calibrati
 import type { CalibrationSample, SampleFile, SampleSource } from '../../engines/calibration/sample-source.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { rejectMissing } from '../../engines/run/gather-inputs.js';
+import type { RunRequest } from '../../engines/run/options.js';
 import {
   passportHere,
   type RunContext,
@@ -14,7 +15,7 @@ import {
   runOpened,
   writeOutputs,
 } from '../../engines/run/run-file.js';
-import { type RunRequest, type RunResult, runResultSchema } from '../../engines/run/run-result.js';
+import { type RunResult, runResultSchema } from '../../engines/run/run-result.js';
 import type { OpenedEngine, OpenedModel } from '../../engines/runtime/back-end.js';
 import { callShapeOf, chooseProfile } from '../../engines/runtime/tensorrt/choose-profile.js';
 import { TrtforgeError } from '../../errors.js';

@@ -3,9 +3,9 @@ import { contextOptions, needed, type OptionsOf, optional } from '../../base/opt
 import { splitAtCommas, splitNames } from '../../base/options/readers.js';
 import type { SamplePart } from '../../engines/calibration/sample-source.js';
 import type { Profile } from '../../engines/profiles/profile.js';
-import { drawOptions } from '../../engines/run/run-result.js';
+import { drawOptions } from '../../engines/run/options.js';
 import { type BackEnd, openOptions, placeOptions } from '../../engines/runtime/back-end.js';
-import { engineOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { engineOptions } from '../../engines/runtime/tensorrt/options.js';
 import { TrtforgeError } from '../../errors.js';
 import {
   type ConversionOptions,

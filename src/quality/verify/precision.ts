@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/folders.js';
-import { passportPath } from '../../engines/identity/identity.js';
+import { passportPath } from '../../engines/identity/engine-name.js';
 import { type Passport, readPassport } from '../../engines/identity/passport.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { TrtforgeError } from '../../errors.js';

@@ -1,6 +1,6 @@
+import { attributeOf } from '../../formats/onnx/attributes.js';
 import { visitTensors } from '../../formats/onnx/graph.js';
 import { type ModelLike, viewModel } from '../../formats/onnx/model.js';
-import { attributeOf } from '../../formats/onnx/operators.js';
 import { weightFacts } from '../../formats/onnx/weight.js';
 import { operatorName, readFlow, type Value } from '../../formats/precision/flow.js';
 import { inlined } from '../../formats/precision/normalise.js';

@@ -10,7 +10,7 @@ import {
   type SamplePart,
   type SampleSource,
 } from '../../engines/calibration/sample-source.js';
-import { passportPath } from '../../engines/identity/identity.js';
+import { passportPath } from '../../engines/identity/engine-name.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';

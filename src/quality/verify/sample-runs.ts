@@ -1,12 +1,12 @@
 import { closing } from '../../base/files/byte-source.js';
 import { valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
-import { inTypesOf } from '../../engines/run/drawn-inputs.js';
 import { assertAsDeclared, runGuessed } from '../../engines/run/guessed-run.js';
+import { inTypesOf } from '../../engines/run/input-dtype.js';
 import { type Arithmetic, type OpenOptions, placeOptions } from '../../engines/runtime/back-end.js';
 import { chooseBackEnd, openSession } from '../../engines/runtime/open-session.js';
 import type { Binding, Session } from '../../engines/runtime/session.js';
-import { engineOptions } from '../../engines/runtime/tensorrt/engine-interface.js';
+import { engineOptions } from '../../engines/runtime/tensorrt/options.js';
 import { TrtforgeError } from '../../errors.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { dtypes } from '../../formats/tensor/dtype.js';

@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
+import { attributeOf } from '../../formats/onnx/attributes.js';
 import { viewModel } from '../../formats/onnx/model.js';
-import { attributeOf } from '../../formats/onnx/operators.js';
 import {
   isStored,
   type Operation,

@@ -6,9 +6,10 @@ import { runCommand } from '../../base/process/command.js';
 import { behaviour, products, serves } from '../../behaviour/facts.js';
 import { isInLine, rangeText } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
+import { generationOf } from './abi.js';
 import { type LibraryGroup, readLibraryFolder } from './library-folder.js';
 import { type Host, places, placesIn, type SearchedPlace } from './places.js';
-import { type DamagedLibrary, type Flavour, generationOf, type Toolchain } from './toolchain.js';
+import type { DamagedLibrary, Flavour, Toolchain } from './toolchain.js';
 import { programPlaces } from './trtexec.js';
 
 /** A toolchain as it lies on this machine. */

@@ -12,10 +12,10 @@ import { type Processor, processorOf } from '../../behaviour/facts.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { inPhase, type Work, workOf } from '../../events.js';
 import { unknownVersion } from './find.js';
+import { readManifest, type ToolchainManifest } from './manifest.js';
 import { pipWheels, type WheelSource } from './pip.js';
 import { MANIFEST_NAME, toolchainFolder, toolchainsFolder } from './places.js';
-import { readManifest, type ToolchainManifest } from './result.js';
-import { type PinnedWheel, type Release, releaseOf, tensorrtRtxLicense, wheelTag } from './toolchain.js';
+import { type PinnedWheel, type Release, releaseOf, tensorrtRtxLicense, wheelTag } from './releases.js';
 import { openWheel, unpackWheel, type Wheel } from './wheel.js';
 
 export const installOptions = {

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { type CommandRunner, runCommand, withLoaderPath } from '../../base/process/command.js';
 import { compareVersions, majorOf, versionOfCode } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
-import { type Host, withLibraries } from './places.js';
+import { withLibraries } from './environment.js';
+import type { Host } from './places.js';
 import type { Toolchain } from './toolchain.js';
 
 /** trtexec of a full TensorRT maps some gigabytes before its first line on a cold disk. */

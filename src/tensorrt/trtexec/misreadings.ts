@@ -1,5 +1,5 @@
 import { TrtforgeError } from '../../errors.js';
-import { enumerator } from '../toolchain/toolchain.js';
+import { enumerator } from '../toolchain/abi.js';
 import { budgetText, isPassed, PERCENTILES, RUNS_AVERAGED } from './flags.js';
 import { enabled } from './log/options.js';
 import type { TrtexecLog } from './log/result.js';

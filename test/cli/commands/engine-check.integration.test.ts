@@ -13,14 +13,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import {
-  type IdentityDocument,
-  identityDigest,
-  passportPath,
-} from '../../../src/engines/identity/identity.js';
+import { passportPath } from '../../../src/engines/identity/engine-name.js';
+import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
-import { makeKeys } from '../../../src/engines/store/cache.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
+import { makeKeys } from '../../../src/engines/store/signing.js';
 import { readPrivateKey, signDocument } from '../../../src/engines/store/trust.js';
 import { openEngineSession } from '../../../src/index.js';
 import type { DoctorResult } from '../../../src/quality/doctor/doctor.js';

@@ -4,10 +4,9 @@ import { canonicalJson } from '../../../src/base/files/digest.js';
 import {
   engineNameOf,
   formatEngineName,
-  type IdentityDocument,
-  identityDigest,
   parseEngineName,
-} from '../../../src/engines/identity/identity.js';
+} from '../../../src/engines/identity/engine-name.js';
+import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe, identityDocumentSchema, type Recipe } from '../../../src/engines/identity/recipe.js';
 import type { Target } from '../../../src/engines/identity/target.js';
 import { plainMiss, withNearest } from '../../../src/engines/store/lookup.js';

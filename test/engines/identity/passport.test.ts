@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type Passport, parsePassport, readPassport } from '../../../src/engines/identity/passport.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { publishEngine } from '../../../src/engines/store/pending.js';
+import { publishEngine } from '../../../src/engines/store/publish-engine.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { mutations } from '../../support/mutations.js';
 import { refusal } from '../../support/refusal.js';

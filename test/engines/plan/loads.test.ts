@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadsIn } from '../../../src/engines/plan/header.js';
+import { loadsIn } from '../../../src/engines/plan/loads.js';
 
 const plan = { product: 'tensorrt' as const, version: '10.6.0.26' };
 const runtime = (version: string, flavour?: 'full' | 'lean' | 'dispatch') => ({

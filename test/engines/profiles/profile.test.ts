@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { profileText } from '../../../src/engines/identity/build-line.js';
-import { parseProfile, resolveProfiles, suggestProfile } from '../../../src/engines/profiles/profile.js';
+import { parseProfile, resolveProfiles } from '../../../src/engines/profiles/profile.js';
+import { suggestProfile } from '../../../src/engines/profiles/suggest.js';
 import type { ValueFacts } from '../../../src/formats/onnx/model-facts.js';
 import { refusal } from '../../support/refusal.js';
 
@@ -11,7 +12,7 @@ const mask = input('attention_mask', ['batch', 'sequence']);
 const fixed = input('scale', [1]);
 
 const resolve = (inputs: readonly ValueFacts[], ...texts: readonly string[]) =>
-  resolveProfiles(inputs, texts.map(parseProfile));
+  resolveProfiles(inputs, texts.map(parseProfile), () => ({ profile: suggestProfile(inputs), dims: null }));
 
 describe('the text of a profile', () => {
   test.each([

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { profileText } from '../../../src/engines/identity/build-line.js';
-import { resolveProfiles, suggestProfile } from '../../../src/engines/profiles/profile.js';
+import { resolveProfiles } from '../../../src/engines/profiles/profile.js';
 import { type ProfileSizes, requestedSizes, sizedProfile } from '../../../src/engines/profiles/sizes.js';
+import { suggestProfile } from '../../../src/engines/profiles/suggest.js';
 import type { ValueFacts } from '../../../src/formats/onnx/model-facts.js';
 import { codeOf, refusal } from '../../support/refusal.js';
 
@@ -55,6 +56,8 @@ describe('sizes by name', () => {
   test('a suggestion keeps the sizes that are set', () => {
     const suggested = suggestProfile([unnamed], undefined, sizes('4')) ?? '';
     expect(suggested).toMatch(/^x:4x3x\d+\/4x3x\d+\/4x3x\d+$/);
-    expect(codeOf(() => resolveProfiles([unnamed], []))).toBe('TF_PROFILE_MISSING');
+    expect(codeOf(() => resolveProfiles([unnamed], [], () => ({ profile: suggested, dims: null })))).toBe(
+      'TF_PROFILE_MISSING',
+    );
   });
 });

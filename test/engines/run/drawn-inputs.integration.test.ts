@@ -2,7 +2,8 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { inDtype, planInputs } from '../../../src/engines/run/drawn-inputs.js';
+import { planInputs } from '../../../src/engines/run/drawn-inputs.js';
+import { inDtype } from '../../../src/engines/run/input-dtype.js';
 import type { Binding } from '../../../src/engines/runtime/session.js';
 import {
   attribute,

@@ -12,7 +12,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
-import { identityDigest, passportPath } from '../../../src/engines/identity/identity.js';
+import { passportPath } from '../../../src/engines/identity/engine-name.js';
+import { identityDigest } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe } from '../../../src/engines/identity/recipe.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import { listCache, verifyCache } from '../../../src/engines/store/cache.js';

@@ -17,8 +17,9 @@ import { sha256 } from '../../../src/base/files/digest.js';
 import { obtainEngine } from '../../../src/engines/builder/obtain-engine.js';
 import type { BuildOptions, PlanBuilder } from '../../../src/engines/builder/options.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { makeKeys, verifyCache } from '../../../src/engines/store/cache.js';
+import { verifyCache } from '../../../src/engines/store/cache.js';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
+import { makeKeys } from '../../../src/engines/store/signing.js';
 import { openTrust } from '../../../src/engines/store/trust.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
 import {

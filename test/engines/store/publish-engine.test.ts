@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { passportPath } from '../../../src/engines/identity/identity.js';
+import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { copyEngine } from '../../../src/engines/store/pending.js';
+import { copyEngine } from '../../../src/engines/store/publish-engine.js';
 import { noTrust } from '../../../src/engines/store/trust.js';
 import { samplePlan, writeSample } from '../../support/sample-engine.js';
 

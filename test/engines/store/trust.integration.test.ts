@@ -15,10 +15,11 @@ import { dirname, join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sha256 } from '../../../src/base/files/digest.js';
 import type { BuildOptions } from '../../../src/engines/builder/options.js';
-import { passportPath } from '../../../src/engines/identity/identity.js';
+import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
-import { makeKeys, signEngines, verifyCache } from '../../../src/engines/store/cache.js';
+import { verifyCache } from '../../../src/engines/store/cache.js';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
+import { makeKeys, signEngines } from '../../../src/engines/store/signing.js';
 import {
   openTrust,
   parseSignature,

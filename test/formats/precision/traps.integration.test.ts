@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { attributeOf } from '../../../src/formats/onnx/attributes.js';
 import { inferDtypes } from '../../../src/formats/onnx/dtype-inference.js';
 import { openModel } from '../../../src/formats/onnx/model.js';
-import { attributeOf } from '../../../src/formats/onnx/operators.js';
 import { conversionSchema } from '../../../src/formats/precision/result.js';
 import { writeNpy } from '../../../src/formats/tensor/npy.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';

@@ -8,7 +8,7 @@ import { defaultRecipe, type Recipe } from '../../../src/engines/identity/recipe
 import { parseGpu, parseTarget, type Target } from '../../../src/engines/identity/target.js';
 import { parseProfile } from '../../../src/engines/profiles/profile.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
-import type { Objects } from '../../../src/engines/store/remote/address.js';
+import type { Objects } from '../../../src/engines/store/remote/objects.js';
 import { RemoteStore } from '../../../src/engines/store/remote/remote-store.js';
 import { noTrust } from '../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../src/errors.js';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { passportPath } from '../../../src/engines/identity/identity.js';
+import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { floatTensor } from '../../../src/formats/tensor/tensor.js';
 import { type ModelConfig, printModelConfig } from '../../../src/products/triton/model-config.js';
 import { tryRepository } from '../../../src/products/triton/try/try.js';

@@ -18,7 +18,7 @@ import type { DoctorFacts } from '../../../src/quality/doctor/doctor-facts.js';
 import { driverInChild, lookForGpus } from '../../../src/quality/doctor/gpu.js';
 import { lookForOnnxRuntimes } from '../../../src/quality/doctor/onnxruntime.js';
 import { thisMachine } from '../../../src/tensorrt/toolchain/find.js';
-import type { DebianPackage, PythonPackage } from '../../../src/tensorrt/toolchain/pip.js';
+import type { DebianPackage, PythonPackage } from '../../../src/tensorrt/toolchain/installed-packages.js';
 import { fakeMachine } from '../../fakes/machine.js';
 import { trtforge } from '../../support/trtforge.js';
 import { facts, listed, probesOf, withGpu, withoutGpu } from './fake-facts.js';

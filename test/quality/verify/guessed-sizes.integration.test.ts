@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { RunRequest } from '../../../src/engines/run/options.js';
 import { runFile } from '../../../src/engines/run/run-file.js';
-import type { RunRequest } from '../../../src/engines/run/run-result.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { ignoreEvents } from '../../../src/events.js';
 import { attribute, GraphBuilder as Graph, type GraphBuilder } from '../../../src/formats/onnx/index.js';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
+import { exportsOf, exportText } from '../../../src/tensorrt/toolchain/exports.js';
 import type { FoundToolchain } from '../../../src/tensorrt/toolchain/find.js';
-import { exportsOf, exportText } from '../../../src/tensorrt/toolchain/result.js';
 
 function toolchain(changes: Partial<FoundToolchain>): FoundToolchain {
   return {

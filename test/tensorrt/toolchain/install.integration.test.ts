@@ -25,8 +25,8 @@ import {
   installToolchain,
   removeToolchain,
 } from '../../../src/tensorrt/toolchain/install.js';
+import { readManifest } from '../../../src/tensorrt/toolchain/manifest.js';
 import type { WheelSource } from '../../../src/tensorrt/toolchain/pip.js';
-import { readManifest } from '../../../src/tensorrt/toolchain/result.js';
 import { openWheel } from '../../../src/tensorrt/toolchain/wheel.js';
 import { fakeMachine } from '../../fakes/machine.js';
 import { type FakeWheel, writeWheel } from '../../fakes/wheel.js';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { builderEnvironment, withLibraries } from '../../../src/tensorrt/toolchain/places.js';
+import { builderEnvironment, withLibraries } from '../../../src/tensorrt/toolchain/environment.js';
 import type { Toolchain } from '../../../src/tensorrt/toolchain/toolchain.js';
 
 const toolchain: Toolchain = {

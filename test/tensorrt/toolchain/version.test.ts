@@ -6,7 +6,7 @@ import {
   isVersion,
   versionOfCode,
 } from '../../../src/behaviour/versions.js';
-import { debianPackages } from '../../../src/tensorrt/toolchain/pip.js';
+import { debianPackages } from '../../../src/tensorrt/toolchain/installed-packages.js';
 import { trtexecVersion, trtexecVersionIn } from '../../../src/tensorrt/toolchain/trtexec.js';
 import { fakeRunner } from '../../fakes/machine.js';
 

@@ -9,6 +9,7 @@ import type { WorkContext } from '../../../events.js';
 import { assertWellTyped, type GraphTypes, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { isExternal } from '../../../formats/onnx/external-data.js';
 import { visitNodes, visitTensors } from '../../../formats/onnx/graph.js';
+import { lowerIrVersion, NEWEST_LOADED_IR } from '../../../formats/onnx/ir-version.js';
 import { editModel, type OnnxModel, wrapsEngine } from '../../../formats/onnx/model.js';
 import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import {
@@ -22,14 +23,14 @@ import {
   type ValueInfoProto,
 } from '../../../formats/onnx/onnx_pb.js';
 import { isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
-import { lowerIrVersion, NEWEST_LOADED_IR, plainDomain } from '../../../formats/onnx/operators.js';
+import { plainDomain } from '../../../formats/onnx/operators.js';
 import { interfaceOf, onnxNumber } from '../../../formats/onnx/values.js';
 import { writeModel } from '../../../formats/onnx/write.js';
 import { inlineFunctions } from '../../../formats/precision/normalise.js';
 import { movers } from '../../../formats/precision/operator-traits.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { isArrayDtype } from '../../../formats/tensor/tensor.js';
-import { hasRandomNode } from '../../identity/model-digest.js';
+import { hasRandomNode } from '../../identity/model-graph.js';
 import type { Arithmetic } from '../back-end.js';
 import type { Binding } from '../session.js';
 import { fp4AsInt8 } from './fp4-codes.js';

@@ -2,7 +2,7 @@ import { gpuBytesInUse } from '../../../addon/gpus.js';
 import { namesOf, valuesOf } from '../../../base/options/option.js';
 import { workOf } from '../../../events.js';
 import type { BackEnd, OpenedEngine } from '../back-end.js';
-import { engineOptions } from './engine-interface.js';
+import { engineOptions } from './options.js';
 import { openSupervisedEngine } from './supervised-engine.js';
 
 /** Engines on TensorRT and TensorRT-RTX. An engine need not have a passport. */

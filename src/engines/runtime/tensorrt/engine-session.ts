@@ -12,12 +12,12 @@ import { DeviceState } from './device-state.js';
 import type {
   EngineContext,
   EngineSession,
-  EngineSessionOptions,
   EngineState,
   RunTarget,
   SessionFacts,
 } from './engine-interface.js';
 import { type EngineAddon, type LoadedEngine, loadEngine, logTeller } from './load-engine.js';
+import type { EngineSessionOptions } from './options.js';
 import { type ContextSettings, ProfileContexts } from './profile-contexts.js';
 
 const KEEP_CALLS = 16;

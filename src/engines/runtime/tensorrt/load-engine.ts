@@ -25,17 +25,12 @@ import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { identitiesOf } from '../../identity/identity.js';
 import type { Passport } from '../../identity/passport.js';
 import { thisPlatform } from '../../identity/target.js';
-import {
-  foreignName,
-  loadsIn,
-  type PlanHeader,
-  platformOfEngine,
-  readPlanHeader,
-} from '../../plan/header.js';
+import { foreignName, type PlanHeader, readPlanHeader } from '../../plan/header.js';
+import { loadsIn, platformOfEngine } from '../../plan/loads.js';
 import { markWhileOpen } from '../../store/claims/in-use.js';
 import { openTrust, type Trust, type trustOptions, verifyTrusted } from '../../store/trust.js';
 import { type EngineBindings, engineBindings } from './engine-bindings.js';
-import { checkWeightBudget, type loadOptions, nativeLoad } from './engine-interface.js';
+import { checkWeightBudget, type loadOptions, nativeLoad } from './options.js';
 
 /** A plan that may be passed to TensorRT: with a complete header of its own, and a passport that agrees, or none where none is required. */
 export interface PlanFacts {

@@ -1,4 +1,4 @@
-import type { ActivationPool } from './engine-interface.js';
+import type { ActivationPool } from './activation-pool.js';
 
 const nothing = () => {};
 

@@ -10,15 +10,14 @@ import { DeviceState } from './device-state.js';
 import { EngineCall } from './engine-call.js';
 import type {
   CallShapes,
-  CudaGraph,
   EngineContext,
   EngineRunner,
-  EngineSessionOptions,
   EngineState,
   PreparedCall,
   RunTarget,
 } from './engine-interface.js';
 import type { LoadedEngine } from './load-engine.js';
+import type { CudaGraph, EngineSessionOptions } from './options.js';
 import { PendingWork } from './pending-work.js';
 import { PlainCall, StatefulCall } from './prepared-call.js';
 

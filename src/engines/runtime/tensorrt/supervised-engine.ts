@@ -1,17 +1,13 @@
 import { valuesOf } from '../../../base/options/option.js';
 import { runSupervised, type SupervisedSession, startSupervised } from '../../../base/process/supervise.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { withLibraries } from '../../../tensorrt/toolchain/places.js';
+import { withLibraries } from '../../../tensorrt/toolchain/environment.js';
 import { readPlanHeader } from '../../plan/header.js';
 import type { RepeatedRun } from '../back-end.js';
 import { mapOf, type RunOptions, type Session } from '../session.js';
-import {
-  type EngineBinding,
-  type EngineSessionOptions,
-  loadOptions,
-  type SessionFacts,
-} from './engine-interface.js';
+import type { EngineBinding, SessionFacts } from './engine-interface.js';
 import { libraryOfPlan } from './load-engine.js';
+import { type EngineSessionOptions, loadOptions } from './options.js';
 import {
   type EngineChildCall,
   type EngineOpened,

@@ -7,7 +7,8 @@ import { writeFailed } from '../../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import type { NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import type { EngineBinding, EngineSessionOptions, SessionFacts } from './engine-interface.js';
+import type { EngineBinding, SessionFacts } from './engine-interface.js';
+import type { EngineSessionOptions } from './options.js';
 
 /** A tensor on its way to another process: its bytes with the message, or at the beginning of a file. */
 interface SentTensor {

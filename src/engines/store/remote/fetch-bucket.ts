@@ -3,9 +3,10 @@ import { basename, join } from 'node:path';
 import { closing } from '../../../base/files/byte-source.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
-import { passportPath } from '../../identity/identity.js';
+import { passportPath } from '../../identity/engine-name.js';
 import { signaturePath } from '../trust.js';
-import { type Objects, remoteAddress } from './address.js';
+import { remoteAddress } from './address.js';
+import type { Objects } from './objects.js';
 import { openS3 } from './s3-objects.js';
 import { downloadFile } from './transfer.js';
 

@@ -3,7 +3,7 @@ import { parseJson } from '../../../base/files/json.js';
 import { TrtforgeError } from '../../../errors.js';
 import { describeOwner, HeartbeatWatch, LARGEST_CLAIM, thisProcess } from '../claims/claim.js';
 import type { Attempt } from '../claims/lease.js';
-import type { Objects } from './address.js';
+import type { Objects } from './objects.js';
 
 /** The right to build one identity, among machines. */
 export interface RemoteLease {

@@ -1,7 +1,8 @@
 import { isRecord, parseJson } from '../../../base/files/json.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
-import { type IdentityDocument, longerName, modelFolder, passportPath } from '../../identity/identity.js';
+import { longerName, modelFolder, passportPath } from '../../identity/engine-name.js';
+import type { IdentityDocument } from '../../identity/identity.js';
 import { type Passport, parsePassport } from '../../identity/passport.js';
 import { checkPlanHeaderOf } from '../../plan/verify-engine.js';
 import { mayServe, othersMayServe } from '../compatibility.js';
@@ -16,7 +17,7 @@ import {
 } from '../store.js';
 import type { TimingFiles } from '../timing-folder.js';
 import { checkTrust, noTrust, signatureOf, signaturePath, type Trust } from '../trust.js';
-import { inParallel, LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './address.js';
+import { inParallel, LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './objects.js';
 import { RemoteLeases, type RemoteLeaseTiming } from './remote-lease.js';
 import { downloadFile, uploadFile } from './transfer.js';
 

@@ -2,17 +2,16 @@ import { pipeline, type Readable, Transform } from 'node:stream';
 import type { S3Client, UploadPartCommand } from '@aws-sdk/client-s3';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
+import { formatAddress, type RemoteAddress } from './address.js';
+import { remoteFailure } from './failure.js';
 import {
   type ByteRange,
-  formatAddress,
   LARGEST_SMALL_OBJECT,
   type ListedObject,
   type ObjectFacts,
   type Objects,
   type PartedUpload,
-  type RemoteAddress,
-} from './address.js';
-import { remoteFailure } from './failure.js';
+} from './objects.js';
 
 /** A server that does not accept a connection within this is down: a build must not wait for it. */
 const CONNECT_MS = 2_000;

@@ -7,9 +7,9 @@ import { writeFailed } from '../../../base/files/publish.js';
 import { sleep, throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { EventListener, WorkContext } from '../../../events.js';
-import { forget, ledgerPath, readLedger } from '../pending.js';
-import { type ByteRange, inParallel, type ObjectFacts, type Objects } from './address.js';
+import { forget, ledgerPath, readLedger } from '../partial-downloads.js';
 import { isPassing, remoteFailure } from './failure.js';
+import { type ByteRange, inParallel, type ObjectFacts, type Objects } from './objects.js';
 
 /** Large enough that signing and round trips vanish, small enough that a cut connection costs little. S3 wants at least 5 MiB. */
 const PART_BYTES = 16 << 20;

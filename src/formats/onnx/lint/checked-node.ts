@@ -1,6 +1,6 @@
+import { attributeOf } from '../attributes.js';
 import type { GraphView } from '../graph.js';
 import type { NodeProto, TensorProto } from '../onnx_pb.js';
-import { attributeOf } from '../operators.js';
 import { isDequantize, isQuantize, type QuantizedGraph } from '../quantized-operations.js';
 import type { ModelShapes } from '../shapes/infer.js';
 import type { Shape } from '../shapes/size.js';

@@ -1,7 +1,7 @@
+import { attributeOf } from '../attributes.js';
 import { isOnnxDomain, nodeLabel, visitGraphs } from '../graph.js';
 import type { ModelLike } from '../model.js';
 import type { NodeProto } from '../onnx_pb.js';
-import { attributeOf } from '../operators.js';
 import { type ModelShapes, shapesByName } from '../shapes/infer.js';
 import { elementsIn } from '../shapes/rule-input.js';
 import { elementwise } from '../shapes/shape-rules.js';

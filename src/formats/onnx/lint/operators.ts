@@ -11,6 +11,7 @@ import {
 } from '../../../behaviour/operators.js';
 import { compareVersions } from '../../../behaviour/versions.js';
 import { dtypes } from '../../tensor/dtype.js';
+import { attributeOf } from '../attributes.js';
 import { editRemedy } from '../edit-steps.js';
 import {
   type GraphView,
@@ -21,9 +22,10 @@ import {
   visitGraphs,
   visitNodes,
 } from '../graph.js';
+import { NEWEST_LOADED_IR, neededIrVersion } from '../ir-version.js';
 import { isWrappedEngine, type OnnxModel, WRAPPED_ENGINE, wrappedEngineRemedy } from '../model.js';
 import type { ModelProto, NodeProto } from '../onnx_pb.js';
-import { attributeOf, NEWEST_LOADED_IR, neededIrVersion, operatorSignature } from '../operators.js';
+import { operatorSignature } from '../operators.js';
 import { inferShapes, type ModelShapes } from '../shapes/infer.js';
 import { constantTensor } from '../shapes/stored-value.js';
 import type { Findings } from './findings.js';

@@ -1,9 +1,9 @@
 import { behaviour, seenOn } from '../../../behaviour/facts.js';
 import { operatorRanges } from '../../../behaviour/operators.js';
 import { rangeText } from '../../../behaviour/versions.js';
+import { attributeOf, textAttribute } from '../attributes.js';
 import { isOnnxDomain, nodeLabel } from '../graph.js';
 import type { NodeProto } from '../onnx_pb.js';
-import { attributeOf, textAttribute } from '../operators.js';
 import type { QuantizedGraph } from '../quantized-operations.js';
 import type { ModelShapes } from '../shapes/infer.js';
 import { equals, isNumber, multiply, type Shape, sizeText, symbolsOf } from '../shapes/size.js';

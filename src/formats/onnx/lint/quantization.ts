@@ -2,10 +2,10 @@ import { behaviour, seenOn } from '../../../behaviour/facts.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes, typeLabel } from '../../tensor/dtype.js';
 import { numbersOf } from '../../tensor/tensor.js';
+import { attributeOf } from '../attributes.js';
 import { GraphUses, type GraphView, isOnnxDomain, nodeLabel } from '../graph.js';
 import type { OnnxModel } from '../model.js';
 import type { NodeProto } from '../onnx_pb.js';
-import { attributeOf } from '../operators.js';
 import {
   type AttentionProducts,
   castCodes,

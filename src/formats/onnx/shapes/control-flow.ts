@@ -1,5 +1,5 @@
+import { attributeOf } from '../attributes.js';
 import type { GraphProto } from '../onnx_pb.js';
-import { attributeOf } from '../operators.js';
 import { type Cost, costlier, repeated } from './cost.js';
 import { type Call, type ShapedValue, unknown } from './rule-input.js';
 import { equals, isNumber, type MaybeSize, type Shape } from './size.js';

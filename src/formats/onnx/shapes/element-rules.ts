@@ -1,4 +1,4 @@
-import { typeAttribute } from '../operators.js';
+import { typeAttribute } from '../attributes.js';
 import { broadcast } from './broadcast.js';
 import { shapeRange, slicesOf } from './movement-rules.js';
 import { type Call, isSmall, unknown } from './rule-input.js';

@@ -1,6 +1,6 @@
 import { type Dtype, dtypes } from '../../tensor/dtype.js';
+import { attributeOf, textAttribute } from '../attributes.js';
 import type { NodeProto, TensorProto } from '../onnx_pb.js';
-import { attributeOf, textAttribute } from '../operators.js';
 import type { ValueType } from '../values.js';
 import { isNumber, type MaybeSize, multiply, type Shape } from './size.js';
 

@@ -1,9 +1,9 @@
 import { TrtforgeError } from '../../../errors.js';
 import { numbersOf } from '../../tensor/tensor.js';
+import { attributeOf } from '../attributes.js';
 import type { GraphView } from '../graph.js';
 import type { ModelLike } from '../model.js';
 import type { NodeProto, TensorProto } from '../onnx_pb.js';
-import { attributeOf } from '../operators.js';
 import { tensorType, type ValueType } from '../values.js';
 import { isSmall, type ShapedValue } from './rule-input.js';
 

@@ -2,6 +2,7 @@ import { closing } from '../../../base/files/byte-source.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { NamedTensors } from '../../tensor/tensor.js';
 import type { QuantizedDtype } from './grid.js';
+import type { Histogram } from './histogram.js';
 import { DEFAULT_PERCENTILE, entropyAmax, mseAmax, percentileAmax } from './methods.js';
 import {
   type ObserveContext,
@@ -16,7 +17,6 @@ import {
   type CalibratedRanges,
   type CalibrationMethod,
   type Extremes,
-  type Histogram,
   type TensorRange,
 } from './ranges.js';
 

@@ -1,5 +1,5 @@
 import { magnitudesOf, type QuantizedDtype } from './grid.js';
-import type { Histogram } from './ranges.js';
+import type { Histogram } from './histogram.js';
 
 /** Levels of INT8 on one side of zero: what entropy compares a range with, and the first range that it and MSE consider. */
 const LEVELS = 128;

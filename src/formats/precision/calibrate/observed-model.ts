@@ -21,15 +21,8 @@ import { float32Values, type NamedTensors, type Tensor } from '../../tensor/tens
 import { isFloat32, isStored, readFlow, type Value } from '../flow.js';
 import { normalise } from '../normalise.js';
 import type { PluginTypes } from '../plugin-types.js';
-import {
-  type ChannelMoments,
-  ChannelSums,
-  type Extremes,
-  extremesOf,
-  type Histogram,
-  MagnitudeHistogram,
-  type ValueRange,
-} from './ranges.js';
+import { type Histogram, MagnitudeHistogram } from './histogram.js';
+import { type ChannelMoments, ChannelSums, type Extremes, extremesOf, type ValueRange } from './ranges.js';
 
 /** The output of a copy that reduces inside: smallest and largest value of each activation in turn, zero included. */
 const EXTREMES = 'trtforge/extremes';

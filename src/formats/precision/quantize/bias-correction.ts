@@ -1,11 +1,12 @@
-import { attributeOf, textAttribute } from '../../onnx/operators.js';
+import { attributeOf, textAttribute } from '../../onnx/attributes.js';
 import type { ModelShapes } from '../../onnx/shapes/infer.js';
 import { isNumber, type MaybeSize } from '../../onnx/shapes/size.js';
 import type { WeightStream } from '../../onnx/weight.js';
-import { isFloat32, isStored, type Operation, original, type Value, type WeightOperand } from '../flow.js';
+import { isFloat32, isStored, type Operation, original, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { roundingErrors } from './rounding-errors.js';
 import { forTiles } from './tiles.js';
+import type { WeightOperand } from './weight-operand.js';
 import type { WeightScales } from './weight-scales.js';
 
 /** Where the bias of an operation is read, and the stored value; without one there is none, and the operation takes one. */

@@ -11,11 +11,12 @@ import {
 } from '../../onnx/onnx_pb.js';
 import { onnxNumber } from '../../onnx/values.js';
 import type { Dtype } from '../../tensor/dtype.js';
-import type { Flow, Operation, Value, WeightOperand } from '../flow.js';
+import type { Flow, Operation, Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { NodeInsertions } from '../node-insertions.js';
 import type { BiasOperand } from './bias-correction.js';
 import type { Placement } from './placement.js';
+import type { WeightOperand } from './weight-operand.js';
 import type { WeightScales } from './weight-scales.js';
 
 /** A tensor of codes that are made from a FP32 weight while the model is written. */

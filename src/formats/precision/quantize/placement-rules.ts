@@ -1,18 +1,10 @@
 import { behaviour, seenOn } from '../../../behaviour/facts.js';
+import { attributeOf } from '../../onnx/attributes.js';
 import { nodeName } from '../../onnx/graph.js';
-import { attributeOf } from '../../onnx/operators.js';
-import {
-  isConstant,
-  isFloat32,
-  isTransposed,
-  type Operation,
-  operatorName,
-  original,
-  type Value,
-  weightOperand,
-} from '../flow.js';
+import { isConstant, isFloat32, type Operation, operatorName, original, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { type ResolvedConversion, requestedRules } from '../options.js';
+import { isTransposed, weightOperand } from './weight-operand.js';
 
 /** The facts that a rule may use besides the node itself. */
 export interface PlacementFacts {

@@ -1,14 +1,7 @@
-import {
-  type Flow,
-  isConstant,
-  isFloat32,
-  type Operation,
-  type Value,
-  type WeightOperand,
-  weightOperand,
-} from '../flow.js';
+import { type Flow, isConstant, isFloat32, type Operation, type Value } from '../flow.js';
 import type { ResolvedConversion } from '../options.js';
 import { type PlacementFacts, placementRules, weighted } from './placement-rules.js';
+import { type WeightOperand, weightOperand } from './weight-operand.js';
 
 /** An input of an operation that reads dequantized values. */
 export interface ActivationInput {

@@ -1,15 +1,15 @@
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase, type WorkContext } from '../../../events.js';
+import { attributeOf } from '../../onnx/attributes.js';
 import { opsetsOf } from '../../onnx/dtype-inference.js';
 import type { OnnxModel } from '../../onnx/model.js';
 import type { TensorProto } from '../../onnx/onnx_pb.js';
-import { attributeOf } from '../../onnx/operators.js';
 import { assertFloat, isMove } from '../../onnx/quantized-operations.js';
 import { inferShapes, type ModelShapes } from '../../onnx/shapes/infer.js';
 import type { WeightStream } from '../../onnx/weight.js';
 import type { Calibrate, CalibratedRanges, ChannelMoments } from '../calibrate/ranges.js';
-import { type Flow, isConstant, type Operation, readFlow, type Value, type WeightOperand } from '../flow.js';
+import { type Flow, isConstant, type Operation, readFlow, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { fp8 } from '../formats/fp8.js';
 import { fp16 } from '../formats/fp16.js';
@@ -23,6 +23,7 @@ import { type Obstacles, type Placement, type PlacementDecision, placeQuantizers
 import type { InputMoments } from './rounding-errors.js';
 import { floatsOf } from './scale-layout.js';
 import { storedScales } from './stored-scale.js';
+import type { WeightOperand } from './weight-operand.js';
 import { type WeightScales, weightScales } from './weight-scales.js';
 
 /** The decisions and changes made to the messages of the model; the codes of the weights are still to be made. */

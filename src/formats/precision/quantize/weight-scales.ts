@@ -1,6 +1,5 @@
 import type { WeightStream } from '../../onnx/weight.js';
 import { smallFloatTable } from '../../tensor/low-precision.js';
-import type { WeightOperand } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
 import { fp8 } from '../formats/fp8.js';
 import { blockOf } from './placement-rules.js';
@@ -8,6 +7,7 @@ import { type InputMoments, roundingErrors } from './rounding-errors.js';
 import { bitsOf, CHUNK_BYTES, forSegments, type ScaleLayout } from './scale-layout.js';
 import type { StoredScale } from './stored-scale.js';
 import { forTiles, tileRows } from './tiles.js';
+import type { WeightOperand } from './weight-operand.js';
 
 /** The scales of a weight. */
 export interface WeightScales {

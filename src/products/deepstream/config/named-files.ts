@@ -2,7 +2,7 @@ import { accessSync, constants, realpathSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { closing, openFile } from '../../../base/files/byte-source.js';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
-import { passportPath } from '../../../engines/identity/identity.js';
+import { passportPath } from '../../../engines/identity/engine-name.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { planDigest, readPlanHeader } from '../../../engines/plan/header.js';
 import { axesOf, type NamedAxes } from '../../../engines/profiles/profile.js';

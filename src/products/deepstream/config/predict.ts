@@ -1,5 +1,5 @@
 import { isAmperePlus } from '../../../behaviour/facts.js';
-import { loadsIn } from '../../../engines/plan/header.js';
+import { loadsIn } from '../../../engines/plan/loads.js';
 import type { DeepstreamCheck } from './check-result.js';
 import type { Output } from './detector-outputs.js';
 import type { FindingCode } from './findings.js';

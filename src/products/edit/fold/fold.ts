@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { plural } from '../../../base/text/quantity.js';
+import { attributeOf } from '../../../formats/onnx/attributes.js';
 import { definedNames, isOnnxDomain, visitMainGraphs } from '../../../formats/onnx/graph.js';
 import {
   AttributeProtoSchema,
@@ -8,7 +9,6 @@ import {
   NodeProtoSchema,
   type TensorProto,
 } from '../../../formats/onnx/onnx_pb.js';
-import { attributeOf } from '../../../formats/onnx/operators.js';
 import { isNumber } from '../../../formats/onnx/shapes/size.js';
 import { type IntegerDtype, integerTensor, isIntegerDtype } from '../../../formats/tensor/tensor.js';
 import { dropDead } from '../dead.js';

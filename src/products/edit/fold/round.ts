@@ -1,4 +1,5 @@
 import { create } from '@bufbuild/protobuf';
+import { attributeOf } from '../../../formats/onnx/attributes.js';
 import { type GraphTypes, inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import {
   definedNames,
@@ -15,7 +16,6 @@ import {
   NodeProtoSchema,
   type TensorProto,
 } from '../../../formats/onnx/onnx_pb.js';
-import { attributeOf } from '../../../formats/onnx/operators.js';
 import { inferShapes, type ModelShapes } from '../../../formats/onnx/shapes/infer.js';
 import { equals, isNumber, type MaybeSize, type Shape } from '../../../formats/onnx/shapes/size.js';
 import { storedValue } from '../../../formats/onnx/shapes/stored-value.js';

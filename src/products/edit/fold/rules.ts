@@ -1,6 +1,6 @@
+import { attributeOf, textAttribute } from '../../../formats/onnx/attributes.js';
 import { isOnnxDomain } from '../../../formats/onnx/graph.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
-import { attributeOf, textAttribute } from '../../../formats/onnx/operators.js';
 import { equals, isNumber } from '../../../formats/onnx/shapes/size.js';
 import { tensorFrom } from '../../../formats/tensor/tensor.js';
 import { intOf, intsOf, type Round } from './round.js';

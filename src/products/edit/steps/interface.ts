@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf';
+import { integerAttribute } from '../../../formats/onnx/attributes.js';
 import { nodeLabel, usedNames } from '../../../formats/onnx/graph.js';
 import { type NodeProto, NodeProtoSchema } from '../../../formats/onnx/onnx_pb.js';
-import { integerAttribute } from '../../../formats/onnx/operators.js';
 import {
   addOutputs,
   type BorderValue,

@@ -1,13 +1,10 @@
 import { plural } from '../../../base/text/quantity.js';
+import { attributeOf } from '../../../formats/onnx/attributes.js';
 import { inferDtypes } from '../../../formats/onnx/dtype-inference.js';
 import { nodeLabel, visitNodes } from '../../../formats/onnx/graph.js';
+import { neededIrVersion } from '../../../formats/onnx/ir-version.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
-import {
-  attributeOf,
-  neededIrVersion,
-  operatorSignature,
-  plainDomain,
-} from '../../../formats/onnx/operators.js';
+import { operatorSignature, plainDomain } from '../../../formats/onnx/operators.js';
 import { inlineFunctions } from '../../../formats/precision/normalise.js';
 import { hasChanged, raiseOpset } from '../../../formats/precision/raise-opset.js';
 import { type Done, type Editing, impossible } from '../edited-model.js';

@@ -11,7 +11,7 @@ import {
 } from '../../../cli/command.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { messageLines } from '../../../cli/text.js';
-import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { enginesOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { speechOptions } from '../../../quality/tasks/task.js';
 import { compareBackEnds, compareOptions } from '../compare/compare-backends.js';
 import { countText } from '../compare/page.js';

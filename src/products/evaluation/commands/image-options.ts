@@ -1,7 +1,7 @@
 import type { OptionValues } from '../../../base/options/option.js';
 import { choice } from '../../../cli/command.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { loadOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { loadOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';
 import { imageRequestOptions, imageRunOptions } from '../options.js';
 import { preparationOf } from '../run/candidate.js';

@@ -1,7 +1,7 @@
 import { basename, dirname, extname, join } from 'node:path';
 import { sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
-import { passportPath } from '../../../engines/identity/identity.js';
+import { passportPath } from '../../../engines/identity/engine-name.js';
 import { readModel } from '../../../engines/identity/model-digest.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import { isEngineFile } from '../../../engines/plan/header.js';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
 import { sha256OfFileInPieces } from '../../../base/files/digest.js';
-import { passportPath } from '../../../engines/identity/identity.js';
+import { passportPath } from '../../../engines/identity/engine-name.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { ortFactsSchema } from '../../../engines/runtime/onnxruntime/ort-facts.js';

@@ -1,7 +1,7 @@
 import { broughtBy, choice, defineCommand, type TextOutput, text } from '../../../cli/command.js';
 import { operatorLines, table } from '../../../cli/text.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
-import { enginesOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { enginesOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { inspectOptions } from '../../../formats/onnx/inspect.js';
 import { exploreLayers } from '../explore.js';
 import type { Explored, Row } from '../result.js';

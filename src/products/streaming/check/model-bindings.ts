@@ -2,7 +2,7 @@ import { digestModel } from '../../../engines/identity/model-digest.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
 import { axesOf } from '../../../engines/profiles/profile.js';
 import { chooseBackEnd, openSession } from '../../../engines/runtime/open-session.js';
-import type { EngineLoadOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import type { EngineLoadOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { editModel } from '../../../formats/onnx/model.js';

@@ -1,6 +1,6 @@
 import { defineCommand, text } from '../../../cli/command.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { loadOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { loadOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { type ContractCheck, checkContract } from '../check/check.js';
 import { renderContractCheck } from './verify-text.js';

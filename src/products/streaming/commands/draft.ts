@@ -1,7 +1,7 @@
 import { plural } from '../../../base/text/quantity.js';
 import { defineCommand, text } from '../../../cli/command.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { loadOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { loadOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { draftContract, recordOptions } from '../record/record.js';
 import type { DraftedContract } from '../record/result.js';
 

@@ -1,7 +1,7 @@
 import { publishFile } from '../../../base/files/publish.js';
 import type { OptionValues } from '../../../base/options/option.js';
 import { broughtBy, type CommandContext, defineCommand } from '../../../cli/command.js';
-import { engineOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { engineOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { readContract } from '../../../formats/contract/file.js';
 import { checkBeforeUse, checkedSessionOptions } from '../../../quality/known-answer/at-load.js';

@@ -9,7 +9,7 @@ import { readPassport } from '../../../engines/identity/passport.js';
 import { isBatchAxis } from '../../../engines/profiles/profile.js';
 import { type OpenedSession, type OpenOptions, openOptions } from '../../../engines/runtime/back-end.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
-import { engineOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { engineOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
 import type { Contract } from '../../../formats/contract/contract.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
-import { inDtype } from '../../../engines/run/drawn-inputs.js';
+import { inDtype } from '../../../engines/run/input-dtype.js';
 import type { Binding } from '../../../engines/runtime/session.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';

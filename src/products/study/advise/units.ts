@@ -2,10 +2,11 @@ import { TrtforgeError } from '../../../errors.js';
 import { assertFloat } from '../../../formats/onnx/quantized-operations.js';
 import { inferShapes } from '../../../formats/onnx/shapes/infer.js';
 import { isNumber } from '../../../formats/onnx/shapes/size.js';
-import { type Operation, operatorName, readFlow, weightOperand } from '../../../formats/precision/flow.js';
+import { type Operation, operatorName, readFlow } from '../../../formats/precision/flow.js';
 import type { FormatId } from '../../../formats/precision/formats/index.js';
 import { type ConversionOptions, resolveConversion } from '../../../formats/precision/options.js';
 import { placeQuantizers } from '../../../formats/precision/quantize/placement.js';
+import { weightOperand } from '../../../formats/precision/quantize/weight-operand.js';
 import { asConverted } from '../model-nodes.js';
 
 /** A node, or a repeated block of a large model, that is quantized or left as one. */

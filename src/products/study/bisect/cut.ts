@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { create } from '@bufbuild/protobuf';
 import type { ProfileRange } from '../../../engines/identity/recipe.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
-import { inTypesOf } from '../../../engines/run/drawn-inputs.js';
+import { inTypesOf } from '../../../engines/run/input-dtype.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inferDtypes } from '../../../formats/onnx/dtype-inference.js';

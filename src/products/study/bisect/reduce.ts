@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { valuesOf } from '../../../base/options/option.js';
 import { shellLine } from '../../../base/text/shell-line.js';
-import { inTypesOf } from '../../../engines/run/drawn-inputs.js';
+import { inTypesOf } from '../../../engines/run/input-dtype.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
-import { engineOptions } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { engineOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { editModel, type OnnxModel, viewModel } from '../../../formats/onnx/model.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
 import { closedPart, nodesNamed, partsOf } from '../../../formats/onnx/subgraph.js';

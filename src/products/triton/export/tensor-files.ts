@@ -1,6 +1,6 @@
 import { areDrawable } from '../../../engines/identity/passport.js';
 import type { Profile } from '../../../engines/profiles/profile.js';
-import { inTypesOf } from '../../../engines/run/drawn-inputs.js';
+import { inTypesOf } from '../../../engines/run/input-dtype.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
 import { filledTensor } from '../../../formats/contract/state.js';
 import { type Dtype, elementCount, packedBytes } from '../../../formats/tensor/dtype.js';

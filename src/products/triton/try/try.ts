@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { listFolder, removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/folders.js';
-import { passportPath } from '../../../engines/identity/identity.js';
+import { passportPath } from '../../../engines/identity/engine-name.js';
 import { type Passport, readPassport } from '../../../engines/identity/passport.js';
-import { inTypesOf } from '../../../engines/run/drawn-inputs.js';
+import { inTypesOf } from '../../../engines/run/input-dtype.js';
 import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../../events.js';
 import { filledTensor } from '../../../formats/contract/state.js';

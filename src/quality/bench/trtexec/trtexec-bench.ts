@@ -6,17 +6,18 @@ import { valuesOf } from '../../../base/options/option.js';
 import { holds } from '../../../behaviour/facts.js';
 import { machineFacts } from '../../../engines/identity/target.js';
 import { readLayers } from '../../../engines/layers/read-layers.js';
-import { inDtype } from '../../../engines/run/drawn-inputs.js';
 import { gatherInputs } from '../../../engines/run/gather-inputs.js';
-import { assertStreamed, type EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { inDtype } from '../../../engines/run/input-dtype.js';
+import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import {
   type PlanOnDisk,
   readPlanOnDisk,
   toolchainForPlan,
 } from '../../../engines/runtime/tensorrt/load-engine.js';
+import { assertStreamed } from '../../../engines/runtime/tensorrt/options.js';
 import { openTrust } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
-import { withLibraries } from '../../../tensorrt/toolchain/places.js';
+import { withLibraries } from '../../../tensorrt/toolchain/environment.js';
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { type TrtexecProgram, trtexecToMeasure } from '../../../tensorrt/toolchain/trtexec.js';
 import { readExportedProfile, readExportedTimes } from '../../../tensorrt/trtexec/exports.js';

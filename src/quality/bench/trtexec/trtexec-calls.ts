@@ -1,9 +1,6 @@
 import type { Passport } from '../../../engines/identity/passport.js';
-import {
-  askedBudget,
-  assertStreamed,
-  type EngineBinding,
-} from '../../../engines/runtime/tensorrt/engine-interface.js';
+import type { EngineBinding } from '../../../engines/runtime/tensorrt/engine-interface.js';
+import { askedBudget, assertStreamed } from '../../../engines/runtime/tensorrt/options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { TrtexecLog } from '../../../tensorrt/trtexec/log/result.js';

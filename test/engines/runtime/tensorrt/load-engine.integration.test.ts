@@ -2,12 +2,12 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { passportPath } from '../../../../src/engines/identity/identity.js';
+import { passportPath } from '../../../../src/engines/identity/engine-name.js';
 import { readPassport } from '../../../../src/engines/identity/passport.js';
 import { thisPlatform } from '../../../../src/engines/identity/target.js';
 import { openEngineSession } from '../../../../src/engines/runtime/tensorrt/engine-session.js';
 import type { loadEngine } from '../../../../src/engines/runtime/tensorrt/load-engine.js';
-import { makeKeys } from '../../../../src/engines/store/cache.js';
+import { makeKeys } from '../../../../src/engines/store/signing.js';
 import { readPrivateKey, signaturePath, signDocument } from '../../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { doubling, FakeAddon, tensor } from '../../../fakes/addon.js';

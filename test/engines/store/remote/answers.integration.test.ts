@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { type Objects, remoteAddress } from '../../../../src/engines/store/remote/address.js';
+import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { fetchBucket } from '../../../../src/engines/store/remote/fetch-bucket.js';
+import type { Objects } from '../../../../src/engines/store/remote/objects.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
 
 type Answer = (response: ServerResponse) => void;

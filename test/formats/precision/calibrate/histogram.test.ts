@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { extremesOf, MagnitudeHistogram } from '../../../../src/formats/precision/calibrate/ranges.js';
+import { MagnitudeHistogram } from '../../../../src/formats/precision/calibrate/histogram.js';
+import { extremesOf } from '../../../../src/formats/precision/calibrate/ranges.js';
 
 const of = (...samples: readonly (readonly number[])[]) => {
   const histogram = new MagnitudeHistogram();

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { methodText, parseMethod } from '../../../../src/formats/precision/calibrate/calibrate.js';
+import type { Histogram } from '../../../../src/formats/precision/calibrate/histogram.js';
 import {
   entropyAmax,
   mseAmax,
   percentileAmax,
   quantizationMse,
 } from '../../../../src/formats/precision/calibrate/methods.js';
-import type { Histogram } from '../../../../src/formats/precision/calibrate/ranges.js';
 
 const histogram = (bins: number, count: (bin: number) => number): Histogram => ({
   width: 1,
