@@ -126,7 +126,7 @@ export const forge = lazy(
  */
 export const buildOrLoad = lazy(
   async (): Promise<(requested: BuildOptions, context?: Partial<BuildContext>) => Promise<ObtainedEngine>> =>
-    (await import('./quality/known-answer/at-build.js')).buildOrLoad,
+    (await import('./quality/known-answer/build-or-load.js')).buildOrLoad,
   async () => (await import('./engines/builder/options.js')).buildOptions,
   async () => (await import('./engines/builder/options.js')).buildContextOptions,
 );

@@ -15,7 +15,8 @@ import {
 import { shellLine } from '../base/text/shell-line.js';
 import { didYouMean } from '../base/text/suggest-name.js';
 import { TrtforgeError } from '../errors.js';
-import { type Command, globalOptions } from './command.js';
+import type { Command } from './command.js';
+import { globalOptions } from './option.js';
 
 /**
  * Turns what the user set into the resolved options, once: flags over config file over environment over default.

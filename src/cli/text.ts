@@ -5,7 +5,8 @@ import { operatorTable } from '../engines/layers/operator-times.js';
 import type { OperatorTime } from '../engines/layers/result.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';
 import { placeSentences, REASON } from '../quality/explain/known-issues/issue.js';
-import type { PlanResult, TextOutput } from './command.js';
+import type { TextOutput } from './command.js';
+import type { PlanResult } from './plan.js';
 
 /** The line of trtforge that usually follows. */
 export const renderNext = (words: readonly string[], { line, colors }: TextOutput): void =>

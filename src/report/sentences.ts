@@ -89,71 +89,6 @@ export const shortStatistics = ({ statistics }: VerifiedOutput): string =>
     .flatMap(({ name, amount }) => (IN_SHORT.has(name) ? [`${name} ${formatMeasure(amount)}`] : []))
     .join(', ');
 
-/** The operators that quantization is about: the rest of a network takes little of its time. */
-const products: Readonly<Record<string, string>> = {
-  Conv: 'convolution',
-  ConvTranspose: 'convolution',
-  Gemm: 'matrix product',
-  MatMul: 'matrix product',
-};
-
-/**
- * The nodes that compute in the lowest precision: of convolutions and matrix products where pairs were inserted, else of all floating-point nodes.
- * `others` are the rest of these, `stay` nodes of other kinds in FP32, each by the rule that decided it.
- */
-export function computedNodes(conversion: ConversionResult) {
-  const { precision, quantization, kept } = conversion;
-  const rest = precisionLabel(floatPrecision(conversion));
-  const considered = quantization?.nodes.filter(({ op }) => op in products) ?? [];
-  const isQuantized = considered.length > 0;
-  const isFp32 = new Set(kept.map(({ node }) => node));
-  const isConsidered = new Set(considered.map(({ node }) => node));
-  const left = groupsOf(
-    considered.filter(({ quantized }) => !quantized),
-    quantization?.rules,
-    ({ node }) => (isFp32.has(node) ? 'FP32' : rest),
-  );
-  const stay = groupsOf(
-    kept.filter(({ node, op }) => !isConsidered.has(node) && !/quantize(linear)?$/i.test(op)),
-    conversion.rules,
-    () => 'FP32',
-  );
-  const converted = Object.values(conversion.convertedOps).reduce((sum, count) => sum + count, 0);
-  const kinds = isQuantized
-    ? [...new Set(considered.map(({ op }) => products[op]!))].map((kind) => {
-        const ofKind = considered.filter(({ op }) => products[op] === kind);
-        return { kind, all: ofKind.length, lowest: ofKind.filter(({ quantized }) => quantized).length };
-      })
-    : [{ kind: 'floating-point node', all: converted + kept.length, lowest: converted }];
-  const total = (of: 'all' | 'lowest') => kinds.reduce((sum, each) => sum + each[of], 0);
-  const coded = `${precisionLabel(precision)}${quantization?.activations.length === 0 ? ' weights' : ''}`;
-  return {
-    ...{
-      kinds,
-      all: total('all'),
-      lowest: total('lowest'),
-      share: total('lowest') / Math.max(1, total('all')),
-    },
-    ...(isQuantized ? { label: coded, others: left, stay } : { label: rest, others: stay, stay: [] }),
-  };
-}
-
-/** Nodes by what they compute in, and by the rule that decided it. */
-function groupsOf(
-  nodes: ConversionResult['kept'],
-  rules: readonly { readonly id: string; readonly title: string }[] = [],
-  typeOf: (node: ConversionResult['kept'][number]) => string,
-) {
-  const types = [...new Set(nodes.map(typeOf))];
-  const groups = types.flatMap((type) => rules.map((rule) => ({ ...rule, type })));
-  return groups
-    .map((group) => ({
-      ...group,
-      nodes: nodes.filter((node) => node.rule === group.id && typeOf(node) === group.type),
-    }))
-    .filter((group) => group.nodes.length > 0);
-}
-
 /** "26 of 33 convolutions in INT8, 7 in FP16: few channels (7)." */
 export function conversionSentence(conversion: ConversionResult): string {
   const { label, kinds, others } = computedNodes(conversion);
@@ -309,4 +244,69 @@ export function floatingSentence({ nodes, computes, reason }: FloatingNodes): st
   const named = nodes.slice(0, 3).join(', ');
   const rest = nodes.length > 3 ? ` and ${nodes.length - 3} more` : '';
   return `${named}${rest} ${nodes.length === 1 ? 'runs' : 'run'} in ${typeLabel(computes)}: ${reason}`;
+}
+
+/** The operators that quantization is about: the rest of a network takes little of its time. */
+const products: Readonly<Record<string, string>> = {
+  Conv: 'convolution',
+  ConvTranspose: 'convolution',
+  Gemm: 'matrix product',
+  MatMul: 'matrix product',
+};
+
+/**
+ * The nodes that compute in the lowest precision: of convolutions and matrix products where pairs were inserted, else of all floating-point nodes.
+ * `others` are the rest of these, `stay` nodes of other kinds in FP32, each by the rule that decided it.
+ */
+export function computedNodes(conversion: ConversionResult) {
+  const { precision, quantization, kept } = conversion;
+  const rest = precisionLabel(floatPrecision(conversion));
+  const considered = quantization?.nodes.filter(({ op }) => op in products) ?? [];
+  const isQuantized = considered.length > 0;
+  const isFp32 = new Set(kept.map(({ node }) => node));
+  const isConsidered = new Set(considered.map(({ node }) => node));
+  const left = groupsOf(
+    considered.filter(({ quantized }) => !quantized),
+    quantization?.rules,
+    ({ node }) => (isFp32.has(node) ? 'FP32' : rest),
+  );
+  const stay = groupsOf(
+    kept.filter(({ node, op }) => !isConsidered.has(node) && !/quantize(linear)?$/i.test(op)),
+    conversion.rules,
+    () => 'FP32',
+  );
+  const converted = Object.values(conversion.convertedOps).reduce((sum, count) => sum + count, 0);
+  const kinds = isQuantized
+    ? [...new Set(considered.map(({ op }) => products[op]!))].map((kind) => {
+        const ofKind = considered.filter(({ op }) => products[op] === kind);
+        return { kind, all: ofKind.length, lowest: ofKind.filter(({ quantized }) => quantized).length };
+      })
+    : [{ kind: 'floating-point node', all: converted + kept.length, lowest: converted }];
+  const total = (of: 'all' | 'lowest') => kinds.reduce((sum, each) => sum + each[of], 0);
+  const coded = `${precisionLabel(precision)}${quantization?.activations.length === 0 ? ' weights' : ''}`;
+  return {
+    ...{
+      kinds,
+      all: total('all'),
+      lowest: total('lowest'),
+      share: total('lowest') / Math.max(1, total('all')),
+    },
+    ...(isQuantized ? { label: coded, others: left, stay } : { label: rest, others: stay, stay: [] }),
+  };
+}
+
+/** Nodes by what they compute in, and by the rule that decided it. */
+function groupsOf(
+  nodes: ConversionResult['kept'],
+  rules: readonly { readonly id: string; readonly title: string }[] = [],
+  typeOf: (node: ConversionResult['kept'][number]) => string,
+) {
+  const types = [...new Set(nodes.map(typeOf))];
+  const groups = types.flatMap((type) => rules.map((rule) => ({ ...rule, type })));
+  return groups
+    .map((group) => ({
+      ...group,
+      nodes: nodes.filter((node) => node.rule === group.id && typeOf(node) === group.type),
+    }))
+    .filter((group) => group.nodes.length > 0);
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildModel, GraphBuilder, writeModel } from '../../src/formats/onnx/index.js';
 import type { ModelFacts } from '../../src/formats/onnx/model-facts.js';
-import type { Which } from '../../src/products/fleet/which/rulings.js';
+import type { Which } from '../../src/products/fleet/which/result.js';
 import type { DoctorResult } from '../../src/quality/doctor/doctor.js';
 import { writeBundle } from '../support/bundle.js';
 import { codeIn, trtforge } from '../support/trtforge.js';

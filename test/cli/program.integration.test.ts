@@ -5,16 +5,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import * as is from '../../src/base/options/kinds.js';
 import { parseShapes } from '../../src/base/options/readers.js';
-import {
-  type Command,
-  type CommandResult,
-  choice,
-  defineCommand,
-  flag,
-  option,
-  type Product,
-  text,
-} from '../../src/cli/command.js';
+import { type Command, type CommandResult, defineCommand } from '../../src/cli/command.js';
+import { choice, flag, option, text } from '../../src/cli/option.js';
+import type { Product } from '../../src/cli/product.js';
 import { runProgram } from '../../src/cli/program/program.js';
 import { TrtforgeError } from '../../src/errors.js';
 import { recordedConsole } from '../fakes/console.js';

@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { barChart } from '../../src/report/chart/bars.js';
 import { errorMapChart, histogramChart } from '../../src/report/chart/errors.js';
-import { barChart, type Chart, drawChart, linearScale, logScale } from '../../src/report/chart/frame.js';
+import { type Chart, drawChart } from '../../src/report/chart/frame.js';
 import { plotChart } from '../../src/report/chart/plot.js';
+import { linearScale, logScale } from '../../src/report/chart/scale.js';
 import { renderHtml } from '../../src/report/html.js';
 
 const text = { title: 'Title', description: 'What it shows' };

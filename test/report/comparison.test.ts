@@ -3,11 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { compareVariants } from '../../src/products/evaluation/compare/comparison.js';
-import {
-  type ComparedPair,
-  compareResults,
-  runComparisonSchema,
-} from '../../src/report/comparison/result.js';
+import { compareResults } from '../../src/report/comparison/compare.js';
+import { type ComparedPair, runComparisonSchema } from '../../src/report/comparison/result.js';
 import { comparableRuns } from '../../src/report/comparison/runs.js';
 import type { ForgeResult } from '../../src/report/forge-result.js';
 import { comparisonPage } from '../../src/report/pages/comparison.js';

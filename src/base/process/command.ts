@@ -102,7 +102,7 @@ export function withLoaderPath(env: NodeJS.ProcessEnv, folders: readonly string[
 }
 
 /** Time that a program has to end after it was asked to, before its whole process group is killed. */
-const GRACE_MS = 5000;
+export const GRACE_MS = 5000;
 
 /**
  * A watcher in the program's own process group: when the pipe it reads from ends, because this process is gone however it went, it kills the group.

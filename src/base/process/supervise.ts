@@ -4,7 +4,7 @@ import { catalogue, type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { EventListener, WorkContext, WorkEvent } from '../../events.js';
 import { assertUnbundled } from '../files/folders.js';
 import { cancelled } from './cancel.js';
-import { withLoaderPath, withStreams } from './command.js';
+import { GRACE_MS, withLoaderPath, withStreams } from './command.js';
 
 /** Number of a dead child's last lines that its error contains. */
 const LAST_LINES = 20;
@@ -159,7 +159,7 @@ function onAbort(child: ChildProcess, options: Pick<ChildWork, 'signal' | 'grace
   let killer: NodeJS.Timeout | undefined;
   const stop = () => {
     child.kill('SIGTERM');
-    killer = setTimeout(() => child.kill('SIGKILL'), options.graceMs ?? 5000);
+    killer = setTimeout(() => child.kill('SIGKILL'), options.graceMs ?? GRACE_MS);
   };
   options.signal?.addEventListener('abort', stop, { once: true });
   return () => {
@@ -185,8 +185,6 @@ export interface SupervisedSession {
   /** Lets the child end and waits for it; kills it when it does not within the grace time. */
   close(): Promise<void>;
 }
-
-const GRACE_MS = 5000;
 
 /** A request that is with the child. */
 interface Asked {

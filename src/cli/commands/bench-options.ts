@@ -15,7 +15,7 @@ import {
   viewOptions,
 } from '../../quality/bench/options.js';
 import { type ModeRequest, modeOptions, paceOptions } from '../../tensorrt/trtexec/options.js';
-import { option } from '../command.js';
+import { option } from '../option.js';
 import { placeOptions } from '../options/comparison.js';
 
 const batchOption = option({

@@ -1,6 +1,7 @@
 import { benchTools, benchWith } from '../../quality/bench/bench-engine.js';
 import { checkBeforeUse, checkedSessionOptions } from '../../quality/known-answer/at-load.js';
-import { choice, defineCommand } from '../command.js';
+import { defineCommand } from '../command.js';
+import { choice } from '../option.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { benchOptions, benchRequest } from './bench-options.js';
 import { renderBench } from './bench-text.js';

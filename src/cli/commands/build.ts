@@ -13,7 +13,7 @@ import { type EngineExtension, engineExtensions } from '../../engines/identity/e
 import { ExitCode } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';
 import { explaining } from '../../quality/explain/failure.js';
-import { buildOrLoad } from '../../quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../quality/known-answer/build-or-load.js';
 import { missLines } from '../../report/sentences.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import {

@@ -4,8 +4,8 @@ import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import { openTrust } from '../../engines/store/trust.js';
 import { outcomeExitCodes } from '../../errors.js';
 import { checkStore } from '../../quality/known-answer/check-store.js';
-import { defineCommand, option } from '../command.js';
-
+import { defineCommand } from '../command.js';
+import { option } from '../option.js';
 import { enginesArgument, openStoreThere } from './cache-options.js';
 
 export const command = defineCommand({

@@ -6,7 +6,7 @@ import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
 import { openTrust, type Trust, type trustOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
-import { text } from '../command.js';
+import { text } from '../option.js';
 
 /** Which store a `cache` command is about: the folder, or with `--remote` the bucket. */
 export const placeOptions = {

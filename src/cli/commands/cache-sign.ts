@@ -3,7 +3,8 @@ import { plural } from '../../base/text/quantity.js';
 import { makeKeys, signEngines } from '../../engines/store/signing.js';
 import { openTrust, signatureOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
-import { defineCommand, text } from '../command.js';
+import { defineCommand } from '../command.js';
+import { text } from '../option.js';
 import { enginesArgument, placeOptions, withPlace } from './cache-options.js';
 
 export const keygen = defineCommand({

@@ -8,7 +8,8 @@ import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
 import { evictableTimings, evictedTiming } from '../../engines/store/timing-folder.js';
 import { trustOptions } from '../../engines/store/trust.js';
-import { type CommandContext, confirm, defineCommand, step, yesOption } from '../command.js';
+import { type CommandContext, defineCommand } from '../command.js';
+import { confirm, step, yesOption } from '../plan.js';
 import { table } from '../text.js';
 import { enginesArgument, placeOptions, trustOf, withPlace } from './cache-options.js';
 

@@ -4,7 +4,8 @@ import { TrtforgeError } from '../../errors.js';
 import { type ConvertOptions, convertModel, convertOptions } from '../../formats/precision/convert.js';
 import { quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { type ConversionResult, floatPrecision } from '../../formats/precision/result.js';
-import { advanced, defineCommand, type TextOutput, text } from '../command.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { advanced, text } from '../option.js';
 import { assertImages, placeOptions } from '../options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../options/conversion.js';
 

@@ -1,4 +1,4 @@
-import { type Product, verbOf } from '../command.js';
+import { type Product, verbOf } from '../product.js';
 
 const engines = verbOf('Engines');
 const quality = verbOf('Quality');

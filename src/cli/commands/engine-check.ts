@@ -5,7 +5,8 @@ import { type ExitCode, outcomeExitCodes } from '../../errors.js';
 import { checkEngine } from '../../quality/known-answer/engine-check.js';
 import type { EngineCheck } from '../../quality/known-answer/result.js';
 import { verifyPrecisions } from '../../quality/verify/result.js';
-import { choice, defineCommand, flag, option, type TextOutput, text } from '../command.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { choice, flag, option, text } from '../option.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'ENGINE', describe: 'a TensorRT engine, which its GPU runs' }],

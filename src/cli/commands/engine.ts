@@ -6,7 +6,8 @@ import type { EnginesInspected, StrippedPlan } from '../../engines/plan/inspect.
 import { openOptions } from '../../engines/runtime/back-end.js';
 import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/options.js';
 import { TrtforgeError } from '../../errors.js';
-import { type CommandContext, defineCommand, flag, text } from '../command.js';
+import { type CommandContext, defineCommand } from '../command.js';
+import { flag, text } from '../option.js';
 import { renderEngines } from './inspect-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
 

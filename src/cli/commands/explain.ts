@@ -6,7 +6,9 @@ import {
   LISTED_RUNS,
   readExplainable,
 } from '../../quality/explain/explain.js';
-import { broughtBy, defineCommand, type TextOutput, text } from '../command.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { text } from '../option.js';
+import { broughtBy } from '../product.js';
 import { renderIssues } from '../text.js';
 
 export const command = defineCommand({

@@ -21,18 +21,8 @@ import {
   speedSentence,
 } from '../../report/sentences.js';
 import { onlyLoadOptions } from '../../tensorrt/trtexec/options.js';
-import {
-  advanced,
-  type CommandContext,
-  defineCommand,
-  inConfig,
-  option,
-  type Plan,
-  searchesOf,
-  sectionsOfProducts,
-  step,
-  type TextOutput,
-} from '../command.js';
+import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
+import { advanced, inConfig, option } from '../option.js';
 import {
   builderOption,
   buildOptions,
@@ -44,6 +34,8 @@ import {
 import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js';
 import { engineSteps, resolvedOf } from '../options/dry-run.js';
 import { limited, timeoutOption } from '../options/timeout.js';
+import { type Plan, step } from '../plan.js';
+import { searchesOf, sectionsOfProducts } from '../product.js';
 import { messageLines, renderWarnings, table } from '../text.js';
 
 export const forgeOptions = {

@@ -2,7 +2,8 @@ import { publishFile } from '../../base/files/publish.js';
 import { assertUnedited } from '../../base/files/user-files.js';
 import { plural } from '../../base/text/quantity.js';
 import { type DraftedPolicy, draftPolicy } from '../../quality/gate/draft-policy.js';
-import { defineCommand, text } from '../command.js';
+import { defineCommand } from '../command.js';
+import { text } from '../option.js';
 
 export const command = defineCommand({
   arguments: [

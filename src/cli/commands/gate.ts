@@ -3,7 +3,8 @@ import { publishFile, writeFailed } from '../../base/files/publish.js';
 import { ExitCode, outcomeExitCodes } from '../../errors.js';
 import { BASELINE_LEFT, gateOptions, runGate } from '../../quality/gate/gate.js';
 import type { GateResult } from '../../quality/gate/result.js';
-import { defineCommand, flag, type TextOutput, text } from '../command.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { flag, text } from '../option.js';
 import { countsText, droppedText, githubAnnotations, junitXml, renderGateMarkdown } from './gate-text.js';
 
 const exitCodes = { ...outcomeExitCodes, warn: ExitCode.pass } as const;

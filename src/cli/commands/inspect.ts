@@ -6,7 +6,8 @@ import { byVersion } from '../../formats/onnx/lint/findings.js';
 import { loweringRemedy } from '../../formats/onnx/lint/operators.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import type { Finding } from '../../formats/onnx/model-facts.js';
-import { type CommandContext, defineCommand, option } from '../command.js';
+import { type CommandContext, defineCommand } from '../command.js';
+import { option } from '../option.js';
 import { renderModel } from './inspect-text.js';
 
 export const command = defineCommand({

@@ -8,7 +8,9 @@ import {
   renderReport,
   writeReport,
 } from '../../report/pages/report.js';
-import { broughtBy, choice, defineCommand, sectionsOfProducts, text } from '../command.js';
+import { defineCommand } from '../command.js';
+import { choice, text } from '../option.js';
+import { broughtBy, sectionsOfProducts } from '../product.js';
 
 export const command = defineCommand({
   examples: [

@@ -15,7 +15,8 @@ import { checkBeforeUse, checkedSessionOptions } from '../../quality/known-answe
 import { predictionText } from '../../quality/predictions/prediction.js';
 import { type RunSample, type RunSamplesResult, runSamples } from '../../quality/predictions/run-samples.js';
 import { predictionOverlay } from '../../report/chart/prediction.js';
-import { defineCommand, type TextOutput, text } from '../command.js';
+import { defineCommand, type TextOutput } from '../command.js';
+import { text } from '../option.js';
 import { placeOptions } from '../options/comparison.js';
 
 const commandOptions = {

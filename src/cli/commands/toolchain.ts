@@ -16,16 +16,9 @@ import type {
   ToolchainInstallResult,
   ToolchainRemoveResult,
 } from '../../tensorrt/toolchain/result.js';
-import {
-  type CommandContext,
-  choice,
-  defineCommand,
-  flag,
-  option,
-  step,
-  type TextOutput,
-  text,
-} from '../command.js';
+import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
+import { choice, flag, option, text } from '../option.js';
+import { step } from '../plan.js';
 
 const folderOption = text({
   flags: '--folder <folder>',

@@ -6,7 +6,7 @@ import { preparationOptions } from '../../formats/images/preprocess.js';
 import { judgingSampleOptions } from '../../formats/precision/options.js';
 import { judgingOptions, type VerifyRequest, verifyOptions } from '../../quality/verify/options.js';
 import { toleranceOptions } from '../../quality/verify/tolerance.js';
-import { text } from '../command.js';
+import { text } from '../option.js';
 
 /** The page of a comparison of outputs. */
 export const errorReportOption = text({

@@ -6,7 +6,7 @@ import { TrtforgeError } from '../../errors.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
 import { type FormatId, formatIds, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
 import { type ConversionOptions, conversionOptions } from '../../formats/precision/options.js';
-import { described } from '../command.js';
+import { described } from '../option.js';
 import { placeOptions } from './comparison.js';
 
 const { dataMax, maxReductionDepth, rest, ioTypes } = conversionOptions;

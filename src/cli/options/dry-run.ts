@@ -7,7 +7,7 @@ import { readPassport } from '../../engines/identity/passport.js';
 import { targetText } from '../../engines/identity/target.js';
 import type { EnginePlan } from '../../forge/forge.js';
 import { missLines } from '../../report/sentences.js';
-import { type Plan, type PlanStep, step } from '../command.js';
+import { type Plan, type PlanStep, step } from '../plan.js';
 
 /** A build as it is decided, and whether a store has its engine. Throws what `resolveBuild` and `openStores` throw. */
 export async function decidedBuild(requested: BuildOptions, context: BuildContext): Promise<DecidedBuild> {

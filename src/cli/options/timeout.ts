@@ -1,6 +1,7 @@
 import * as is from '../../base/options/kinds.js';
 import { TrtforgeError } from '../../errors.js';
-import { type CommandContext, option } from '../command.js';
+import type { CommandContext } from '../command.js';
+import { option } from '../option.js';
 
 export const timeoutOption = {
   timeout: option({

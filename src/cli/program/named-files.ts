@@ -6,7 +6,8 @@ import {
   protectingInputs,
 } from '../../base/files/user-files.js';
 import { longName } from '../../base/options/option.js';
-import { type Command, writesTo } from '../command.js';
+import type { Command } from '../command.js';
+import { writesTo } from '../option.js';
 import { LOG_KINDS } from './log-file.js';
 
 /** One text of the command line, or of what stands in for it, that may name a file. */

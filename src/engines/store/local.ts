@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { removalRemedy, removeIfThere, statIfThere } from '../../base/files/files.js';
-import { cacheFolder, makeFolder, oddPart, pathBelow } from '../../base/files/folders.js';
+import { makeFolder, oddPart, pathBelow } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { passportPath } from '../identity/engine-name.js';
@@ -30,10 +30,6 @@ import { evictableTimings, evictedTiming, TimingFolder } from './timing-folder.j
 import { noTrust, readSignature, type Trust, VerifiedEngines, writeSignature } from './trust.js';
 
 const PLAN = 'engine.plan';
-
-/** Where engines are kept: `--cache-dir`, else `$TENSORRT_CACHE_DIR`, else `engines` in trtforge's cache folder. */
-export const storeFolder = (given?: string, environment: NodeJS.ProcessEnv = process.env): string =>
-  given || environment.TENSORRT_CACHE_DIR || join(cacheFolder(environment), 'engines');
 
 /**
  * Engines in a folder, by identity:

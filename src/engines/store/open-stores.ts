@@ -5,7 +5,7 @@ import * as is from '../../base/options/kinds.js';
 import { type OptionsOf, optional } from '../../base/options/option.js';
 import { parseSize } from '../../base/text/quantity.js';
 import { TrtforgeError } from '../../errors.js';
-import { LocalStore, storeFolder } from './local.js';
+import { LocalStore } from './local.js';
 import { remoteAddress, unusedEndpoint } from './remote/address.js';
 import type { RemoteStore } from './remote/remote-store.js';
 import { noTrust, openTrust, signatureOptions, splitPaths, type Trust } from './trust.js';
@@ -119,3 +119,7 @@ export function openLocalStore(
     });
   return new LocalStore(place, join(cacheFolder(environment), MEMO), trust);
 }
+
+/** Where engines are kept: `--cache-dir`, else `$TENSORRT_CACHE_DIR`, else `engines` in trtforge's cache folder. */
+export const storeFolder = (given?: string, environment: NodeJS.ProcessEnv = process.env): string =>
+  given || environment.TENSORRT_CACHE_DIR || join(cacheFolder(environment), 'engines');

@@ -13,7 +13,7 @@ import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { openTrust, type Trust, verifyTrusted } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import type { EventListener, LogSeverity, Work } from '../../events.js';
-import { buildOrLoad } from '../../quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../quality/known-answer/build-or-load.js';
 import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 import { packageVersion } from '../../version.js';
 import type { StreamsBuilder, StreamsEngine } from './effects.js';

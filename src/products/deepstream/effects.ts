@@ -1,4 +1,6 @@
+import type { Work } from '../../events.js';
 import type { StreamsMode } from './options.js';
+import type { StreamsResult } from './result.js';
 /** The two things that sizing streams does to the world. Each has a native and a trtexec implementation, and one in the tests. */
 
 /** An engine that lies in its place and was checked against its passport. */
@@ -42,4 +44,14 @@ export interface StreamsMeter {
   readonly gpu: string | null;
   /** Measures one batch and leaves its log at `logPath`. Errors: those of loading and measuring. */
   measure(engine: StreamsEngine, batch: number, logPath: string): Promise<MeasuredFacts>;
+}
+
+export interface StreamsEffects {
+  readonly builder: StreamsBuilder;
+  readonly builderName: StreamsResult['builder'];
+  readonly meter: StreamsMeter;
+  readonly work: Work;
+  readonly now?: () => number;
+  /** Versions of TensorRT that DeepStream on this machine loads (`deepstreamLibraries`); none: there is no DeepStream. */
+  readonly deepstreamLibraries?: readonly string[];
 }

@@ -11,10 +11,11 @@ export type { WorkContext } from '../../events.js';
 export type { DeepstreamCheck } from './config/check-result.js';
 export type { KeyEntry } from './config/read-config.js';
 export type { DeepstreamConfig } from './config/write-config.js';
+export type { StreamsEffects } from './effects.js';
 export type { CheckRequest, ConfigRequest, StreamsRequest } from './options.js';
 export type { StreamsResult } from './result.js';
 export { type StreamsSetup, streamsEffects } from './setup.js';
-export type { StreamsEffects, StreamsPlan } from './streams.js';
+export type { StreamsPlan } from './streams.js';
 
 export const checkDeepstream = atDoor(check, checkOptions, contextOptions);
 export const writeDeepstreamConfig = atDoor(writeConfig, configOptions);

@@ -8,9 +8,10 @@ import type { Work } from '../../events.js';
 import { type BenchTool, benchers } from '../../quality/bench/bench-engine.js';
 import { debianPackages } from '../../tensorrt/toolchain/installed-packages.js';
 import { EngineBuilder } from './builder.js';
+import type { StreamsEffects } from './effects.js';
 import { streamsMeter } from './meter.js';
 import type { StreamsMode } from './options.js';
-import type { StreamsEffects, StreamsPlan } from './streams.js';
+import type { StreamsPlan } from './streams.js';
 
 export interface StreamsSetup {
   /** Without what the layout decides: the profile, the place and the timing cache. */

@@ -1,10 +1,10 @@
 import { agree } from '../../behaviour/versions.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
-import { inPhase, type Work } from '../../events.js';
+import { inPhase } from '../../events.js';
 import { factsOfModel } from '../../formats/onnx/inspect.js';
 import { answersOf, baselineNote, finishResult, shortOf, stepSeconds, unique } from './assemble.js';
 import { checkLimits } from './decision.js';
-import type { StreamsBuilder, StreamsEngine, StreamsMeter } from './effects.js';
+import type { StreamsEffects, StreamsEngine, StreamsMeter } from './effects.js';
 import { type StreamsInputs, streamsInputs } from './input.js';
 import { type StreamsNames, StreamsPaths, streamsNames } from './names.js';
 import type { StreamsRequest } from './options.js';
@@ -30,16 +30,6 @@ export interface StreamsPlan {
   readonly names: StreamsNames;
   readonly paths: StreamsPaths;
   readonly inputs: StreamsInputs;
-}
-
-export interface StreamsEffects {
-  readonly builder: StreamsBuilder;
-  readonly builderName: StreamsResult['builder'];
-  readonly meter: StreamsMeter;
-  readonly work: Work;
-  readonly now?: () => number;
-  /** Versions of TensorRT that DeepStream on this machine loads (`deepstreamLibraries`); none: there is no DeepStream. */
-  readonly deepstreamLibraries?: readonly string[];
 }
 
 /** Derives names, places and shapes. Errors: those of `checkLimits`, `streamsNames`, `factsOfModel` and `streamsInputs`. */

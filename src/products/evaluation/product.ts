@@ -1,4 +1,4 @@
-import { type Product, verbOf } from '../../cli/command.js';
+import { type Product, verbOf } from '../../cli/product.js';
 
 const verb = verbOf('Products');
 

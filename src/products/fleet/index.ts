@@ -21,7 +21,7 @@ export type { RehearsalOptions, RehearsalPlan } from './rehearse.js';
 export type { Where, WhereKind } from './schedulers/where.js';
 export type { FleetSubmit } from './submit/result.js';
 export type { Sending, SubmitOptions } from './submit/submit.js';
-export type { Which } from './which/rulings.js';
+export type { Which } from './which/result.js';
 export type { WhichOptions } from './which/which.js';
 export type { WorkOptions } from './work.js';
 

@@ -6,14 +6,15 @@ import { parseTarget, platformFaults } from '../../engines/identity/target.js';
 import { platformOfEngine } from '../../engines/plan/loads.js';
 import { plainMiss } from '../../engines/store/lookup.js';
 import { inParallel } from '../../engines/store/remote/objects.js';
-import { ExitCode, TrtforgeError } from '../../errors.js';
+import { TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
 import { loadPolicy } from '../../quality/gate/policy.js';
 import { declaredToolchain } from '../../tensorrt/toolchain/find.js';
 import type { EnginesFile } from './engines-file.js';
-import { type FleetStore, LARGEST_RECORD } from './fleet-store.js';
+import type { FleetStore } from './fleet-store.js';
 import { buildsOf, healedOptions, inFolder, type ModelReaders } from './model-options.js';
-import { type FleetJob, type FleetPlan, type WorkRecord, workRecordSchema } from './plan-schema.js';
+import type { FleetJob, FleetPlan } from './plan-schema.js';
+import { hasPassed, recordOf } from './work-record.js';
 
 /** The identity's document of a job. */
 export const documentOf = ({ model, recipe, target }: Decided): IdentityDocument => ({
@@ -144,42 +145,4 @@ export async function lookedUp(plan: FleetPlan, store: FleetStore, work: Work): 
 export function policyDigest(path: string): string {
   const { path: _, ...asked } = loadPolicy(path);
   return sha256(canonicalJson(asked));
-}
-
-/** Whether an engine that is there counts: what has a policy has to be the build, by its time, that passed that very one and was kept. */
-export const hasPassed = ({ gate }: Pick<FleetJob, 'gate'>, record: WorkRecord | null, buildMs: number) =>
-  gate === null ||
-  (record?.gate?.policy === gate.digest &&
-    ['pass', 'warn'].includes(record.gate.outcome) &&
-    record.check !== 'fail' &&
-    record.exitCode === ExitCode.pass &&
-    record.engine?.buildMs === buildMs);
-
-export const recordKey = (identity: string): string => `records/${identity}.json`;
-
-/** Keeps a record; that of a machine that could do nothing replaces no other. */
-export async function keepRecord(record: WorkRecord, store: FleetStore): Promise<void> {
-  const couldNot = ({ exitCode }: WorkRecord) => exitCode === ExitCode.machineCannot;
-  const { record: earlier } = couldNot(record) ? await recordOf(record.identity, store) : { record: null };
-  if (earlier === null || couldNot(earlier))
-    await store.write(recordKey(record.identity), record, LARGEST_RECORD);
-}
-
-/** A task's last work on an engine; null where there was none, or where the record does not count, and why: the work is then done again. */
-export interface LastWork {
-  readonly record: WorkRecord | null;
-  readonly fault: string | null;
-}
-
-/** Throws TF_REMOTE_… where the store does not answer. */
-export async function recordOf(identity: string, store: FleetStore): Promise<LastWork> {
-  try {
-    const { document: record = null } =
-      (await store.read(recordKey(identity), workRecordSchema, LARGEST_RECORD)) ?? {};
-    if (record === null || record.identity === identity) return { record, fault: null };
-    return { record: null, fault: `${store.address(recordKey(identity))} is the record of another engine.` };
-  } catch (error) {
-    if (!(error instanceof TrtforgeError) || error.exitCode !== ExitCode.badInput) throw error;
-    return { record: null, fault: error.message };
-  }
 }

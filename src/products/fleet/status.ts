@@ -3,10 +3,11 @@ import { ExitCode } from '../../errors.js';
 import { type WorkContext, workOf } from '../../events.js';
 import { missLines } from '../../report/sentences.js';
 import { packageVersion } from '../../version.js';
-import { AT_ONCE, documentOf, type LastWork, recordOf } from './jobs.js';
+import { AT_ONCE, documentOf } from './jobs.js';
 import { type FleetOptions, withFleet } from './plan.js';
 import type { FleetJob, FleetStatus, WorkRecord } from './plan-schema.js';
 import { type Scheduled, scheduledJobs } from './schedulers/where.js';
+import { type LastWork, recordOf } from './work-record.js';
 
 type JobStatus = FleetStatus['jobs'][number];
 

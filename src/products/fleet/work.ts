@@ -19,11 +19,12 @@ import { inPhase, type Work, type WorkContext, workOf } from '../../events.js';
 import { answerMaker } from '../../quality/known-answer/at-build.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { asBuilt, storeOptions } from './fleet-store.js';
-import { documentOf, hasPassed, keepRecord, policyDigest, recordKey, recordOf } from './jobs.js';
+import { documentOf, policyDigest } from './jobs.js';
 import { buildsOf, foreignIn, inFolder, type ModelBuild, targetHere } from './model-options.js';
 import { type Fleet, fleetOptions, withFleet } from './plan.js';
 import type { FleetJob, FleetPlan, FleetWork, WorkRecord } from './plan-schema.js';
 import { type BuiltEngine, ownBuild, type Proven, proveEngine } from './prove.js';
+import { hasPassed, keepRecord, recordKey, recordOf } from './work-record.js';
 
 type Outcome = Pick<WorkRecord, 'did' | 'engine' | 'check' | 'gate'> & {
   readonly reasons: readonly string[];

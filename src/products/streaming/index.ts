@@ -5,7 +5,7 @@ import { readContract as contractOf } from '../../formats/contract/file.js';
 import { openReference as open } from '../../formats/reference/reference.js';
 import { checkContract as check } from './check/check.js';
 import { recordReference as record, recordOptions } from './record/record.js';
-import { parityOptions } from './verify/plan.js';
+import { parityOptions } from './verify/options.js';
 import { verifyAgainstReference as verify } from './verify/verify.js';
 
 export type { Contract } from '../../formats/contract/contract.js';
@@ -21,7 +21,7 @@ export { streamingIssues } from './known-issues.js';
 export { contractProfiles } from './profile-source.js';
 export type { RecordRequest } from './record/record.js';
 export type { RecordResult } from './record/result.js';
-export type { ParityRequest } from './verify/plan.js';
+export type { ParityRequest } from './verify/options.js';
 export type { ParityResult } from './verify/result.js';
 export type { ParityContext } from './verify/run-parity.js';
 

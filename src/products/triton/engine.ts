@@ -2,7 +2,6 @@ import type { Passport } from '../../engines/identity/passport.js';
 import type { Profile } from '../../engines/profiles/profile.js';
 import type { StatePair } from '../../formats/contract/contract.js';
 import { statePair } from '../../formats/contract/state.js';
-import { type ConfigTensor, dataTypes } from './model-config.js';
 
 export type EngineTensor = Passport['plan']['inputs'][number];
 
@@ -19,14 +18,6 @@ export const knownStates = ({ knownAnswer }: Passport): readonly StatePair[] =>
 /** The shape with -1 for open axes, as Triton writes them; null without a rank. */
 export const openShape = ({ shape }: EngineTensor): readonly number[] | null =>
   shape?.map((size) => size ?? -1) ?? null;
-
-/** An input or output as a configuration has it, of an engine whose types Triton carries. */
-export function configTensor(tensor: EngineTensor, isBatched: boolean): ConfigTensor {
-  const dims = (openShape(tensor) ?? []).slice(isBatched ? 1 : 0);
-  const named = { name: tensor.name, data_type: dataTypes[tensor.dtype]! };
-  // Dimensions must not be empty: `reshape` takes the one away again.
-  return dims.length === 0 ? { ...named, dims: [1], reshape: { shape: [] } } : { ...named, dims };
-}
 
 /** Whether an input's values, and not its dimensions, are what profiles range over. */
 export const isShapeTensor = (profiles: readonly Profile[], name: string): boolean =>

@@ -1,6 +1,7 @@
 import { readText } from '../../base/files/files.js';
 import { parseProtobufText, printProtobufText } from '../../formats/serving/protobuf-text.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
+import { type EngineTensor, openShape } from './engine.js';
 
 /** The fields of a config.pbtxt that trtforge writes and judges, by the file's own names; the file may have more, and any may be absent. */
 export interface ModelConfig {
@@ -189,3 +190,11 @@ export const shapeOf = (config: ModelConfig, tensor: ConfigTensor): readonly num
 /** Whether dimensions are the same where neither is open. */
 export const agree = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((size, axis) => size === -1 || b[axis] === -1 || size === b[axis]);
+
+/** An input or output as a configuration has it, of an engine whose types Triton carries. */
+export function configTensor(tensor: EngineTensor, isBatched: boolean): ConfigTensor {
+  const dims = (openShape(tensor) ?? []).slice(isBatched ? 1 : 0);
+  const named = { name: tensor.name, data_type: dataTypes[tensor.dtype]! };
+  // Dimensions must not be empty: `reshape` takes the one away again.
+  return dims.length === 0 ? { ...named, dims: [1], reshape: { shape: [] } } : { ...named, dims };
+}

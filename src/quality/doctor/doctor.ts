@@ -5,8 +5,12 @@ import { z } from 'zod';
 import { addonPath } from '../../addon/addon.js';
 import { statIfThere } from '../../base/files/files.js';
 import type { OptionsOf } from '../../base/options/option.js';
-import { storeFolder } from '../../engines/store/local.js';
-import { openLocalStore, openRemoteStore, type storeOptions } from '../../engines/store/open-stores.js';
+import {
+  openLocalStore,
+  openRemoteStore,
+  storeFolder,
+  type storeOptions,
+} from '../../engines/store/open-stores.js';
 import { unusedEndpoint } from '../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import { debianPackages, pythonPackages } from '../../tensorrt/toolchain/installed-packages.js';

@@ -1,29 +1,10 @@
 import { onDevice, visibleGpus } from '../../addon/gpus.js';
-import { closing } from '../../base/files/byte-source.js';
-import { protectingInputs } from '../../base/files/user-files.js';
-import * as is from '../../base/options/kinds.js';
-import { needed, type OptionsOf } from '../../base/options/option.js';
 import { formatMs } from '../../base/text/quantity.js';
-import type { ObtainedEngine } from '../../engines/builder/build-result.js';
-import { obtainEngine } from '../../engines/builder/obtain-engine.js';
-import {
-  type Answered,
-  type AnswerMaker,
-  type BuildContext,
-  type BuildOptions,
-  type BuildSeams,
-  buildOptions,
-} from '../../engines/builder/options.js';
-import { refittingBuilder, resolveRefit } from '../../engines/builder/refit-plan.js';
-import { resolveBuild } from '../../engines/builder/resolve-build.js';
+import type { Answered, AnswerMaker } from '../../engines/builder/options.js';
 import { whyNotRun } from '../../engines/identity/target.js';
 import { carriesHostCode } from '../../engines/plan/loads.js';
-import { buildInstead, isStripped, skeletonOf } from '../../engines/plan/refit.js';
+import { buildInstead, isStripped } from '../../engines/plan/refit.js';
 import { openSession } from '../../engines/runtime/open-session.js';
-import { readPlanOnDisk, toolchainForPlan } from '../../engines/runtime/tensorrt/load-engine.js';
-import { loadOptions } from '../../engines/runtime/tensorrt/options.js';
-import { openStores } from '../../engines/store/open-stores.js';
-import { signatureOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase } from '../../events.js';
 import { formatNamed, quantizedFormatNamed } from '../../formats/precision/formats/index.js';
@@ -37,28 +18,6 @@ import { type Checked, runChecks, sessionRunner } from './run-checks.js';
 
 /** Of the build's time, which the reference may take where nobody asked for it. */
 const SHARE = 0.2;
-
-/**
- * An engine for a model: from the stores when the same was built before, else built, checked and kept, with a known answer in its passport. While this process lives,
- * eviction leaves the engine in the store alone.
- *
- * ```ts
- * const { engine, source, passport } = await buildOrLoad({ model: 'resnet50.onnx', precision: 'fp16', target: 'tensorrt-rtx:sm_89' });
- * ```
- * Errors: those of `openStores`, `resolveBuild` and `obtainEngine`.
- */
-export async function buildOrLoad(
-  requested: BuildOptions,
-  context: BuildSeams = {},
-): Promise<ObtainedEngine> {
-  const { model, plugins = [], trustKeys = [], signKey, knownAnswer } = requested;
-  const full = { answer: answerMaker(knownAnswer), ...context };
-  return protectingInputs([model, ...plugins, ...trustKeys, signKey], async () => {
-    return closing(await openStores(requested, context.environment), async (stores) => {
-      return await obtainEngine(await resolveBuild(requested, full), stores, full);
-    });
-  });
-}
 
 /**
  * Makes known answers: with true however long that takes, by default of what is built, in a fifth of its build's time. A build does not fail because its reference does
@@ -188,65 +147,4 @@ export async function runAnswer(
 ): Promise<Checked> {
   await using session = await openSession(file, {}, work, backEnds);
   return await runChecks(sessionRunner(session, work.signal), answer);
-}
-
-/** The engine to refit, the model whose weights it is to have, and where it is written. */
-export const refitOptions = {
-  /** Path of an engine that was built with `refit`, with its passport beside it. */
-  engine: needed(is.text),
-  /** Path of an ONNX model with the engine's graph. */
-  model: needed(is.text),
-  /** Path of the refitted engine. */
-  output: needed(is.text, {
-    flags: '-o, --output <file>',
-    describe: 'where the refitted engine goes, its passport beside it',
-    writes: ['a TensorRT plan'],
-    required: '-o new.engine',
-  }),
-  device: { ...buildOptions.device, describe: 'which visible GPU refits the engine (default: 0)' },
-  plugins: loadOptions.plugins,
-  toolchain: buildOptions.toolchain,
-  allowHostCode: loadOptions.allowHostCode,
-  identity: loadOptions.identity,
-  ...signatureOptions,
-};
-
-/**
- * An engine with the weights of another model in place of a new build, on the GPU that runs it: its recipe and target are the engine's, its known answer is that of the
- * model. The engine stays as it is, and nothing is written where that fails.
- * Errors: those of `readPlanOnDisk` and `resolveBuild`; TF_ENGINE_NOT_REFITTABLE; TF_REFIT_MODEL_MISMATCH before any work on the GPU; TF_OPTION_UNSUPPORTED;
- * TF_REFIT_FAILED, also where the engine does not give its known answer.
- */
-export async function refitEngine(
-  {
-    engine,
-    identity,
-    allowHostCode = false,
-    requireSignature,
-    trustKeys = [],
-    signKey,
-    ...requested
-  }: OptionsOf<typeof refitOptions>,
-  context: BuildContext = {},
-): Promise<ObtainedEngine> {
-  const { model, plugins = [] } = requested;
-  const { environment = process.env } = context;
-  return protectingInputs([model, engine, ...plugins, ...trustKeys, signKey], async () => {
-    const keys = { requireSignature, trustKeys, signKey };
-    const stores = await openStores({ store: false, remote: false, ...keys }, environment);
-    // What is signed is made only of what was signed, and that nobody else can change meanwhile.
-    const { required, signingKey } = stores.trust;
-    const trust = { ...stores.trust, required: required || signingKey !== null };
-    using plan = await readPlanOnDisk(engine, { requirePassport: true, identity, trust });
-    const skeleton = skeletonOf(plan);
-    const build = await resolveRefit(skeleton, requested, context);
-    await toolchainForPlan(plan, { toolchain: build.toolchain, allowHostCode, environment });
-    return await obtainEngine(build, stores, {
-      ...context,
-      build: refittingBuilder(skeleton, { planPath: plan.loadPath, load: { allowHostCode } }),
-      phase: 'refit',
-      areSizesKnown: true,
-      answer: answerMaker(true, { allowHostCode }),
-    });
-  });
 }

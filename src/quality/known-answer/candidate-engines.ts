@@ -17,7 +17,7 @@ import { type FormatId, floatFormats, formatNamed } from '../../formats/precisio
 import { type ConversionOptions, conversionOptionsOf } from '../../formats/precision/options.js';
 import { chooseToolchain, surveyToolchains, thisMachine } from '../../tensorrt/toolchain/find.js';
 import type { VerifyContext, VerifyRequest } from '../verify/options.js';
-import { buildOrLoad } from './at-build.js';
+import { buildOrLoad } from './build-or-load.js';
 
 /** An engine of a candidate. */
 export interface BuiltEngine {

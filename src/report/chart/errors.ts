@@ -1,7 +1,8 @@
 import { formatStatistic, plural, powerOfTen } from '../../base/text/quantity.js';
 import type { ErrorMap } from '../../quality/verify/result.js';
 import { join, type Markup, markup } from '../markup/markup.js';
-import { across, axisTicks, type Chart, labelAt, logScale, type Scale, type Tone } from './frame.js';
+import { across, axisTicks, type Chart, labelAt, type Tone } from './frame.js';
+import { logScale, type Scale } from './scale.js';
 
 /** Number of elements that fell in [from, to). */
 interface Bin {

@@ -1,64 +1,6 @@
-import { powerOfTen } from '../../base/text/quantity.js';
 import { type Content, join, type Markup, markup, ownSource } from '../markup/markup.js';
 import { chartStyle } from '../markup/style.js';
-
-/** A map from a quantity to a place on an axis, 0 (start) to 1 (end), with the ticks to print along it. */
-export interface Scale {
-  /** Clamped to the axis: a value beyond an end sits at that end. */
-  at(quantity: number): number;
-  readonly ticks: readonly Tick[];
-}
-
-export interface Tick {
-  readonly quantity: number;
-  readonly label: string;
-}
-
-const clamp = (place: number): number => Math.min(1, Math.max(0, place));
-
-/** Linear over exactly `min` to `max`, with at most `count` + 1 ticks in steps of 1, 2 or 5 times a power of ten. */
-export function linearScale(
-  min: number,
-  max: number,
-  count: number,
-  label: (quantity: number) => string,
-): Scale {
-  const start = Number.isFinite(min) ? min : 0;
-  const end = Number.isFinite(max) && max > start ? max : start + 1;
-  const step = niceStep((end - start) / Math.max(1, count));
-  const first = Math.ceil(start / step - 1e-9);
-  return {
-    at: (quantity) => clamp((quantity - start) / (end - start)),
-    ticks: Array.from({ length: Math.floor(end / step + 1e-9) - first + 1 }, (_, index) => {
-      const quantity = Number(((first + index) * step).toPrecision(12));
-      return { quantity, label: label(quantity) };
-    }),
-  };
-}
-
-/** Logarithmic over the whole decades that hold `min` to `max` (both above 0), with at most `count` labelled decades. */
-export function logScale(min: number, max: number, count = 9): Scale {
-  const low = Math.floor(decade(min) + 1e-9);
-  const high = Math.max(low + 1, Math.ceil(decade(max) - 1e-9));
-  const every = Math.ceil((high - low) / Math.max(1, count));
-  const ticks: Tick[] = [];
-  for (let exponent = low; exponent <= high; exponent += every)
-    ticks.push({ quantity: 10 ** exponent, label: powerOfTen(exponent) });
-  return {
-    at: (quantity) => (quantity > 0 ? clamp((Math.log10(quantity) - low) / (high - low)) : 0),
-    ticks,
-  };
-}
-
-const decade = (quantity: number): number =>
-  quantity > 0 && Number.isFinite(quantity) ? Math.log10(quantity) : 0;
-
-/** The smallest of 1, 2, 5, 10 times a power of ten that is at least `step`. */
-function niceStep(step: number): number {
-  const power = 10 ** Math.floor(Math.log10(step));
-  const factor = [1, 2, 5, 10].find((candidate) => candidate * power >= step * (1 - 1e-9)) ?? 10;
-  return factor * power;
-}
+import type { Tick } from './scale.js';
 
 /** The colour of a mark; the style sheet gives each a light and a dark value. */
 export type Tone = 'accent' | 'quiet' | 'good' | 'bad' | 'warn';
@@ -102,10 +44,10 @@ export const textWidth = (text: string, size: number): number =>
   }, 0) * size;
 
 /** The share of a phone's chart that a text takes. */
-const textShare = (text: string, size = 12.5): number => textWidth(text, size) / PHONE;
+export const textShare = (text: string, size = 12.5): number => textWidth(text, size) / PHONE;
 
 /** A text that takes at most this share of a phone's chart, cut in its middle where it is longer. */
-function fitted(text: string, share: number, size?: number): string {
+export function fitted(text: string, share: number, size?: number): string {
   const letters = [...text];
   const kept = Math.floor((letters.length * share) / textShare(text, size)) - 1;
   if (textShare(text, size) <= share) return text;
@@ -121,6 +63,9 @@ export function labelAt(label: string, place: number, size?: number) {
   const [anchor, at] = shift === 0 ? ['middle', place] : shift > 0 ? ['start', from] : ['end', from + width];
   return { text, anchor, at, from, to: from + width } as const;
 }
+
+/** A share of the width, 0 to 1, as an SVG length. */
+export const across = (share: number): string => `${Number((share * 100).toFixed(3))}%`;
 
 /** The ticks of a horizontal axis at `base` pixels, with lines down from `top`; `x` is the share of the width where a quantity stands. A label that would lie on the one before is left out. */
 export function axisTicks(
@@ -138,60 +83,4 @@ export function axisTicks(
     return markup`<line class="${top === base ? 'axis' : 'grid'}" x1="${place}" x2="${place}" y1="${top}" y2="${base + 4}"/>${isFree && markup`<text class="tick" x="${across(at)}" y="${base + 16}" text-anchor="${anchor}">${text}</text>`}`;
   });
   return join(marks);
-}
-
-/** A share of the width, 0 to 1, as an SVG length. */
-export const across = (share: number): string => `${Number((share * 100).toFixed(3))}%`;
-
-export interface Bar {
-  readonly label: string;
-  /** Where it starts; 0 by default. */
-  readonly from?: number;
-  /** Where it ends. */
-  readonly amount: number;
-  /** The amount as text, at the right end. */
-  readonly text: string;
-  readonly tone: Tone;
-  /** Shown when pointed at, instead of the amount. */
-  readonly name?: string;
-  /** What the amount is made of, from the left; without it the bar has one colour. */
-  readonly parts?: readonly Pick<Bar, 'amount' | 'tone' | 'name'>[];
-  /** A part of the bar above it, drawn thinner. */
-  readonly isPart?: boolean;
-}
-
-type Extent = { readonly limit?: number; readonly tick?: (amount: number) => string };
-
-const ROW = 44;
-const PART_ROW = 34;
-
-/** Horizontal bars below their labels on one linear scale from zero; the one that ends last, or the limit where it is more, fills the width. `tick` prints an axis. */
-export function barChart(title: string, bars: readonly Bar[], { limit = 0, tick }: Extent = {}): Chart {
-  const scale = linearScale(0, Math.max(limit, ...bars.map(({ amount }) => amount)), 5, tick ?? String);
-  let top = 0;
-  const rows = bars.map((bar) => {
-    const row = barMarks(bar, top, scale, tick === undefined);
-    top += bar.isPart ? PART_ROW : ROW;
-    return row;
-  });
-  return {
-    title,
-    description: `${bars.map(({ label, text }) => `${label}: ${text}`).join('; ')}.`,
-    height: Math.max(1, tick === undefined ? top - 6 : top + 22),
-    marks: [tick && axisTicks(scale.ticks, scale.at, top, 0), rows],
-  };
-}
-
-function barMarks(bar: Bar, top: number, { at }: Scale, hasTrack: boolean): Markup {
-  const { label, from = 0, text, isPart, parts = [bar] } = bar;
-  const [y, height] = [top + 22, isPart ? 6 : 12];
-  let end = from;
-  const marks = parts.map(({ amount, tone, name = text }) => {
-    const start = end;
-    end = parts.length === 1 ? amount : start + amount;
-    // On an axis what took a millisecond of minutes still gets a visible sliver.
-    const width = Math.max(hasTrack ? 0 : 0.004, at(end) - at(start));
-    return markup`<rect class="mark ${tone}" x="${across(Math.min(at(start), 1 - width))}" y="${y}" width="${across(width)}" height="${height}"><title>${label}: ${name}</title></rect>`;
-  });
-  return markup`<text class="${isPart ? 'tick' : 'label'}" x="0" y="${top + 14}">${fitted(label, 0.97 - textShare(text, 13.5), 13.5)}</text><text class="figure" x="100%" y="${top + 14}" text-anchor="end">${text}</text>${hasTrack && markup`<rect class="track" x="0" y="${y}" width="100%" height="${height}"/>`}${marks}`;
 }

@@ -1,5 +1,6 @@
 import { type Markup, markup } from '../markup/markup.js';
-import { across, axisTicks, type Chart, type Scale, type Tone, textWidth } from './frame.js';
+import { across, axisTicks, type Chart, type Tone, textWidth } from './frame.js';
+import type { Scale } from './scale.js';
 
 interface PlotPoint {
   readonly x: number;

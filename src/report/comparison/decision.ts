@@ -9,8 +9,9 @@ import {
 } from '../../base/text/quantity.js';
 import { measure, measureSchema } from '../../quality/verify/result.js';
 import { badge, charts, numbers, type Section, type Text, table } from '../blocks.js';
-import { type Chart, linearScale } from '../chart/frame.js';
+import type { Chart } from '../chart/frame.js';
 import { plotChart } from '../chart/plot.js';
+import { linearScale } from '../chart/scale.js';
 import { runOutcomeSchema } from '../forge-result.js';
 import { outcomeTone, outcomeWord } from '../sentences.js';
 

@@ -6,18 +6,9 @@ import { onSamples, verifyHeadline } from '../../quality/verify/headline.js';
 import type { VerifiedOutput, VerifyResult } from '../../quality/verify/result.js';
 import type { ForgeResult } from '../forge-result.js';
 import { modelBytes, precisionLabel } from '../sentences.js';
+import { type Comparable, comparedPart, differ, fileSide, lacks, type Names, row } from './compare.js';
 import { type Decision, decided } from './decision.js';
-import {
-  type Comparable,
-  type ComparedPair,
-  type ComparedPart,
-  comparedPart,
-  differ,
-  fileSide,
-  lacks,
-  type Names,
-  row,
-} from './result.js';
+import type { ComparedPair, ComparedPart } from './result.js';
 import { gpuTimes, speedPart } from './speed.js';
 
 /** Runs of `forge` side by side. Figures that were measured in another way, on another machine or of another model get no ratio, and the reason. */

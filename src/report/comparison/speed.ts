@@ -1,7 +1,8 @@
 import type { BenchResult, BenchRun } from '../../quality/bench/result.js';
 import { percentilesOf, type Spread } from '../../quality/bench/times.js';
 import { modeText } from '../sentences.js';
-import { type ComparedPart, comparedPart, differ, lacks, type Names, row } from './result.js';
+import { comparedPart, differ, lacks, type Names, row } from './compare.js';
+import type { ComparedPart } from './result.js';
 
 /** Beginnings of the rows of speed; the first kind that is there is drawn. */
 export const MEDIANS = ['GPU time, median', 'end to end, median'] as const;

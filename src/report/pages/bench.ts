@@ -8,7 +8,7 @@ import {
 } from '../../quality/bench/result.js';
 import { packageVersion } from '../../version.js';
 import { code, numbers, type Section, table } from '../blocks.js';
-import { comparedPart, fileSide, row } from '../comparison/result.js';
+import { comparedPart, fileSide, row } from '../comparison/compare.js';
 import { speedPart } from '../comparison/speed.js';
 import { nameOfFile, speedSentence } from '../sentences.js';
 import { defineReport } from './report.js';

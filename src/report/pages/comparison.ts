@@ -20,15 +20,15 @@ import {
   type Text,
   table,
 } from '../blocks.js';
-import { type Bar, barChart } from '../chart/frame.js';
+import { type Bar, barChart } from '../chart/bars.js';
+import { letterOf } from '../comparison/compare.js';
 import { decisionSection, frontSentence } from '../comparison/decision.js';
-import {
-  type ComparedPair,
-  type ComparedPart,
-  type ComparedRow,
-  type ComparedSide,
-  letterOf,
-  type RunComparison,
+import type {
+  ComparedPair,
+  ComparedPart,
+  ComparedRow,
+  ComparedSide,
+  RunComparison,
 } from '../comparison/result.js';
 import { PLAN_ROWS, PLAN_SIZE } from '../comparison/runs.js';
 import { MEDIANS } from '../comparison/speed.js';

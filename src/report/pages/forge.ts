@@ -1,18 +1,7 @@
 import { formatBytes, formatMs, formatShare } from '../../base/text/quantity.js';
 import type { ConversionResult } from '../../formats/precision/result.js';
 import { decidedBy } from '../../quality/verify/headline.js';
-import {
-  code,
-  environmentSection,
-  type Figure,
-  phasesSection,
-  present,
-  repeatSection,
-  ring,
-  type Section,
-  strong,
-  type Text,
-} from '../blocks.js';
+import { code, type Figure, present, ring, type Section, strong, type Text } from '../blocks.js';
 import { comparableRuns } from '../comparison/runs.js';
 import { type ForgeResult, forgeResultSchema } from '../forge-result.js';
 import {
@@ -29,6 +18,7 @@ import { verificationSection } from './section/accuracy.js';
 import { engineSection, layersSection, sizesSection } from './section/engine.js';
 import { modelSection } from './section/model.js';
 import { healSection, precisionSection } from './section/precision.js';
+import { environmentSection, phasesSection, repeatSection } from './section/run.js';
 import { speedSection } from './section/speed.js';
 
 /** The result's name in a run root. */

@@ -13,7 +13,7 @@ import type { WorstSample } from '../../quality/verify/result.js';
 import { type Blocks, type Page, present, type Section } from '../blocks.js';
 import { type Chart, chartFile } from '../chart/frame.js';
 import { noPictures, type Pictures, type ShownFile } from '../chart/prediction.js';
-import { type Comparable, compareResults, MOST_RUNS } from '../comparison/result.js';
+import { type Comparable, compareResults, MOST_RUNS } from '../comparison/compare.js';
 import type { RenderedReport, ResultAt, RunOf } from '../forge-result.js';
 import { renderHtml } from '../html.js';
 import { renderMarkdown } from '../markdown.js';

@@ -7,11 +7,12 @@ import {
   verifyResultSchema,
 } from '../../quality/verify/result.js';
 import { packageVersion } from '../../version.js';
-import { code, facts, labelled, present, repeatSection } from '../blocks.js';
+import { code, facts, labelled, present } from '../blocks.js';
 import { comparableVerifications } from '../comparison/runs.js';
 import { nameOfFile, outcomeWord } from '../sentences.js';
 import { defineReport } from './report.js';
 import { errorBlocks, verificationSection } from './section/accuracy.js';
+import { repeatSection } from './section/run.js';
 
 /** The report of `trtforge verify`. */
 export const verifyReport = defineReport<VerifyResult>({

@@ -1,4 +1,3 @@
-import { existsSync, realpathSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import { namesIn } from '../../base/files/files.js';
@@ -10,7 +9,7 @@ import { generationOf } from './abi.js';
 import { type LibraryGroup, readLibraryFolder } from './library-folder.js';
 import { type Host, places, placesIn, type SearchedPlace } from './places.js';
 import type { DamagedLibrary, Flavour, Toolchain } from './toolchain.js';
-import { programPlaces } from './trtexec.js';
+import { trtexecBeside } from './trtexec.js';
 
 /** A toolchain as it lies on this machine. */
 export interface FoundToolchain extends Toolchain {
@@ -200,6 +199,8 @@ function wrongProcessor(group: LibraryGroup, architecture: string): DamagedLibra
   };
 }
 
+const isOnLoaderPath = ({ foundBy }: SearchedPlace): boolean => /loader path|Debian|NGC/.test(foundBy);
+
 function toToolchain(
   { group, place, alsoFoundBy }: Candidate,
   all: readonly Candidate[],
@@ -207,13 +208,19 @@ function toToolchain(
 ): FoundToolchain {
   const { product, flavour, libraries, parserVersion, builderResources } = group;
   const record = packageRecord(place.folder, product, flavour);
+  // That on PATH belongs to the library that the loader takes, where there is one alone.
+  const isOnlyOne =
+    all.filter(
+      (each) =>
+        each.group.product === product && each.group.flavour === flavour && isOnLoaderPath(each.place),
+    ).length === 1;
   const major = /\.so\.(\d+)/.exec(libraries.inference)?.[1] ?? '0';
   return {
     name: '',
     product,
     version: group.version ?? record?.version ?? major,
     libraries,
-    trtexec: trtexecOf(group, place, all, host),
+    trtexec: trtexecBeside(product, place.folder, isOnlyOne && isOnLoaderPath(place), host),
     foundBy: place.foundBy,
     folder: place.folder,
     flavour,
@@ -239,34 +246,6 @@ function packageRecord(
     }
   }
   return undefined;
-}
-
-/**
- * The trtexec that belongs to a library: the one in its own tree; for a library on the loader path the one on PATH or in NVIDIA's usual
- * place, because that is the library it would load. Another installation's trtexec is never lent.
- */
-function trtexecOf(
-  group: LibraryGroup,
-  { folder, foundBy }: SearchedPlace,
-  all: readonly Candidate[],
-  host: Host,
-): string | null {
-  const binary = group.product === 'tensorrt' ? 'trtexec' : 'tensorrt_rtx';
-  // Beside `lib` or `targets/<triplet>/lib`; the `bin` beside a system folder holds every program, so it reports nothing about this library.
-  const tree = /\/targets\/[^/]+\/lib$/.test(folder) ? '../../../bin' : '../bin';
-  const isSystem = /^\/(usr\/)?lib/.test(folder);
-  const own = isSystem ? [] : [join(folder, tree, binary), join(folder, 'bin', binary)];
-  const isOnLoaderPath = /loader path|Debian|NGC/.test(foundBy);
-  const isOnlyOne =
-    all.filter(
-      (each) =>
-        each.group.product === group.product &&
-        each.group.flavour === group.flavour &&
-        /loader path|Debian|NGC/.test(each.place.foundBy),
-    ).length === 1;
-  const candidates = [...own, ...(isOnLoaderPath && isOnlyOne ? programPlaces(binary, host) : [])];
-  const found = candidates.find((path) => existsSync(path));
-  return found === undefined ? null : realpathSync(found);
 }
 
 /** Makes the names of toolchains unique, in the order found. */

@@ -45,6 +45,26 @@ export function programPlaces(
   return [...new Set(present.map((path) => realpathSync(path)))];
 }
 
+/**
+ * The trtexec that belongs to a library: the one in its own tree; for a library on the loader path the one on PATH or in NVIDIA's usual
+ * place, because that is the library it would load. Another installation's trtexec is never lent.
+ */
+export function trtexecBeside(
+  product: Toolchain['product'],
+  folder: string,
+  isOnLoaderPath: boolean,
+  host: Host,
+): string | null {
+  const binary = product === 'tensorrt' ? 'trtexec' : 'tensorrt_rtx';
+  // Beside `lib` or `targets/<triplet>/lib`; the `bin` beside a system folder holds every program, so it reports nothing about this library.
+  const tree = /\/targets\/[^/]+\/lib$/.test(folder) ? '../../../bin' : '../bin';
+  const isSystem = /^\/(usr\/)?lib/.test(folder);
+  const own = isSystem ? [] : [join(folder, tree, binary), join(folder, 'bin', binary)];
+  const candidates = [...own, ...(isOnLoaderPath ? programPlaces(binary, host) : [])];
+  const found = candidates.find((path) => existsSync(path));
+  return found === undefined ? null : realpathSync(found);
+}
+
 /** The trtexec to run, and the version whose words it takes and whose banner it must print. */
 export interface TrtexecProgram {
   readonly path: string;

@@ -26,7 +26,7 @@ import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/index.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
-import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import { toolchainsFolder } from '../../../src/tensorrt/toolchain/places.js';
 import { convolution, perChannel, product } from '../../formats/onnx/support/quantized.js';
 import { describeWith } from '../../support/needs.js';

@@ -9,7 +9,7 @@ import { attribute, buildModel, type Dimension, GraphBuilder } from '../../../sr
 import { inspectModel } from '../../../src/formats/onnx/inspect.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
-import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { verifyModel } from '../../../src/quality/verify/verify.js';
 import { countingBuilder } from '../../fakes/builder.js';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BuildOptions } from '../../../src/engines/builder/options.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { forge } from '../../../src/forge/forge.js';
-import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import type { FoundToolchain } from '../../../src/tensorrt/toolchain/find.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
 import { writeSampleModel } from '../../support/sample-engine.js';

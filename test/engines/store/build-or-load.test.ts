@@ -14,7 +14,7 @@ import { convertModel } from '../../../src/formats/precision/convert.js';
 import type { Calibration } from '../../../src/formats/precision/options.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';
 import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
-import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import { missLines } from '../../../src/report/sentences.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import { sampleOutcome, samplePlan, sampleToolchain, writeSampleModel } from '../../support/sample-engine.js';

@@ -6,7 +6,7 @@ import { visibleGpus } from '../../../src/addon/gpus.js';
 import type { BuildOptions, PlanBuilder } from '../../../src/engines/builder/options.js';
 import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
 import { ignoreEvents } from '../../../src/events.js';
-import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import { type FoundToolchain, surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import { noDevices, noGpus, twoGpus } from '../../fakes/gpus.js';

@@ -15,7 +15,7 @@ import { listCache, verifyCache } from '../../../src/engines/store/cache.js';
 import { LeaseFolder } from '../../../src/engines/store/claims/lease.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { noTrust } from '../../../src/engines/store/trust.js';
-import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import {
   sampleIdentity,

@@ -21,7 +21,7 @@ import { verifyCache } from '../../../src/engines/store/cache.js';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
 import { makeKeys } from '../../../src/engines/store/signing.js';
 import { openTrust } from '../../../src/engines/store/trust.js';
-import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import {
   resolvedBuild,
   sampleOutcome,

@@ -23,7 +23,7 @@ import type { CacheList } from '../../../src/engines/store/cache-result.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { ledgerPath, takeUp } from '../../../src/engines/store/partial-downloads.js';
 import { signaturePath } from '../../../src/engines/store/trust.js';
-import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import {
   sampleIdentity,

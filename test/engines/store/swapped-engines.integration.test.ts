@@ -2,7 +2,7 @@ import { copyFileSync, cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Which } from '../../../src/products/fleet/which/rulings.js';
+import type { Which } from '../../../src/products/fleet/which/result.js';
 import { describeWith } from '../../support/needs.js';
 import { writeSampleModel } from '../../support/sample-engine.js';
 import { codeIn, trtforge } from '../../support/trtforge.js';

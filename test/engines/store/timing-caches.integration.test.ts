@@ -18,7 +18,7 @@ import type { BuildOptions, PlanBuilder } from '../../../src/engines/builder/opt
 import { makeKeys } from '../../../src/engines/store/signing.js';
 import { LARGEST_TIMING_CACHE } from '../../../src/engines/store/timing-folder.js';
 import { TrtforgeError } from '../../../src/errors.js';
-import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import { type Bucket, startBucket } from '../../fakes/bucket.js';
 import { affineModel, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';

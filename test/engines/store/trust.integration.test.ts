@@ -27,7 +27,7 @@ import {
   signaturePath,
 } from '../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../src/errors.js';
-import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import { mutations } from '../../support/mutations.js';
 import { sampleToolchain, writeSampleModel } from '../../support/sample-engine.js';

@@ -13,12 +13,8 @@ import { RemoteStore } from '../../../src/engines/store/remote/remote-store.js';
 import { noTrust } from '../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { type Machine, machineOf, readInventory } from '../../../src/products/fleet/which/machine.js';
-import {
-  type Candidate,
-  judgeEngines,
-  type Which,
-  whichSchema,
-} from '../../../src/products/fleet/which/rulings.js';
+import { type Which, whichSchema } from '../../../src/products/fleet/which/result.js';
+import { type Candidate, judgeEngines } from '../../../src/products/fleet/which/rulings.js';
 import { findEngines } from '../../../src/products/fleet/which/which.js';
 import { planBytes } from '../../fakes/tensorrt/engine.js';
 import { mutations } from '../../support/mutations.js';

@@ -8,7 +8,7 @@ import { readPassport } from '../../../src/engines/identity/passport.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { makeKeys } from '../../../src/engines/store/signing.js';
 import type { WorkEvent } from '../../../src/events.js';
-import { buildOrLoad } from '../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import type { CacheCheck } from '../../../src/quality/known-answer/check-store.js';
 import { countingBuilder } from '../../fakes/builder.js';
 import { sampleToolchain } from '../../support/sample-engine.js';

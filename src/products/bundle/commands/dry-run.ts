@@ -1,6 +1,6 @@
 import { plural } from '../../../base/text/quantity.js';
-import { type Plan, type PlanStep, step } from '../../../cli/command.js';
 import { engineSteps, resolvedOf } from '../../../cli/options/dry-run.js';
+import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
 import { NO_MEASUREMENT } from '../../../engines/builder/timing-caches.js';
 import { enginePath } from '../component-run.js';
 import { chainCheckOf } from '../options.js';

@@ -1,5 +1,6 @@
 import { type OptionValues, valuesOf } from '../../../base/options/option.js';
-import { type CommandContext, defineCommand, flag } from '../../../cli/command.js';
+import { type CommandContext, defineCommand } from '../../../cli/command.js';
+import { flag } from '../../../cli/option.js';
 import { limited } from '../../../cli/options/timeout.js';
 import { forgeBundle } from '../forge-bundle.js';
 import { type BundleRequest, chainCheckOptions } from '../options.js';

@@ -9,7 +9,7 @@ import {
   type Section,
   table,
 } from '../../../report/blocks.js';
-import { barChart } from '../../../report/chart/frame.js';
+import { barChart } from '../../../report/chart/bars.js';
 import { outcomeTone } from '../../../report/sentences.js';
 import type { ChainCheck } from '../chain-schema.js';
 import { agreementShare, checkSentence, driftText } from './sentences.js';

@@ -1,13 +1,12 @@
 import {
   type Comparable,
-  type ComparedPair,
-  type ComparedPart,
   comparedPart,
   differ,
   lacks,
   type Names,
   row,
-} from '../../../report/comparison/result.js';
+} from '../../../report/comparison/compare.js';
+import type { ComparedPair, ComparedPart } from '../../../report/comparison/result.js';
 import { environmentDifferences, identityDifferences, modelParts } from '../../../report/comparison/runs.js';
 import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';

@@ -1,16 +1,10 @@
 import { relative } from 'node:path';
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
-import {
-  environmentSection,
-  type Figure,
-  phasesSection,
-  present,
-  repeatSection,
-  ring,
-} from '../../../report/blocks.js';
+import { type Figure, present, ring } from '../../../report/blocks.js';
 import type { ForgeResult } from '../../../report/forge-result.js';
 import { remediesOf } from '../../../report/pages/forge.js';
 import { defineReport } from '../../../report/pages/report.js';
+import { environmentSection, phasesSection, repeatSection } from '../../../report/pages/section/run.js';
 import { REPORT_FILE } from '../build-report.js';
 import { type BundleReport, bundleReportSchema } from '../report-schema.js';
 import { chainSection } from './chain.js';

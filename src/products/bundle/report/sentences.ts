@@ -1,6 +1,7 @@
 import { formatMs, formatStatistic, plural } from '../../../base/text/quantity.js';
 import { ExitCode } from '../../../errors.js';
-import type { PageVerdict, TimedPhases } from '../../../report/blocks.js';
+import type { PageVerdict } from '../../../report/blocks.js';
+import type { TimedPhases } from '../../../report/pages/section/run.js';
 import { outcomeWord, precisionLabel } from '../../../report/sentences.js';
 import type { ChainCheck } from '../chain-schema.js';
 import type { BundleReport, ComponentReport } from '../report-schema.js';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { type Plan, type PlanStep, step } from '../../../cli/command.js';
 import { decidedBuild, engineSteps, resolvedOf } from '../../../cli/options/dry-run.js';
+import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
 import { type Work, workOf } from '../../../events.js';
 import { engineRequest } from '../builder.js';
 import { requestedBuild, type StreamsSetup } from '../setup.js';

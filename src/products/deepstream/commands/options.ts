@@ -1,5 +1,5 @@
 import { type OptionValues, valuesOf } from '../../../base/options/option.js';
-import { choice } from '../../../cli/command.js';
+import { choice } from '../../../cli/option.js';
 import { builderOption, builderSettingsOf, buildOptions, storeOptions } from '../../../cli/options/build.js';
 import { timeoutOption } from '../../../cli/options/timeout.js';
 import { defaultFormat, formatIds } from '../../../formats/precision/formats/index.js';

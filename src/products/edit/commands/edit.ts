@@ -1,5 +1,6 @@
 import { formatBytes, formatCount, formatMs, plural } from '../../../base/text/quantity.js';
-import { defineCommand, type TextOutput, text } from '../../../cli/command.js';
+import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { text } from '../../../cli/option.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { judgingSampleOptions } from '../../../formats/precision/options.js';
 import { formatMeasure } from '../../../report/sentences.js';

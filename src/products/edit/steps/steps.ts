@@ -2,7 +2,7 @@ import * as is from '../../../base/options/kinds.js';
 import { checkArguments } from '../../../base/options/library-arguments.js';
 import { longName, needed, optional } from '../../../base/options/option.js';
 import { splitNames } from '../../../base/options/readers.js';
-import { flag, option } from '../../../cli/command.js';
+import { flag, option } from '../../../cli/option.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { AxisPlace } from '../../../formats/onnx/open-dimensions.js';
 import { dropDead } from '../dead.js';

@@ -1,5 +1,5 @@
 import type { OptionValues } from '../../../base/options/option.js';
-import { choice } from '../../../cli/command.js';
+import { choice } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { preprocessings } from '../../../formats/images/preprocess.js';

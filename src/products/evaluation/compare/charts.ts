@@ -1,6 +1,7 @@
 import { formatMs, formatMsTick } from '../../../base/text/quantity.js';
-import { type Chart, linearScale } from '../../../report/chart/frame.js';
+import type { Chart } from '../../../report/chart/frame.js';
 import { plotChart } from '../../../report/chart/plot.js';
+import { linearScale } from '../../../report/chart/scale.js';
 import type { Figures } from './figures.js';
 
 interface Drawn {

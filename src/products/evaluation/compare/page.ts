@@ -9,13 +9,13 @@ import {
   lines,
   numbers,
   part,
-  repeatSection,
   type Section,
   samples,
   type Text,
   table,
 } from '../../../report/blocks.js';
 import { defineReport } from '../../../report/pages/report.js';
+import { repeatSection } from '../../../report/pages/section/run.js';
 import { nameOfFile, outcomeWord } from '../../../report/sentences.js';
 import { accuracyChart, latencyChart, precisionChart } from './charts.js';
 import { type ComparedVariant, type Comparison, comparisonSchema } from './result.js';

@@ -11,7 +11,7 @@ import { factsOfModel } from '../../../formats/onnx/inspect.js';
 import { imageLayout } from '../../../formats/onnx/open-dimensions.js';
 import { convertModel } from '../../../formats/precision/convert.js';
 import type { FormatId } from '../../../formats/precision/formats/index.js';
-import { buildOrLoad } from '../../../quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../quality/known-answer/build-or-load.js';
 import { bundleFiles, type ComparedModel } from './compared-models.js';
 
 /** Options for opening models and engines; a toolchain that also builds is known by its name or folder. */

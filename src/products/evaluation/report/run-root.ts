@@ -4,7 +4,7 @@ import { filesBelow, readJson } from '../../../base/files/files.js';
 import { kindOf } from '../../../base/files/user-files.js';
 import { plural } from '../../../base/text/quantity.js';
 import { badge, charts, code, lines, numbers, type Section, table } from '../../../report/blocks.js';
-import { letterOf } from '../../../report/comparison/result.js';
+import { letterOf } from '../../../report/comparison/compare.js';
 import type { RunRootSections } from '../../../report/pages/report.js';
 import { precisionChart } from '../compare/charts.js';
 import { type Figures, figuresOfResult } from '../compare/figures.js';

@@ -1,4 +1,6 @@
-import { broughtBy, choice, defineCommand, type TextOutput, text } from '../../../cli/command.js';
+import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { choice, text } from '../../../cli/option.js';
+import { broughtBy } from '../../../cli/product.js';
 import { operatorLines, table } from '../../../cli/text.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/options.js';

@@ -1,5 +1,7 @@
 import { publishFile } from '../../../base/files/publish.js';
-import { defineCommand, step, type TextOutput, text } from '../../../cli/command.js';
+import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { text } from '../../../cli/option.js';
+import { step } from '../../../cli/plan.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import type { Rehearsal } from '../rehearsal-schema.js';
 import { planRehearsal, rehearsalOptions, rehearse } from '../rehearse.js';

@@ -1,4 +1,5 @@
-import { choice, defineCommand, text } from '../../../cli/command.js';
+import { defineCommand } from '../../../cli/command.js';
+import { choice, text } from '../../../cli/option.js';
 import type { RenderedReport } from '../../../report/forge-result.js';
 import { renderReport, writeReport } from '../../../report/pages/report.js';
 import { fleetArgument, readersOf } from './status.js';

@@ -1,8 +1,9 @@
 import type { OptionValues, ValueOption } from '../../../base/options/option.js';
 import { plural } from '../../../base/text/quantity.js';
 import { shellQuote } from '../../../base/text/shell-line.js';
-import { confirm, defineCommand, step, yesOption } from '../../../cli/command.js';
+import { defineCommand } from '../../../cli/command.js';
 import { toJson } from '../../../cli/output.js';
+import { confirm, step, yesOption } from '../../../cli/plan.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Scheduler } from '../schedulers/scheduler.js';
 import { schedulers, type WhereKind, whereSchema } from '../schedulers/where.js';

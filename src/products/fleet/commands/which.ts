@@ -2,7 +2,7 @@ import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { searchOptions } from '../../../cli/options/build.js';
 import { shortIdentity } from '../../../engines/identity/identity.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
-import type { Which } from '../which/rulings.js';
+import type { Which } from '../which/result.js';
 import { machineOptions, whichEngines } from '../which/which.js';
 
 export const command = defineCommand({
@@ -20,7 +20,7 @@ export const command = defineCommand({
     ...machineOptions,
     ...searchOptions,
   },
-  schema: async () => (await import('../which/rulings.js')).whichSchema,
+  schema: async () => (await import('../which/result.js')).whichSchema,
   run: async ([query = ''], options, context): Promise<Which & { exitCode: ExitCode }> => {
     const result = await whichEngines({ query, ...options }, context);
     return { ...result, exitCode: outcomeExitCodes[result.outcome] };

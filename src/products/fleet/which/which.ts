@@ -15,7 +15,8 @@ import { type Trust, verifyTrusted } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../../events.js';
 import { doubtOf, machineOf, readInventory } from './machine.js';
-import { type Candidate, type Found, judgeEngines, type Which } from './rulings.js';
+import type { Which } from './result.js';
+import { type Candidate, type Found, judgeEngines } from './rulings.js';
 
 /** The machines that are asked about. */
 export const machineOptions = {

@@ -1,7 +1,7 @@
 import type { Contract, ContractBinding } from '../../../formats/contract/contract.js';
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
-import type { ModelBinding, ModelBindings } from '../contract/draft.js';
+import type { ModelBinding, ModelBindings } from '../contract/bindings.js';
 import type { ContractFinding } from './finding.js';
 
 const sourceNames = { contract: 'the contract', data: 'the recorded data', model: 'the model' } as const;

@@ -9,7 +9,7 @@ import { editModel } from '../../../formats/onnx/model.js';
 import type { ValueFacts } from '../../../formats/onnx/model-facts.js';
 import { interfaceOf } from '../../../formats/onnx/values.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
-import type { ModelBinding, ModelBindings } from '../contract/draft.js';
+import type { ModelBinding, ModelBindings } from '../contract/bindings.js';
 
 /** The bindings of a model or an engine, known without running it. */
 export interface KnownModel extends ModelBindings {

@@ -1,7 +1,7 @@
 import type { CacheLengthRule, Contract } from '../../../formats/contract/contract.js';
 import { recordedAs } from '../../../formats/reference/reference.js';
+import type { ModelBindings } from '../contract/bindings.js';
 import { simulateLengths } from '../contract/cache-length.js';
-import type { ModelBindings } from '../contract/draft.js';
 import { stepsOf } from '../fastconformer.js';
 import { remedies } from './bindings.js';
 import type { ContractFinding } from './finding.js';

@@ -1,4 +1,5 @@
-import { defineCommand, text } from '../../../cli/command.js';
+import { defineCommand } from '../../../cli/command.js';
+import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';

@@ -1,8 +1,10 @@
 import { plural } from '../../../base/text/quantity.js';
-import { defineCommand, text } from '../../../cli/command.js';
+import { defineCommand } from '../../../cli/command.js';
+import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/options.js';
-import { draftContract, recordOptions } from '../record/record.js';
+import { draftContract } from '../record/draft.js';
+import { recordOptions } from '../record/record.js';
 import type { DraftedContract } from '../record/result.js';
 
 const WHY: Readonly<Record<DraftedContract['undecided'][number]['reason'], string>> = {

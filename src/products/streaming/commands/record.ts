@@ -1,5 +1,6 @@
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import { advanced, defineCommand, type TextOutput } from '../../../cli/command.js';
+import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { advanced } from '../../../cli/option.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { ExitCode } from '../../../errors.js';
 import { recordOptions, recordReference } from '../record/record.js';

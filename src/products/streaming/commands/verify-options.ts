@@ -1,9 +1,9 @@
 import type { OptionValues } from '../../../base/options/option.js';
-import { text } from '../../../cli/command.js';
+import { text } from '../../../cli/option.js';
 import { comparisonOptions, placeOptions } from '../../../cli/options/comparison.js';
 import { chooseBackEnd } from '../../../engines/runtime/open-session.js';
 import { TrtforgeError } from '../../../errors.js';
-import { limitOptions, streamOptions } from '../verify/plan.js';
+import { limitOptions, streamOptions } from '../verify/options.js';
 
 /** Options of `stream verify`, besides those of loading. */
 export const referenceOptions = {

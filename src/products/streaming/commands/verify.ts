@@ -1,6 +1,7 @@
 import { publishFile } from '../../../base/files/publish.js';
 import type { OptionValues } from '../../../base/options/option.js';
-import { broughtBy, type CommandContext, defineCommand } from '../../../cli/command.js';
+import { type CommandContext, defineCommand } from '../../../cli/command.js';
+import { broughtBy } from '../../../cli/product.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { readContract } from '../../../formats/contract/file.js';
@@ -8,9 +9,9 @@ import { checkBeforeUse, checkedSessionOptions } from '../../../quality/known-an
 import type { TaskKind } from '../../../quality/tasks/task.js';
 import { renderReport } from '../../../report/pages/report.js';
 import { parityReport } from '../report/page.js';
+import { besideRuns, readRun, runNumbers } from '../verify/compare-runs.js';
+import { legacySummary, legacySummaryText } from '../verify/legacy-summary.js';
 import type { ParityResult } from '../verify/result.js';
-import { besideRuns, readRun, runNumbers } from '../verify/runs.js';
-import { legacySummary, legacySummaryText } from '../verify/summary.js';
 import { verifyAgainstReference } from '../verify/verify.js';
 import { assertApplicable, referenceOptions } from './verify-options.js';
 import { renderReference } from './verify-text.js';

@@ -1,20 +1,6 @@
-import type { Contract, ContractBinding } from '../../../formats/contract/contract.js';
+import type { Contract } from '../../../formats/contract/contract.js';
 import { isBounded, openAxis, resolveContract } from '../../../formats/contract/resolve.js';
-import type { Dtype } from '../../../formats/tensor/dtype.js';
-
-/** Names, dtypes and shapes of a model, an engine or a session; a session is one as it is. */
-export interface ModelBindings {
-  readonly inputs: readonly ModelBinding[];
-  readonly outputs: readonly ModelBinding[];
-}
-
-export interface ModelBinding {
-  readonly name: string;
-  readonly dtype: Dtype | null;
-  readonly shape: ContractBinding['shape'];
-  /** Engines: dimensions per optimization profile; empty where any will do. */
-  readonly profiles?: readonly { readonly min: readonly number[]; readonly max: readonly number[] }[];
-}
+import type { ModelBindings } from './bindings.js';
 
 /**
  * Drafts a contract from the names of a model or session: inputs and outputs as they are, state by names (`cache` and `cache_out`, `h_in` and `h_out`,

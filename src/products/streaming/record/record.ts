@@ -13,14 +13,13 @@ import { engineOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
 import type { Contract } from '../../../formats/contract/contract.js';
-import { contractFileOf, readContract, writeContract } from '../../../formats/contract/file.js';
-import { undecidedStates } from '../../../formats/contract/resolve.js';
+import { contractFileOf, readContract } from '../../../formats/contract/file.js';
 import type { Provenance } from '../../../formats/reference/reference.js';
 import { packageVersion } from '../../../version.js';
 import { type KnownModel, type ModelContext, readModelBindings } from '../check/model-bindings.js';
 import { contractFromModel } from '../contract/draft.js';
 import { recordStream } from './recorder.js';
-import type { DraftedContract, RecordResult } from './result.js';
+import type { RecordResult } from './result.js';
 
 /** Options of the recording. */
 const signalOptions = {
@@ -125,21 +124,7 @@ async function record(request: RecordRequest, context: ModelContext): Promise<Re
   }
 }
 
-/** Writes the contract that a model's names suggest, to be completed by hand. */
-export async function draftContract(
-  file: string,
-  output: string,
-  sizes: readonly number[],
-  context: ModelContext = {},
-): Promise<DraftedContract> {
-  const contract = contractFromModel(modelName(file), await readModelBindings(file, context), sizes);
-  writeContract(output, contract);
-  const { inputs, outputs, state } = contract;
-  const undecided = undecidedStates(inputs, outputs, state);
-  return { schema: 'trtforge.stream-draft/1', file, output, contract: contractFileOf(contract), undecided };
-}
-
-const modelName = (file: string): string => basename(file).replace(/\.(?:onnx|engine|plan|trt)$/i, '');
+export const modelName = (file: string): string => basename(file).replace(/\.(?:onnx|engine|plan|trt)$/i, '');
 
 /** Sizes of the bins of features, which are no frames. */
 const BINS: readonly number[] = [40, 64, 80, 128];

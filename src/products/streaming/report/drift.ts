@@ -1,8 +1,9 @@
 import { CERTAIN } from '../../../base/statistics.js';
 import { formatCount, formatStatistic, plural } from '../../../base/text/quantity.js';
 import { badge, charts, numbers, type Section, table } from '../../../report/blocks.js';
-import { type Chart, linearScale, logScale, type Tone } from '../../../report/chart/frame.js';
+import type { Chart, Tone } from '../../../report/chart/frame.js';
 import { plotChart } from '../../../report/chart/plot.js';
+import { linearScale, logScale } from '../../../report/chart/scale.js';
 import { formatMeasure, outcomeTone } from '../../../report/sentences.js';
 import { isUncertain } from '../compare/drift.js';
 import type { ParityDrift, ParityResult } from '../verify/result.js';

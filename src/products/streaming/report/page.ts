@@ -1,16 +1,17 @@
 import { basename } from 'node:path';
 import { formatBytes, formatMs, formatShare, plural } from '../../../base/text/quantity.js';
-import { badge, numbers, repeatSection, type Section, table } from '../../../report/blocks.js';
+import { badge, numbers, type Section, table } from '../../../report/blocks.js';
 import {
-  type ComparedPart,
   comparedPart,
   differ,
   fileSide,
   lacks,
   type Names,
   row,
-} from '../../../report/comparison/result.js';
+} from '../../../report/comparison/compare.js';
+import type { ComparedPart } from '../../../report/comparison/result.js';
 import { defineReport } from '../../../report/pages/report.js';
+import { repeatSection } from '../../../report/pages/section/run.js';
 import { formatMeasure, outcomeWord } from '../../../report/sentences.js';
 import { packageVersion } from '../../../version.js';
 import { type ParityResult, parityResultSchema } from '../verify/result.js';

@@ -1,7 +1,7 @@
 import { serve } from '../../../base/process/supervised-child.js';
 import { loadTaskKinds } from '../../../quality/tasks/task.js';
-import { engineParity } from './engine.js';
-import type { ParityRequest } from './plan.js';
+import { engineParity } from './engine-parity.js';
+import type { ParityRequest } from './options.js';
 
 serve(async (message, context) => {
   const { request, taskModules } = message as {

@@ -8,10 +8,11 @@ import type { ContractFinding } from '../check/finding.js';
 import { checkData } from '../check/recorded-data.js';
 import { contractFromModel } from '../contract/draft.js';
 import type { OpenCandidate } from './candidate.js';
-import { parityResult } from './parity.js';
-import { type ParityRequest, type StreamPlan, streamPlan } from './plan.js';
+import type { ParityRequest } from './options.js';
+import { parityResult } from './parity-result.js';
+import { type StreamPlan, streamPlan } from './plan.js';
 import type { ParityResult } from './result.js';
-import { runStream } from './stream.js';
+import { runStream } from './run-stream.js';
 import { judgedTask, openStreamTask } from './task.js';
 
 export interface ParityContext extends WorkContext {

@@ -3,8 +3,8 @@ import type { CacheLengthRule } from '../../../formats/contract/contract.js';
 import type { NonFiniteChunk, TensorDiagnosis } from '../compare/diagnosis.js';
 import type { Drift } from '../compare/drift.js';
 import { stepsOf } from '../fastconformer.js';
+import type { ParityMode } from './options.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
-import type { ParityMode } from './plan.js';
 
 /** The facts in which causes are looked for. */
 export interface Evidence {

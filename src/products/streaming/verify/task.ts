@@ -12,7 +12,8 @@ import type { VerifyOutcome } from '../../../quality/verify/outcome.js';
 import type { Measure } from '../../../quality/verify/result.js';
 import { python } from '../compare/tensor-parity.js';
 import { argmax } from './argmax.js';
-import { mainOutput, type ParityRequest, type StreamPlan } from './plan.js';
+import type { ParityRequest } from './options.js';
+import { mainOutput, type StreamPlan } from './plan.js';
 import type { JudgedTask, StreamTask } from './result.js';
 
 /**

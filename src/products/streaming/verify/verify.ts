@@ -7,7 +7,7 @@ import { environmentFor } from '../../../engines/runtime/tensorrt/supervised-eng
 import { openReference } from '../../../formats/reference/reference.js';
 import { inArithmetic, precisionOf } from '../../../quality/verify/precision.js';
 import { sessionRunner } from './candidate.js';
-import { type ParityRequest, parityOptions } from './plan.js';
+import { type ParityRequest, parityOptions } from './options.js';
 import type { ParityResult } from './result.js';
 import { type ParityContext, runParity } from './run-parity.js';
 

@@ -5,7 +5,7 @@ import { factsOfModel } from '../../../formats/onnx/inspect.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
 import { benchEngine } from '../../../quality/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../../../quality/bench/options.js';
-import { buildOrLoad } from '../../../quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../quality/known-answer/build-or-load.js';
 import type { AdviseContext, EngineTimes } from './options.js';
 
 interface TimedOn {

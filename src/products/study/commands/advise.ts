@@ -2,17 +2,11 @@ import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { allBut, namesOf, type OptionValues, valuesOf } from '../../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../../base/text/quantity.js';
-import {
-  advanced,
-  broughtBy,
-  type CommandContext,
-  defineCommand,
-  flag,
-  type TextOutput,
-  text,
-} from '../../../cli/command.js';
+import { type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
+import { advanced, flag, text } from '../../../cli/option.js';
 import { assertImages, placeOptions } from '../../../cli/options/comparison.js';
 import { typedConversionOptions } from '../../../cli/options/conversion.js';
+import { broughtBy } from '../../../cli/product.js';
 import { storeOptions as stores } from '../../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';

@@ -2,18 +2,12 @@ import { join } from 'node:path';
 import { publishFile } from '../../../base/files/publish.js';
 import { allBut, type OptionValues, valuesOf } from '../../../base/options/option.js';
 import { formatMs, plural } from '../../../base/text/quantity.js';
-import {
-  advanced,
-  choice,
-  defineCommand,
-  inConfig,
-  step,
-  type TextOutput,
-  text,
-} from '../../../cli/command.js';
+import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { advanced, choice, inConfig, text } from '../../../cli/option.js';
 import { buildOptions, configOnly, storeOptions, withStore } from '../../../cli/options/build.js';
 import { assertImages, comparisonOptions, comparisonOptionsOf } from '../../../cli/options/comparison.js';
 import { conversionFrom, typedConversionOptions } from '../../../cli/options/conversion.js';
+import { step } from '../../../cli/plan.js';
 import { messageLines } from '../../../cli/text.js';
 import { parseBuilderConfig } from '../../../engines/identity/recipe.js';
 import { isEngineFile } from '../../../engines/plan/header.js';

@@ -1,6 +1,7 @@
 import { publishFile } from '../../../base/files/publish.js';
 import { plural } from '../../../base/text/quantity.js';
-import { defineCommand, type TextOutput, text } from '../../../cli/command.js';
+import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { text } from '../../../cli/option.js';
 import { comparisonOptions, placeOptions, verifyRequestOf } from '../../../cli/options/comparison.js';
 import { table } from '../../../cli/text.js';
 import { guessLine } from '../../../engines/run/guessed-run.js';

@@ -11,8 +11,8 @@ import {
   table,
 } from '../../../report/blocks.js';
 import { errorMapChart } from '../../../report/chart/errors.js';
-import { linearScale, logScale } from '../../../report/chart/frame.js';
 import { plotChart } from '../../../report/chart/plot.js';
+import { linearScale, logScale } from '../../../report/chart/scale.js';
 import { defineReport } from '../../../report/pages/report.js';
 import {
   formatMeasure,

@@ -9,14 +9,13 @@ import { canFeed, pairStates } from '../../../formats/contract/state.js';
 import { elementCount } from '../../../formats/tensor/dtype.js';
 import {
   batchesOf,
-  configTensor,
   type EngineTensor,
   isShapeTensor,
   knownStates,
   leastBatch,
   profilesOf,
 } from '../engine.js';
-import { type ConfigTensor, dataTypes, fedByOrder } from '../model-config.js';
+import { type ConfigTensor, configTensor, dataTypes, fedByOrder } from '../model-config.js';
 import type { TritonExportRequest } from '../options.js';
 
 /** One model of an export: what the options name is read. */

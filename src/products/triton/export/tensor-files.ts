@@ -11,8 +11,8 @@ import {
   type Tensor,
 } from '../../../formats/tensor/tensor.js';
 import { madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
-import { batchesOf, configTensor, type EngineTensor, isTaken } from '../engine.js';
-import type { ConfigState, ModelConfig } from '../model-config.js';
+import { batchesOf, type EngineTensor, isTaken } from '../engine.js';
+import { type ConfigState, configTensor, type ModelConfig } from '../model-config.js';
 import { refused, type ServedModel } from './served-model.js';
 
 /** Tensors that a configuration names: raw little-endian, without a header, by path below the model. */

@@ -1,8 +1,8 @@
 import { canonicalJson } from '../../../base/files/digest.js';
 import type { ExportedFile, Exporter } from '../../../engines/exports/exporter.js';
 import type { StoredEngine } from '../../../engines/store/store.js';
-import { configTensor, type EngineTensor, isShapeTensor } from '../engine.js';
-import { type ConfigTensor, type ModelConfig, printModelConfig } from '../model-config.js';
+import { type EngineTensor, isShapeTensor } from '../engine.js';
+import { type ConfigTensor, configTensor, type ModelConfig, printModelConfig } from '../model-config.js';
 import { hasLabels, refused, type ServedModel, serve } from './served-model.js';
 import { initialStates, planFile, type TensorFiles, warmUps } from './tensor-files.js';
 

@@ -16,7 +16,8 @@ import {
   strong,
   table,
 } from '../../blocks.js';
-import { type Bar, barChart, type Tone } from '../../chart/frame.js';
+import { type Bar, barChart } from '../../chart/bars.js';
+import type { Tone } from '../../chart/frame.js';
 import type { ForgeResult } from '../../forge-result.js';
 import {
   contentsSentence,

@@ -1,7 +1,8 @@
 import { formatBytes, formatCount, plural } from '../../../base/text/quantity.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
 import { charts, code, facts, list, muted, note, type Section, strong, table } from '../../blocks.js';
-import { barChart, type Chart, type Tone } from '../../chart/frame.js';
+import { barChart } from '../../chart/bars.js';
+import type { Chart, Tone } from '../../chart/frame.js';
 import type { ForgeResult } from '../../forge-result.js';
 import { modelBytes, nameOfFile } from '../../sentences.js';
 

@@ -13,7 +13,8 @@ import {
   strong,
   table,
 } from '../../blocks.js';
-import { barChart, type Tone } from '../../chart/frame.js';
+import { barChart } from '../../chart/bars.js';
+import type { Tone } from '../../chart/frame.js';
 import type { ForgeResult } from '../../forge-result.js';
 import { computedNodes, conversionSentence, priceTable } from '../../sentences.js';
 

@@ -2,8 +2,9 @@ import { formatBytes, formatCount, formatMs, formatStatistic } from '../../../ba
 import type { BenchResult } from '../../../quality/bench/result.js';
 import { percentilesOf } from '../../../quality/bench/times.js';
 import { badge, charts, code, labelled, numbers, type Section, table } from '../../blocks.js';
-import { type Chart, linearScale } from '../../chart/frame.js';
+import type { Chart } from '../../chart/frame.js';
 import { plotChart } from '../../chart/plot.js';
+import { linearScale } from '../../chart/scale.js';
 import { modeText, speedSentence } from '../../sentences.js';
 
 /** The speed of an engine or a model where it was measured, the way of measuring, and what makes the measurement unreliable. */

@@ -8,7 +8,7 @@ import type { BuildOptions } from '../../../../src/engines/builder/options.js';
 import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { RemoteLeases } from '../../../../src/engines/store/remote/remote-lease.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
-import { buildOrLoad } from '../../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../../src/quality/known-answer/build-or-load.js';
 import { countingBuilder } from '../../../fakes/builder.js';
 import { type FaultyProxy, startFaultyProxy } from '../../../fakes/faulty-proxy.js';
 import { type Minio, startMinio } from '../../../support/minio.js';

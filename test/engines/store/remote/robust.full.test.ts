@@ -27,7 +27,7 @@ import { makeKeys } from '../../../../src/engines/store/signing.js';
 import { noTrust, openTrust } from '../../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { ignoreEvents } from '../../../../src/events.js';
-import { buildOrLoad } from '../../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../../src/quality/known-answer/build-or-load.js';
 import { countingBuilder } from '../../../fakes/builder.js';
 import { type FaultyProxy, startFaultyProxy } from '../../../fakes/faulty-proxy.js';
 import { type Minio, startMinio } from '../../../support/minio.js';

@@ -7,8 +7,8 @@ import { compareBindings } from '../../../../src/products/streaming/check/bindin
 import { checkDimensions, contractFindings } from '../../../../src/products/streaming/check/check.js';
 import { checkData } from '../../../../src/products/streaming/check/recorded-data.js';
 import type { RecordedLengths } from '../../../../src/products/streaming/check/recorded-lengths.js';
+import type { ModelBindings } from '../../../../src/products/streaming/contract/bindings.js';
 import { scheduled, simulateLengths } from '../../../../src/products/streaming/contract/cache-length.js';
-import type { ModelBindings } from '../../../../src/products/streaming/contract/draft.js';
 
 const contract = readContract(
   join(import.meta.dirname, '../../../fixtures/contracts/batch-first.contract.json'),

@@ -10,7 +10,7 @@ import {
   policyFor,
 } from '../../../../src/products/streaming/compare/drift.js';
 import { explain } from '../../../../src/products/streaming/verify/causes.js';
-import type { ParityMode } from '../../../../src/products/streaming/verify/plan.js';
+import type { ParityMode } from '../../../../src/products/streaming/verify/options.js';
 import { evidenceOf, outcomeOf, parityOf } from '../evidence.js';
 
 /** Errors as a healthy engine has them: about 1e-4, spread over a factor of three. */

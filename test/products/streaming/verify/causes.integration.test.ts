@@ -9,7 +9,7 @@ import {
 import { driftOf } from '../../../../src/products/streaming/compare/drift.js';
 import { positionAxis } from '../../../../src/products/streaming/compare/region.js';
 import { explain } from '../../../../src/products/streaming/verify/causes.js';
-import { besideRuns, type RunNumbers } from '../../../../src/products/streaming/verify/runs.js';
+import { besideRuns, type RunNumbers } from '../../../../src/products/streaming/verify/compare-runs.js';
 import { referenceInTf32 } from '../../../../src/products/streaming/verify/signs.js';
 import { floats } from '../../../engines/runtime/onnxruntime/models.js';
 import { evidenceOf, outcomeOf, parityOf } from '../evidence.js';

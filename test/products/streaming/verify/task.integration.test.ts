@@ -6,7 +6,7 @@ import { modelFamilies } from '../../../../examples/models/catalogue.js';
 import { readContract } from '../../../../src/formats/contract/file.js';
 import { taskKind } from '../../../../src/products/bundle/token-task.js';
 import { recordReference } from '../../../../src/products/streaming/record/record.js';
-import type { ParityRequest } from '../../../../src/products/streaming/verify/plan.js';
+import type { ParityRequest } from '../../../../src/products/streaming/verify/options.js';
 import {
   type JudgedTask,
   type ParityResult,

@@ -5,7 +5,7 @@ import { onnxRuntimeCpu } from '../../../../src/engines/runtime/onnxruntime/back
 import { convertModel } from '../../../../src/formats/precision/convert.js';
 import { bisectModel } from '../../../../src/products/study/bisect/bisect.js';
 import { bisectResultSchema } from '../../../../src/products/study/bisect/result.js';
-import { buildOrLoad } from '../../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../../src/quality/known-answer/build-or-load.js';
 import { type Fault, faultyEngines, in16Bits, spans } from '../../../fakes/faulty-engines.js';
 import { freshPath } from '../../../formats/precision/judge.js';
 import { describeWith } from '../../../support/needs.js';

@@ -13,7 +13,7 @@ import type { BisectRequest } from '../../../../src/products/study/bisect/option
 import { type BisectResult, bisectResultSchema } from '../../../../src/products/study/bisect/result.js';
 import { compareLayers } from '../../../../src/products/study/layers/compare-layers.js';
 import { layerComparisonSchema } from '../../../../src/products/study/layers/result.js';
-import { buildOrLoad } from '../../../../src/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../../../src/quality/known-answer/build-or-load.js';
 import { verifyModel } from '../../../../src/quality/verify/verify.js';
 import { floats, modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { type Fault, faultyEngines, spans } from '../../../fakes/faulty-engines.js';

@@ -11,10 +11,10 @@ import { float32Values, floatTensor, type Tensor } from '../../../../src/formats
 import { checkData } from '../../../../src/products/streaming/check/recorded-data.js';
 import { recordedLengths } from '../../../../src/products/streaming/check/recorded-lengths.js';
 import { type ChunkRunner, sessionRunner } from '../../../../src/products/streaming/verify/candidate.js';
-import type { ParityRequest } from '../../../../src/products/streaming/verify/plan.js';
+import type { ParityRequest } from '../../../../src/products/streaming/verify/options.js';
 import { type ParityResult, parityResultSchema } from '../../../../src/products/streaming/verify/result.js';
 import { runParity } from '../../../../src/products/streaming/verify/run-parity.js';
-import { dumpChunk } from '../../../../src/products/streaming/verify/stream.js';
+import { dumpChunk } from '../../../../src/products/streaming/verify/run-stream.js';
 import { floats, ids } from '../../../engines/runtime/onnxruntime/models.js';
 import { gate, policyOf } from '../../../quality/gate/gate-case.js';
 import {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { pythonJson } from '../../../../src/base/files/json.js';
-import { readRun } from '../../../../src/products/streaming/verify/runs.js';
-import { legacySummaryText } from '../../../../src/products/streaming/verify/summary.js';
+import { readRun } from '../../../../src/products/streaming/verify/compare-runs.js';
+import { legacySummaryText } from '../../../../src/products/streaming/verify/legacy-summary.js';
 import { refusal } from '../../../support/refusal.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-runs-'));

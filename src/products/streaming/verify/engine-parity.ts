@@ -10,7 +10,8 @@ import { timesOf } from '../../../quality/bench/times.js';
 import { runTimes, timeProfiles } from './batch-times.js';
 import type { OpenCandidate } from './candidate.js';
 import { type EngineRunner, engineRunner } from './engine-runner.js';
-import { fedBackPairs, type ParityRequest } from './plan.js';
+import type { ParityRequest } from './options.js';
+import { fedBackPairs } from './plan.js';
 import type { ParityResult } from './result.js';
 import { type ParityContext, runParity } from './run-parity.js';
 

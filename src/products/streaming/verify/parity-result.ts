@@ -11,8 +11,9 @@ import { type Drift, type DriftCheck, driftOf, judgeDrift, policyFor } from '../
 import type { TensorParity } from '../compare/tensor-parity.js';
 import type { ChunkRunner, OpenCandidate } from './candidate.js';
 import { explain } from './causes.js';
+import type { ParityRequest } from './options.js';
 import type { ChunkOutcome, StreamOutcome } from './outcome.js';
-import { fedBackPairs, mainOutput, type ParityRequest, type StreamPlan } from './plan.js';
+import { fedBackPairs, mainOutput, type StreamPlan } from './plan.js';
 import { type Explanation, type ParityResult, parityResultSchema, type StreamTask } from './result.js';
 import { reasonsOfTask } from './task.js';
 
