@@ -1,5 +1,5 @@
+import { searchesOf } from './cli/command.js';
 import { core } from './cli/commands/core.js';
-import { searchesOf } from './cli/product.js';
 import { bundle } from './products/bundle/product.js';
 import { deepstream } from './products/deepstream/product.js';
 import { edit } from './products/edit/product.js';

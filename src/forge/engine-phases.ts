@@ -15,7 +15,7 @@ import { TrtforgeError } from '../errors.js';
 import { workOf } from '../events.js';
 import { benchEngine } from '../quality/bench/bench-engine.js';
 import { defaultMode, defaultRequest } from '../quality/bench/options.js';
-import { answerMaker } from '../quality/known-answer/at-build.js';
+import { answerMaker } from '../quality/known-answer/build-or-load.js';
 import type { VerifyRequest } from '../quality/verify/options.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import type { ForgedEngine } from '../report/forge-result.js';

@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
 import { readNpz } from '../../dist/formats/tensor/npz.js';
 import { numbersOf } from '../../dist/formats/tensor/tensor.js';
-import { buildOrLoad } from '../../dist/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../dist/quality/known-answer/build-or-load.js';
 import { openChecks } from './harness.mjs';
 
 /** Of the error, in units of the RMS of FP32's results; the suite's bound on the CPU, where FP32 distinguishes what 16 bits cannot. */

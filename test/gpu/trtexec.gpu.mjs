@@ -14,7 +14,7 @@ import { readLayers } from '../../dist/engines/layers/read-layers.js';
 import { readPlanHeader } from '../../dist/engines/plan/header.js';
 import { benchEngine } from '../../dist/quality/bench/bench-engine.js';
 import { benchTrtexec } from '../../dist/quality/bench/trtexec/trtexec-bench.js';
-import { buildOrLoad } from '../../dist/quality/known-answer/at-build.js';
+import { buildOrLoad } from '../../dist/quality/known-answer/build-or-load.js';
 import { withLibraries } from '../../dist/tensorrt/toolchain/places.js';
 import { trtexecVersion } from '../../dist/tensorrt/toolchain/trtexec.js';
 import {

@@ -14,9 +14,8 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { expect } from 'vitest';
 import { parse } from 'yaml';
 import { longName, type OptionTable, takesValue } from '../../src/base/options/option.js';
-import type { Command, CommandResult } from '../../src/cli/command.js';
+import type { Command, CommandResult, Product } from '../../src/cli/command.js';
 import { toJson } from '../../src/cli/output.js';
-import type { Product } from '../../src/cli/product.js';
 import { ExitCode } from '../../src/errors.js';
 
 /**

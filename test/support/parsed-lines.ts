@@ -1,7 +1,6 @@
 import { COMMANDS, inLibraryWords } from '../../src/base/options/library-arguments.js';
-import type { Command } from '../../src/cli/command.js';
+import type { Command, Product } from '../../src/cli/command.js';
 import { shellWords } from '../../src/cli/migrate/line.js';
-import type { Product } from '../../src/cli/product.js';
 import { type Program, runProgram } from '../../src/cli/program/program.js';
 import { recordedConsole } from '../fakes/console.js';
 

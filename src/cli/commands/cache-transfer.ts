@@ -6,10 +6,9 @@ import { openLocalStore, storeOptions as stores } from '../../engines/store/open
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { openTrust, trustOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
-import { defineCommand } from '../command.js';
+import { broughtBy, defineCommand, type Product } from '../command.js';
 import { text } from '../option.js';
 import { step } from '../plan.js';
-import { broughtBy, type Product } from '../product.js';
 import { enginesArgument, openStoreThere, trustOf } from './cache-options.js';
 
 export const importCommand = defineCommand({

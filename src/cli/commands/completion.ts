@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { didYouMean } from '../../base/text/suggest-name.js';
 import { TrtforgeError } from '../../errors.js';
-import { defineCommand } from '../command.js';
+import { defineCommand, type Product, type Verb } from '../command.js';
 import { globalOptions } from '../option.js';
-import type { Product, Verb } from '../product.js';
 
 /** The parts of one verb that a shell completes. */
 export interface CompletedVerb {

@@ -1,4 +1,4 @@
-import { type Product, verbOf } from '../product.js';
+import { type Product, verbOf } from '../command.js';
 
 const engines = verbOf('Engines');
 const quality = verbOf('Quality');

@@ -6,9 +6,8 @@ import {
   LISTED_RUNS,
   readExplainable,
 } from '../../quality/explain/explain.js';
-import { defineCommand, type TextOutput } from '../command.js';
+import { broughtBy, defineCommand, type TextOutput } from '../command.js';
 import { text } from '../option.js';
-import { broughtBy } from '../product.js';
 import { renderIssues } from '../text.js';
 
 export const command = defineCommand({

@@ -21,7 +21,13 @@ import {
   speedSentence,
 } from '../../report/sentences.js';
 import { onlyLoadOptions } from '../../tensorrt/trtexec/options.js';
-import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
+import {
+  type CommandContext,
+  defineCommand,
+  searchesOf,
+  sectionsOfProducts,
+  type TextOutput,
+} from '../command.js';
 import { advanced, inConfig, option } from '../option.js';
 import {
   builderOption,
@@ -35,7 +41,6 @@ import { comparisonOptions, comparisonOptionsOf } from '../options/comparison.js
 import { engineSteps, resolvedOf } from '../options/dry-run.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { type Plan, step } from '../plan.js';
-import { searchesOf, sectionsOfProducts } from '../product.js';
 import { messageLines, renderWarnings, table } from '../text.js';
 
 export const forgeOptions = {

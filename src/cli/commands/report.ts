@@ -8,9 +8,8 @@ import {
   renderReport,
   writeReport,
 } from '../../report/pages/report.js';
-import { defineCommand } from '../command.js';
+import { broughtBy, defineCommand, sectionsOfProducts } from '../command.js';
 import { choice, text } from '../option.js';
-import { broughtBy, sectionsOfProducts } from '../product.js';
 
 export const command = defineCommand({
   examples: [

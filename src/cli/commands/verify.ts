@@ -12,7 +12,7 @@ import { verifyModel } from '../../quality/verify/verify.js';
 import { picturesOf, renderReport } from '../../report/pages/report.js';
 import { verifyReport } from '../../report/pages/verify.js';
 import { formatMeasure, shortStatistics } from '../../report/sentences.js';
-import { defineCommand, type TextOutput } from '../command.js';
+import { defineCommand, searchesOf, type TextOutput } from '../command.js';
 import { text } from '../option.js';
 import {
   comparisonOptions,
@@ -20,7 +20,6 @@ import {
   placeOptions,
   verifyRequestOf,
 } from '../options/comparison.js';
-import { searchesOf } from '../product.js';
 
 const commandOptions = {
   against: text({

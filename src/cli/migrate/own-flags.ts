@@ -1,9 +1,9 @@
 import { longName, type OptionTable } from '../../base/options/option.js';
 import { shellQuote } from '../../base/text/shell-line.js';
 import { TrtforgeError } from '../../errors.js';
+import type { Product } from '../command.js';
 import { editors, type ForeignFlag, templateOption, templateWords } from '../foreign-flag.js';
 import { globalOptions } from '../option.js';
-import type { Product } from '../product.js';
 import { isProfileEnd, profilesOf, type ReadFlag, toolOf } from './line.js';
 import { foreignFlags } from './tables.js';
 

@@ -1,5 +1,5 @@
+import { broughtBy, type Product } from '../command.js';
 import { type ForeignFlag, rowsOf } from '../foreign-flag.js';
-import { broughtBy, type Product } from '../product.js';
 import { polygraphyRows } from './polygraphy.js';
 import { trtexecRows } from './trtexec.js';
 

@@ -9,8 +9,8 @@ import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import { TrtforgeError } from '../../errors.js';
 import { inPhase, type Work } from '../../events.js';
 import { preparationOptions } from '../../formats/images/preprocess.js';
+import { broughtBy, type Product } from '../command.js';
 import { advanced, flag, inConfig, option, text } from '../option.js';
-import { broughtBy, type Product } from '../product.js';
 import { assertImages, placeOptions } from './comparison.js';
 import { calibrationPlaceOptions, conversionFrom, typedConversionOptions } from './conversion.js';
 

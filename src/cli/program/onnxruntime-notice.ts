@@ -5,7 +5,7 @@ import { cacheFolder } from '../../base/files/folders.js';
 import { publishFile } from '../../base/files/publish.js';
 import { catalogue } from '../../errors.js';
 import type { EventListener } from '../../events.js';
-import type { Verb } from '../product.js';
+import type { Verb } from '../command.js';
 
 /** The groups whose verbs run models, or lead to one that does. */
 const GROUPS: readonly Verb['group'][] = ['Engines', 'Quality', 'Products'];

@@ -5,11 +5,10 @@ import { shellLine } from '../../base/text/shell-line.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { explaining } from '../../quality/explain/failure.js';
-import type { ArgumentSpec, Command } from '../command.js';
+import { type ArgumentSpec, broughtBy, type Command, type Product, type Verb } from '../command.js';
 import { globalOptions } from '../option.js';
 import { type Console, printable, reportError, reportResult, toJson } from '../output.js';
 import { type PlanResult, planResult } from '../plan.js';
-import { broughtBy, type Product, type Verb } from '../product.js';
 import {
   assertComplete,
   configText,

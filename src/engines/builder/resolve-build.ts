@@ -40,9 +40,9 @@ import {
 } from '../identity/target.js';
 import { platformOfEngine } from '../plan/loads.js';
 import { assertMakesRefittable } from '../plan/refit.js';
-import { type ProfileRequest, parseProfile, resolveProfiles } from '../profiles/profile.js';
+import { type ProfileRequest, parseProfile, resolveProfiles, type Suggestion } from '../profiles/profile.js';
 import { type ProfileSizes, requestedSizes, sizedProfile } from '../profiles/sizes.js';
-import { type Suggestion, suggestion } from '../profiles/suggest.js';
+import { suggestion } from '../profiles/suggest.js';
 import { assertBuildable } from './buildable.js';
 import type { BuildOptions, ResolvedBuild } from './options.js';
 import { timingScope, unusedTimingCache, unusedTimingCacheText } from './timing-caches.js';

@@ -9,7 +9,6 @@ import { decidesShape, type ValueUses } from '../../formats/onnx/value-uses.js';
 import type { Passport } from '../identity/passport.js';
 import type { ProfileRange } from '../identity/recipe.js';
 import type { Binding } from '../runtime/session.js';
-import type { Suggestion } from './suggest.js';
 
 /** One profile as it was asked for: input name to range, not yet compared with a model. */
 export type ProfileRequest = ReadonlyMap<string, ProfileRange>;
@@ -301,3 +300,11 @@ const knownRows = (
     const count = outputs.find(({ name }) => name === output)?.shape[0];
     return batch === undefined || count === undefined ? [] : [[batch, count] as const];
   });
+
+/** Ranges that would do where some are missing. */
+export interface Suggestion {
+  /** A whole profile, as `parseProfile` reads it. */
+  readonly profile: string | null;
+  /** Options that add what is missing to the sizes that are set; null where they have no names, or where none is set and more than the batch is missing. */
+  readonly dims: readonly string[] | null;
+}

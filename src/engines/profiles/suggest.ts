@@ -2,15 +2,8 @@ import { shellQuote } from '../../base/text/shell-line.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import { type OpenDimension, openDimensions } from '../../formats/onnx/open-dimensions.js';
 import type { ValueUses } from '../../formats/onnx/value-uses.js';
-import { ends, isOpen, shapeValues } from './profile.js';
+import { ends, isOpen, type Suggestion, shapeValues } from './profile.js';
 import { type ProfileSizes, sizeOfAxis } from './sizes.js';
-/** Ranges that would do where some are missing. */
-export interface Suggestion {
-  /** A whole profile, as `parseProfile` reads it. */
-  readonly profile: string | null;
-  /** Options that add what is missing to the sizes that are set; null where they have no names, or where none is set and more than the batch is missing. */
-  readonly dims: readonly string[] | null;
-}
 
 /** The completion of a request: by `sizes` where some are set. */
 export function suggestion(inputs: readonly ValueFacts[], uses: ValueUses, sizes?: ProfileSizes): Suggestion {

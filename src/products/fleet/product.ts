@@ -1,4 +1,4 @@
-import { type Product, verbOf } from '../../cli/product.js';
+import { type Product, verbOf } from '../../cli/command.js';
 
 const verb = verbOf('Products');
 

@@ -22,7 +22,7 @@ import { TrtforgeError } from '../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../events.js';
 import { runGate } from '../../quality/gate/gate.js';
 import { loadPolicy } from '../../quality/gate/policy.js';
-import { answerMaker } from '../../quality/known-answer/at-build.js';
+import { answerMaker } from '../../quality/known-answer/build-or-load.js';
 import { worst } from '../../quality/verify/outcome.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { packageVersion } from '../../version.js';

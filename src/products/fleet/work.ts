@@ -16,7 +16,7 @@ import { parseTarget, platformText, thisPlatform } from '../../engines/identity/
 import { openStores } from '../../engines/store/open-stores.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from '../../errors.js';
 import { inPhase, type Work, type WorkContext, workOf } from '../../events.js';
-import { answerMaker } from '../../quality/known-answer/at-build.js';
+import { answerMaker } from '../../quality/known-answer/build-or-load.js';
 import { isDeclared } from '../../tensorrt/toolchain/find.js';
 import { asBuilt, storeOptions } from './fleet-store.js';
 import { documentOf, policyDigest } from './jobs.js';

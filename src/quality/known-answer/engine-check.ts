@@ -12,7 +12,7 @@ import type { WorkContext } from '../../events.js';
 import { convertModel } from '../../formats/precision/convert.js';
 import type { VerifyPrecision } from '../verify/result.js';
 import { writeAnswer } from './answer.js';
-import { measured, precisionOf } from './at-build.js';
+import { measured, precisionOf } from './build-or-load.js';
 import { CandidateEngines } from './candidate-engines.js';
 import { judgeAnswer } from './judge.js';
 import type { Observed } from './observe-loaded.js';

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import type { Product } from '../../../src/cli/product.js';
+import type { Product } from '../../../src/cli/command.js';
 import { runProgram } from '../../../src/cli/program/program.js';
 import {
   cacheExportSchema,

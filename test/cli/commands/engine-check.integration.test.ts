@@ -22,7 +22,7 @@ import { readPrivateKey, signDocument } from '../../../src/engines/store/trust.j
 import { openEngineSession } from '../../../src/index.js';
 import type { DoctorResult } from '../../../src/quality/doctor/doctor.js';
 import type { AnswerCase } from '../../../src/quality/known-answer/answer.js';
-import { measured } from '../../../src/quality/known-answer/at-build.js';
+import { measured } from '../../../src/quality/known-answer/build-or-load.js';
 import type { MadeInput } from '../../../src/quality/known-answer/made-inputs.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';

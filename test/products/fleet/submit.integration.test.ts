@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import type { Product } from '../../../src/cli/product.js';
+import type { Product } from '../../../src/cli/command.js';
 import { runProgram } from '../../../src/cli/program/program.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
 import { fleetSubmitSchema } from '../../../src/products/fleet/submit/result.js';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Dtype } from '../../../src/formats/tensor/dtype.js';
 import { tensorFrom } from '../../../src/formats/tensor/tensor.js';
 import { type KnownAnswer, readAnswer, writeAnswer } from '../../../src/quality/known-answer/answer.js';
-import { runAnswer } from '../../../src/quality/known-answer/at-build.js';
+import { runAnswer } from '../../../src/quality/known-answer/build-or-load.js';
 import { recordAnswer, withMeasured } from '../../../src/quality/known-answer/record.js';
 import type { VerifyPrecision } from '../../../src/quality/verify/result.js';
 import { writeVariant } from '../../models/kind.js';

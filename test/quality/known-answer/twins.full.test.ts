@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { BackEnd } from '../../../src/engines/runtime/back-end.js';
 import { quantizedFormatNamed } from '../../../src/formats/precision/formats/index.js';
-import { runAnswer } from '../../../src/quality/known-answer/at-build.js';
+import { runAnswer } from '../../../src/quality/known-answer/build-or-load.js';
 import { recordAnswer, withMeasured } from '../../../src/quality/known-answer/record.js';
 import type { VerifyRequest } from '../../../src/quality/verify/options.js';
 import type { VerifyPrecision } from '../../../src/quality/verify/result.js';

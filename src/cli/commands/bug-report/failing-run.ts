@@ -6,10 +6,9 @@ import { longName, type OptionSpec } from '../../../base/options/option.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
 import { TrtforgeError } from '../../../errors.js';
 import { packageVersion } from '../../../version.js';
-import type { Command, CommandContext } from '../../command.js';
+import type { Command, CommandContext, Verb } from '../../command.js';
 import { writesTo } from '../../option.js';
 import { type Console, reportError } from '../../output.js';
-import type { Verb } from '../../product.js';
 import { runProgram } from '../../program/program.js';
 
 /** A verb, and the arguments behind it. */

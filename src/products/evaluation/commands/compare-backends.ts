@@ -1,9 +1,8 @@
 import { allBut, type OptionTable, valuesOf } from '../../../base/options/option.js';
 import { formatMs } from '../../../base/text/quantity.js';
-import { type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
+import { broughtBy, type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { advanced, choice, inConfig } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { broughtBy } from '../../../cli/product.js';
 import { messageLines } from '../../../cli/text.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { speechOptions } from '../../../quality/tasks/task.js';

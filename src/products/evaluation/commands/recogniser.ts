@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { formatMs } from '../../../base/text/quantity.js';
-import { defineCommand } from '../../../cli/command.js';
+import { broughtBy, defineCommand } from '../../../cli/command.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
-import { broughtBy } from '../../../cli/product.js';
 import { renderNext } from '../../../cli/text.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { recogniserOptions, speechOptions } from '../../../quality/tasks/task.js';

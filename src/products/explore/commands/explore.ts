@@ -1,6 +1,5 @@
-import { defineCommand, type TextOutput } from '../../../cli/command.js';
+import { broughtBy, defineCommand, type TextOutput } from '../../../cli/command.js';
 import { choice, text } from '../../../cli/option.js';
-import { broughtBy } from '../../../cli/product.js';
 import { operatorLines, table } from '../../../cli/text.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/options.js';

@@ -1,6 +1,11 @@
 import { formatBytes, formatMs } from '../../../base/text/quantity.js';
-import { type CommandContext, defineCommand, type TextOutput } from '../../../cli/command.js';
-import { broughtBy, searchesOf } from '../../../cli/product.js';
+import {
+  broughtBy,
+  type CommandContext,
+  defineCommand,
+  searchesOf,
+  type TextOutput,
+} from '../../../cli/command.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import type { ModelReaders } from '../model-options.js';
 import type { FleetStatus } from '../plan-schema.js';

@@ -1,7 +1,6 @@
 import { publishFile } from '../../../base/files/publish.js';
 import type { OptionValues } from '../../../base/options/option.js';
-import { type CommandContext, defineCommand } from '../../../cli/command.js';
-import { broughtBy } from '../../../cli/product.js';
+import { broughtBy, type CommandContext, defineCommand } from '../../../cli/command.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { readContract } from '../../../formats/contract/file.js';
