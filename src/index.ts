@@ -15,8 +15,8 @@
 import type { Group } from './base/options/kinds.js';
 import type { PlainArgument } from './base/options/library-arguments.js';
 import type { OptionsOf } from './base/options/option.js';
-import type { ObtainedEngine } from './engines/builder/build-result.js';
 import type { BuildContext, BuildOptions } from './engines/builder/options.js';
+import type { ObtainedEngine } from './engines/builder/result.js';
 import type { EngineSession } from './engines/runtime/tensorrt/engine-interface.js';
 import { type ErrorCode, ExitCode, TrtforgeError } from './errors.js';
 import type { EventListener, LogSeverity, WorkContext, WorkEvent } from './events.js';
@@ -424,8 +424,8 @@ export type { EngineDiff, EngineLayers, LayersResult } from './engines/layers/re
 export type { ProfileRequest } from './engines/profiles/profile.js';
 export type { Sizes } from './engines/profiles/sizes.js';
 export type { RunRequest, RunSource } from './engines/run/options.js';
+export type { RunResult } from './engines/run/result.js';
 export type { RunContext } from './engines/run/run-file.js';
-export type { RunResult } from './engines/run/run-result.js';
 export type {
   BackEnd,
   MeasureOptions,

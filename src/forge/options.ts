@@ -1,7 +1,7 @@
 import * as is from '../base/options/kinds.js';
 import { allBut, contextOptions, type OptionsOf, optional } from '../base/options/option.js';
-import type { ProfileOrigin } from '../engines/builder/build-result.js';
 import { buildOptions, type PlanBuilder } from '../engines/builder/options.js';
+import type { ProfileOrigin } from '../engines/builder/result.js';
 import type { FormatId } from '../formats/precision/formats/index.js';
 import type { ConversionOptions } from '../formats/precision/options.js';
 import type { CandidateBuild } from '../quality/known-answer/candidate-engines.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { obtainedEngineSchema, profileOriginSchema } from '../engines/builder/build-result.js';
+import { obtainedEngineSchema, profileOriginSchema } from '../engines/builder/result.js';
 import { ExitCode } from '../errors.js';
 import { modelFactsSchema } from '../formats/onnx/model-facts.js';
 import { conversionSchema } from '../formats/precision/result.js';

@@ -14,7 +14,7 @@ import { modelFamilies } from '../../build/examples/models/catalogue.js';
 import { openSupervisedEngine } from '../../dist/engines/runtime/tensorrt/supervised-engine.js';
 import { checkChain } from '../../dist/products/bundle/chained-check.js';
 import { forgeBundle } from '../../dist/products/bundle/forge-bundle.js';
-import { bundleReportSchema } from '../../dist/products/bundle/report-schema.js';
+import { bundleReportSchema } from '../../dist/products/bundle/result.js';
 import { initializer, openChecks, value, writeModel } from './harness.mjs';
 
 const { toolchain, gpu, major, folder, check, skip, finish } = openChecks();

@@ -1,14 +1,14 @@
 import { assertNoFolder } from '../../base/files/user-files.js';
 import type { OptionValues } from '../../base/options/option.js';
 import { formatBytes, formatMs, plural } from '../../base/text/quantity.js';
+import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/options.js';
 import {
   buildResult,
   buildResultSchema,
   originText,
   type ProfileOrigin,
   profileOriginSchema,
-} from '../../engines/builder/build-result.js';
-import { type BuildOptions, buildOptions as requestOptions } from '../../engines/builder/options.js';
+} from '../../engines/builder/result.js';
 import { type EngineExtension, engineExtensions } from '../../engines/identity/engine-name.js';
 import { ExitCode } from '../../errors.js';
 import type { ExplainedIssue } from '../../quality/explain/explained-issue.js';

@@ -17,7 +17,7 @@ export const keygen = defineCommand({
       writes: true,
     }),
   },
-  schema: async () => (await import('../../engines/store/cache-result.js')).cacheKeygenSchema,
+  schema: async () => (await import('../../engines/store/result.js')).cacheKeygenSchema,
   run: async (_inputs, { output }) => makeKeys(output),
   render: (result, { line, colors }) => {
     line(
@@ -34,7 +34,7 @@ export const sign = defineCommand({
   arguments: [enginesArgument],
   examples: ['trtforge cache sign resnet50 --sign-key trtforge-signing.pem'],
   options: { ...placeOptions, signKey: signatureOptions.signKey },
-  schema: async () => (await import('../../engines/store/cache-result.js')).cacheSignSchema,
+  schema: async () => (await import('../../engines/store/result.js')).cacheSignSchema,
   run: async (names, options, context) => {
     const { environment } = context;
     const signingKey = signingKeyOf(options.signKey, environment);

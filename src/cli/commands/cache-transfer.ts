@@ -15,7 +15,7 @@ export const importCommand = defineCommand({
   arguments: [{ name: 'SOURCES', describe: 'files, folders or s3://bucket/prefix', many: true }],
   examples: ['trtforge cache import engines/', 'trtforge cache import s3://screenalytics-models/engines'],
   options: { store: stores.store, ...trustOptions },
-  schema: async () => (await import('../../engines/store/cache-result.js')).cacheImportSchema,
+  schema: async () => (await import('../../engines/store/result.js')).cacheImportSchema,
   run: async (sources, options, context) => {
     const { importEngines } = await import('../../engines/store/import-engines.js');
     const trust = trustOf(options, context.environment);
@@ -56,7 +56,7 @@ export const exportCommand = defineCommand({
         'folder (default: MODEL/NAME, as cache import reads it), flat (NAME), onnxruntime (with an ONNX file around each), or a layout of a product',
     }),
   },
-  schema: async () => (await import('../../engines/store/cache-result.js')).cacheExportSchema,
+  schema: async () => (await import('../../engines/store/result.js')).cacheExportSchema,
   run: async ([to = '', ...names], options, context) => {
     const { environment, products } = context;
     const { exportEngines } = await import('../../engines/exports/exporter.js');

@@ -9,7 +9,7 @@ export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model; options as for build' }],
   examples: ['trtforge cache why resnet50.onnx --precision fp16 --batch 1/8/32 --target tensorrt-rtx:sm_89'],
   options: { ...buildOptions, ...storeOptions },
-  schema: async () => (await import('../../engines/store/cache-result.js')).cacheWhySchema,
+  schema: async () => (await import('../../engines/store/result.js')).cacheWhySchema,
   run: async ([model = ''], options, context) => {
     const { request } = await withProfileFrom(buildRequest(model, options), options, context);
     return (await decidedBuild(request, context)).why;

@@ -2,10 +2,10 @@ import type { ValueOption } from '../../base/options/option.js';
 import { formatBytes, plural } from '../../base/text/quantity.js';
 import { shortIdentity } from '../../engines/identity/identity.js';
 import { collectGarbage, listCache, planCollection, verifyCache } from '../../engines/store/cache.js';
-import type { CacheClearing, CacheEntry } from '../../engines/store/cache-result.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
+import type { CacheClearing, CacheEntry } from '../../engines/store/result.js';
 import { evictableTimings, evictedTiming } from '../../engines/store/timing-folder.js';
 import { trustOptions } from '../../engines/store/trust.js';
 import { type CommandContext, defineCommand } from '../command.js';
@@ -17,7 +17,7 @@ export const ls = defineCommand({
   arguments: [enginesArgument],
   examples: ['trtforge cache ls', "trtforge cache ls 'resnet*fp16' sm_120"],
   options: placeOptions,
-  schema: async () => (await import('../../engines/store/cache-result.js')).cacheListSchema,
+  schema: async () => (await import('../../engines/store/result.js')).cacheListSchema,
   run: (names, options, context) =>
     withPlace(options, context, undefined, (store) => listCache(store, names, context.signal)),
   render: (result, output) => {
@@ -40,7 +40,7 @@ export const ls = defineCommand({
 
 export const verify = defineCommand({
   options: { ...placeOptions, ...trustOptions },
-  schema: async () => (await import('../../engines/store/cache-result.js')).cacheVerifySchema,
+  schema: async () => (await import('../../engines/store/result.js')).cacheVerifySchema,
   run: async (_inputs, options, context) => {
     const { environment } = context;
     const trust = trustOf(options, environment);
@@ -68,7 +68,7 @@ export const gc = defineCommand({
     } as ValueOption<number>,
     yes: yesOption,
   },
-  schema: async () => (await import('../../engines/store/cache-result.js')).cacheGcSchema,
+  schema: async () => (await import('../../engines/store/result.js')).cacheGcSchema,
   run: (_inputs, options, context) => {
     const { maxBytes: limit, yes } = options;
     const { signal, ask } = context;
@@ -104,7 +104,7 @@ export const gc = defineCommand({
 export const clear = defineCommand({
   examples: ['trtforge cache clear --dry-run', 'trtforge cache clear --remote s3://team/engines --yes'],
   options: { ...placeOptions, yes: yesOption },
-  schema: async () => (await import('../../engines/store/cache-result.js')).cacheClearSchema,
+  schema: async () => (await import('../../engines/store/result.js')).cacheClearSchema,
   run: (_inputs, options, context): Promise<CacheClearing> =>
     withPlace(options, context, undefined, async (store) => {
       const { signal, ask } = context;

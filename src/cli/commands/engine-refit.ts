@@ -1,6 +1,6 @@
 import { assertNoFolder } from '../../base/files/user-files.js';
 import { formatBytes, formatMs } from '../../base/text/quantity.js';
-import { type RefitResult, refitResult, refitResultSchema } from '../../engines/builder/build-result.js';
+import { type RefitResult, refitResult, refitResultSchema } from '../../engines/builder/result.js';
 import { refitEngine, refitOptions } from '../../quality/known-answer/build-or-load.js';
 import { defineCommand, type TextOutput } from '../command.js';
 import { renderNext, renderWarnings } from '../text.js';

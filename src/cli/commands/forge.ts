@@ -1,6 +1,6 @@
 import { type OptionValues, valuesOf } from '../../base/options/option.js';
 import { splitAtCommas } from '../../base/options/readers.js';
-import { originText, type ProfileOrigin } from '../../engines/builder/build-result.js';
+import { originText, type ProfileOrigin } from '../../engines/builder/result.js';
 import { TrtforgeError } from '../../errors.js';
 import { type ForgePlan, forge, planForge } from '../../forge/forge.js';
 import {

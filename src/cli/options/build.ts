@@ -1,7 +1,7 @@
 import { type OptionsOf, type OptionTable, type OptionValues, valuesOf } from '../../base/options/option.js';
 import { parseSize } from '../../base/text/quantity.js';
-import { originText, type ProfileOrigin } from '../../engines/builder/build-result.js';
 import { type BuildOptions, buildOptions as engineBuildOptions } from '../../engines/builder/options.js';
+import { originText, type ProfileOrigin } from '../../engines/builder/result.js';
 import { profileText } from '../../engines/identity/build-line.js';
 import { builderConfigKeys, parseBuilderConfig } from '../../engines/identity/recipe.js';
 import type { DerivedProfile, ProfileInputs, ProfileSource } from '../../engines/profiles/sample-profile.js';

@@ -1,7 +1,7 @@
-import type { ProfileOrigin } from '../../engines/builder/build-result.js';
 import { assertGpuToBuild } from '../../engines/builder/buildable.js';
 import type { DecidedBuild } from '../../engines/builder/cache-why.js';
 import type { BuildContext, BuildOptions } from '../../engines/builder/options.js';
+import type { ProfileOrigin } from '../../engines/builder/result.js';
 import { profileText } from '../../engines/identity/build-line.js';
 import { readPassport } from '../../engines/identity/passport.js';
 import { targetText } from '../../engines/identity/target.js';

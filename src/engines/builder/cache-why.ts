@@ -4,12 +4,12 @@ import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
 import { isRefittable } from '../plan/refit.js';
-import type { CacheWhy } from '../store/cache-result.js';
 import { mayServe } from '../store/compatibility.js';
 import type { LocalStore } from '../store/local.js';
 import { lookUp, lookUpLocally, type Miss, plainMiss, withNearest } from '../store/lookup.js';
 import { type EngineStores, openStores } from '../store/open-stores.js';
 import type { RemoteStore } from '../store/remote/remote-store.js';
+import type { CacheWhy } from '../store/result.js';
 import type { BuildContext, ResolvedBuild } from './options.js';
 
 /** Others of the model that the rules are shown for. */

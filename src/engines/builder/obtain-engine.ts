@@ -17,7 +17,6 @@ import { type PendingFolder, preparePending } from '../store/pending.js';
 import type { StoredEngine } from '../store/store.js';
 import { TimingFolder } from '../store/timing-folder.js';
 import { assertSigns, signatureFor } from '../store/trust.js';
-import type { ObtainedEngine } from './build-result.js';
 import { assertGpuToBuild } from './buildable.js';
 import {
   type BuildSeams,
@@ -26,6 +25,7 @@ import {
   type UnansweredEngine,
   wrongAnswer,
 } from './options.js';
+import type { ObtainedEngine } from './result.js';
 import { sharingTimingCaches } from './timing-caches.js';
 
 /** The right to build, or what another process built while this one waited for it. */

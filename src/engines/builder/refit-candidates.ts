@@ -10,9 +10,9 @@ import type { ModelGraph } from '../identity/passport.js';
 import { targetText, whyNotRun } from '../identity/target.js';
 import { carriesHostCode } from '../plan/loads.js';
 import { refittingParser, type Skeleton, takesWeights, withoutPlaceholders } from '../plan/refit.js';
-import type { CacheWhy } from '../store/cache-result.js';
 import type { LocalStore } from '../store/local.js';
 import type { EngineStores } from '../store/open-stores.js';
+import type { CacheWhy } from '../store/result.js';
 import type { PlanBuilder, ResolvedBuild } from './options.js';
 import { refit } from './refit-plan.js';
 

@@ -7,12 +7,12 @@ import { assertMayReplace } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import { longerName, modelFolder } from '../identity/engine-name.js';
-import type { CacheExport } from '../store/cache-result.js';
 import type { LocalStore } from '../store/local.js';
 import { isCalled, nothingCalled } from '../store/lookup.js';
 import { openRemoteStore } from '../store/open-stores.js';
 import { copyEngine, moveEngine } from '../store/publish-engine.js';
 import { isRemoteAddress } from '../store/remote/address.js';
+import type { CacheExport } from '../store/result.js';
 import type { StoredEngine } from '../store/store.js';
 import type { Trust } from '../store/trust.js';
 

@@ -30,7 +30,7 @@ import { blankRow, edgeValue, type Sample } from './edge-samples.js';
 import { inDtype, isFloatDtype } from './input-dtype.js';
 import { chooseRange, type InputRange } from './input-range.js';
 import type { drawOptions } from './options.js';
-import type { DescribedInput } from './run-result.js';
+import type { DescribedInput } from './result.js';
 
 /** The user's options for inputs; all of them can be omitted. */
 interface InputOptions extends OptionsOf<typeof drawOptions> {

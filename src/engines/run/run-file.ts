@@ -31,7 +31,7 @@ import {
 } from './gather-inputs.js';
 import { runGuessed } from './guessed-run.js';
 import type { RunRequest } from './options.js';
-import type { RunResult } from './run-result.js';
+import type { RunResult } from './result.js';
 
 export const runContextOptions = {
   ...contextOptions,

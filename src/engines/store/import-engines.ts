@@ -4,10 +4,10 @@ import { listFolder, removeIfAllowed, statIfThere } from '../../base/files/files
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import { engineExtensions } from '../identity/engine-name.js';
-import type { CacheImport } from './cache-result.js';
 import type { LocalStore } from './local.js';
 import { isRemoteAddress } from './remote/address.js';
 import { fetchBucket, listBucket } from './remote/fetch-bucket.js';
+import type { CacheImport } from './result.js';
 import { type Trust, verifyTrusted } from './trust.js';
 
 interface ImportOptions extends WorkContext {

@@ -7,10 +7,10 @@ import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import type { Passport } from '../identity/passport.js';
 import { verifyRemote } from './cache.js';
-import type { CacheKeys, CacheSigning } from './cache-result.js';
 import type { LocalStore } from './local.js';
 import { isCalled, nothingCalled } from './lookup.js';
 import type { RemoteStore } from './remote/remote-store.js';
+import type { CacheKeys, CacheSigning } from './result.js';
 import { generateKeys, keyIdOf, signDocument } from './trust.js';
 /** Makes a pair of keys: `path` for its owner alone, `path.pub` for everybody. Throws TF_USAGE where a file is there already, TF_WRITE_FAILED. */
 export function makeKeys(path: string): CacheKeys {

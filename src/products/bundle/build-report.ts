@@ -22,7 +22,7 @@ import {
   type ComponentReport,
   componentReportSchema,
   type SmokeRun,
-} from './report-schema.js';
+} from './result.js';
 
 /** The report's name in the folder of a bundle. */
 export const REPORT_FILE = 'build_report.json';

@@ -7,7 +7,7 @@ import {
 } from '../../formats/contract/model-meta.js';
 import type { ValueFacts } from '../../formats/onnx/model-facts.js';
 import type { Component } from './component.js';
-import type { BundleMismatch } from './report-schema.js';
+import type { BundleMismatch } from './result.js';
 import { returnedAs } from './transducer.js';
 
 export interface BundleFindings {

@@ -33,7 +33,7 @@ import { type ComponentConversion, lowerConversion } from './component-conversio
 import type { ModelFiles } from './model-files.js';
 import type { BundleContext, BundleRequest } from './options.js';
 import { componentBuild } from './read-bundle.js';
-import type { SmokeRun } from './report-schema.js';
+import type { SmokeRun } from './result.js';
 import { type SmokeSubject, smokeRun } from './smoke.js';
 import { type Staged, stageComponent } from './staged-model.js';
 

@@ -9,7 +9,7 @@ import { REPORT_FILE, reportOf } from './build-report.js';
 import { BundleRun } from './bundle-run.js';
 import type { BundleContext, BundleRequest } from './options.js';
 import { bundleReport } from './report/page.js';
-import type { BundleFailure, BundleReport } from './report-schema.js';
+import type { BundleFailure, BundleReport } from './result.js';
 
 /**
  * Builds every component of a bundle that its meta file describes, each as a run of forge's phases, runs each once, and decodes through all of them to see

@@ -6,7 +6,7 @@ import { bundleParts as parts } from './bundle-parts.js';
 import { forgeBundle as forgeComponents } from './forge-bundle.js';
 import { type BundleContext, type BundleRequest, bundleOptions } from './options.js';
 import { openRecogniser as open } from './recogniser.js';
-import type { BundleReport } from './report-schema.js';
+import type { BundleReport } from './result.js';
 
 export type { BundleContext, BundleReport, BundleRequest };
 

@@ -4,7 +4,7 @@ import { openFile } from '../../base/files/byte-source.js';
 import { sha256, sha256InPieces } from '../../base/files/digest.js';
 import { FileMemo, stampOf } from '../../base/files/file-memo.js';
 import type { Component } from './component.js';
-import type { ComponentReport } from './report-schema.js';
+import type { ComponentReport } from './result.js';
 
 export interface ModelFiles {
   readonly onnxSha256: string;

@@ -8,7 +8,7 @@ import { ignoreEvents, type WorkContext } from '../../events.js';
 import { viewModel } from '../../formats/onnx/model.js';
 import { float32Values, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
 import type { Component } from './component.js';
-import type { SmokeRun } from './report-schema.js';
+import type { SmokeRun } from './result.js';
 
 /** The subject of a component's smoke run: the engine where its GPU is present, else the model that it was built from. */
 export interface SmokeSubject {

@@ -8,8 +8,8 @@ import { checkOptions, configOptions, streamsOptions } from './options.js';
 import { planStreams as plan, streams as size } from './streams.js';
 
 export type { WorkContext } from '../../events.js';
-export type { DeepstreamCheck } from './config/check-result.js';
 export type { KeyEntry } from './config/read-config.js';
+export type { DeepstreamCheck } from './config/result.js';
 export type { DeepstreamConfig } from './config/write-config.js';
 export type { StreamsEffects } from './effects.js';
 export type { CheckRequest, ConfigRequest, StreamsRequest } from './options.js';

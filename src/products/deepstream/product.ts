@@ -6,7 +6,7 @@ const verb = verbOf('Products');
 export const deepstream: Product = {
   name: 'deepstream',
   families: { deepstream: "how many video streams a GPU serves, using DeepStream's method" },
-  reports: async () => [(await import('./report.js')).sizingReport],
+  reports: async () => [(await import('./page.js')).sizingReport],
   runRootSections: async () => (await import('./pipeline-logs.js')).pipelineSections,
   knownIssues: async () => (await import('./known-issues.js')).deepstreamIssues,
   verbs: [

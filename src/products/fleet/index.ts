@@ -16,7 +16,7 @@ export type { WorkContext } from '../../events.js';
 export type { AfterFailure } from '../../quality/verify/verify.js';
 export type { FleetOptions } from './plan.js';
 export type { FleetPlan, FleetStatus, FleetWork } from './plan-schema.js';
-export type { Rehearsal } from './rehearsal-schema.js';
+export type { Rehearsal } from './rehearsal-result.js';
 export type { RehearsalOptions, RehearsalPlan } from './rehearse.js';
 export type { Where, WhereKind } from './schedulers/where.js';
 export type { FleetSubmit } from './submit/result.js';

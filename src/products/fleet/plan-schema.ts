@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { identityDocumentSchema, sha256Schema } from '../../engines/identity/recipe.js';
-import { missSchema } from '../../engines/store/cache-result.js';
+import { missSchema } from '../../engines/store/result.js';
 import { engineSignatureSchema } from '../../engines/store/signature-schema.js';
 import { healSchema } from '../../report/forge-result.js';
 import { targetEntrySchema, targetNameSchema } from './engines-schema.js';

@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { onDevice, visibleGpus } from '../../addon/gpus.js';
-import { buildResult } from '../../engines/builder/build-result.js';
 import type { ResolvedBuild } from '../../engines/builder/options.js';
+import { buildResult } from '../../engines/builder/result.js';
 import { passportPath } from '../../engines/identity/engine-name.js';
 import { whyNotRun } from '../../engines/identity/target.js';
 import { carriesHostCode } from '../../engines/plan/loads.js';

@@ -11,7 +11,7 @@ import {
 } from '../../report/blocks.js';
 import { defineReport } from '../../report/pages/report.js';
 import { outcomeTone } from '../../report/sentences.js';
-import { type Rehearsal, rehearsalSchema } from './rehearsal-schema.js';
+import { type Rehearsal, rehearsalSchema } from './rehearsal-result.js';
 
 export const goWords = { pass: 'go', fail: 'NO-GO', inconclusive: 'undecided' } as const;
 

@@ -30,7 +30,7 @@ import { type EnginesFile, readEnginesFile } from './engines-file.js';
 import { storeOptions } from './fleet-store.js';
 import { buildsOf, type ModelBuild, type ModelReaders, readerOptions, targetHere } from './model-options.js';
 import { ownBuild, resultsOf } from './prove.js';
-import type { Rehearsal, Rehearsed } from './rehearsal-schema.js';
+import type { Rehearsal, Rehearsed } from './rehearsal-result.js';
 
 /** The rules where no policy is named. */
 const PRESET = 'rehearsal';

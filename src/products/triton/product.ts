@@ -25,5 +25,5 @@ export const triton: Product = {
     ),
   ],
   exporters: async () => [(await import('./export/write-config.js')).defaultExporter],
-  runRootSections: async () => (await import('./report.js')).tritonSections,
+  runRootSections: async () => (await import('./page.js')).tritonSections,
 };

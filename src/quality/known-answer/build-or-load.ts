@@ -4,7 +4,6 @@ import { protectingInputs } from '../../base/files/user-files.js';
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf } from '../../base/options/option.js';
 import { formatMs } from '../../base/text/quantity.js';
-import type { ObtainedEngine } from '../../engines/builder/build-result.js';
 import { obtainEngine } from '../../engines/builder/obtain-engine.js';
 import {
   type Answered,
@@ -16,6 +15,7 @@ import {
 } from '../../engines/builder/options.js';
 import { refittingBuilder, resolveRefit } from '../../engines/builder/refit-plan.js';
 import { resolveBuild } from '../../engines/builder/resolve-build.js';
+import type { ObtainedEngine } from '../../engines/builder/result.js';
 import { whyNotRun } from '../../engines/identity/target.js';
 import { carriesHostCode } from '../../engines/plan/loads.js';
 import { buildInstead, isStripped, skeletonOf } from '../../engines/plan/refit.js';

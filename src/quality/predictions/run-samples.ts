@@ -8,6 +8,7 @@ import type { CalibrationSample, SampleFile, SampleSource } from '../../engines/
 import { isEngineFile } from '../../engines/plan/header.js';
 import { rejectMissing } from '../../engines/run/gather-inputs.js';
 import type { RunRequest } from '../../engines/run/options.js';
+import { type RunResult, runResultSchema } from '../../engines/run/result.js';
 import {
   passportHere,
   type RunContext,
@@ -15,7 +16,6 @@ import {
   runOpened,
   writeOutputs,
 } from '../../engines/run/run-file.js';
-import { type RunResult, runResultSchema } from '../../engines/run/run-result.js';
 import type { OpenedEngine, OpenedModel } from '../../engines/runtime/back-end.js';
 import { callShapeOf, chooseProfile } from '../../engines/runtime/tensorrt/choose-profile.js';
 import { TrtforgeError } from '../../errors.js';

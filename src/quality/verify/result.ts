@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { describedInputSchema } from '../../engines/run/run-result.js';
+import { describedInputSchema } from '../../engines/run/result.js';
 import { formatIds } from '../../formats/precision/formats/index.js';
 import { predictionSchema } from '../predictions/prediction.js';
 import { outputFormats } from './output-set.js';

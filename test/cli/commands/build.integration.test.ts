@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { visibleGpus } from '../../../src/addon/gpus.js';
 import type { BuildReport } from '../../../src/cli/commands/build.js';
-import { buildResultSchema } from '../../../src/engines/builder/build-result.js';
 import { resolveBuild } from '../../../src/engines/builder/resolve-build.js';
+import { buildResultSchema } from '../../../src/engines/builder/result.js';
 import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { identityDigest } from '../../../src/engines/identity/identity.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
@@ -21,7 +21,7 @@ import {
   cacheListSchema,
   cacheVerifySchema,
   cacheWhySchema,
-} from '../../../src/engines/store/cache-result.js';
+} from '../../../src/engines/store/result.js';
 import { buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { writeModel } from '../../../src/formats/onnx/index.js';
 import { writeNpz } from '../../../src/formats/tensor/npz.js';

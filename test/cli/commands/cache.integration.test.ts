@@ -16,6 +16,8 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Product } from '../../../src/cli/command.js';
 import { runProgram } from '../../../src/cli/program/program.js';
+import { releaseUse } from '../../../src/engines/store/claims/in-use.js';
+import { LocalStore } from '../../../src/engines/store/local.js';
 import {
   cacheExportSchema,
   cacheGcSchema,
@@ -24,9 +26,7 @@ import {
   cacheListSchema,
   cacheSignSchema,
   cacheVerifySchema,
-} from '../../../src/engines/store/cache-result.js';
-import { releaseUse } from '../../../src/engines/store/claims/in-use.js';
-import { LocalStore } from '../../../src/engines/store/local.js';
+} from '../../../src/engines/store/result.js';
 import { recordedConsole } from '../../fakes/console.js';
 import { minimal } from '../../support/minimal.js';
 import { sampleIdentity, samplePassport, samplePlan } from '../../support/sample-engine.js';

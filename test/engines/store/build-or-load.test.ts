@@ -2,8 +2,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { buildResult, buildResultSchema } from '../../../src/engines/builder/build-result.js';
 import type { BuildFiles, BuildOptions, ResolvedBuild } from '../../../src/engines/builder/options.js';
+import { buildResult, buildResultSchema } from '../../../src/engines/builder/result.js';
 import { calibrationOf } from '../../../src/engines/calibration/calibration.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';

@@ -24,7 +24,7 @@ import { NodeProtoSchema, OperatorSetIdProtoSchema } from '../../../src/formats/
 import { environmentOf } from '../../../src/products/bundle/build-report.js';
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import type { BundleContext, BundleRequest } from '../../../src/products/bundle/options.js';
-import { bundleReportSchema } from '../../../src/products/bundle/report-schema.js';
+import { bundleReportSchema } from '../../../src/products/bundle/result.js';
 import { twoGpus } from '../../fakes/gpus.js';
 import { fakeTrtexec } from '../../fakes/trtexec.js';
 import {

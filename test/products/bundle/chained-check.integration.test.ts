@@ -7,7 +7,7 @@ import { type EventListener, ignoreEvents } from '../../../src/events.js';
 import { checkChain } from '../../../src/products/bundle/chained-check.js';
 import { forgeBundle } from '../../../src/products/bundle/forge-bundle.js';
 import type { ChainedComponent } from '../../../src/products/bundle/judge-chain.js';
-import type { BundleReport } from '../../../src/products/bundle/report-schema.js';
+import type { BundleReport } from '../../../src/products/bundle/result.js';
 import type { TransducerFacts } from '../../../src/products/bundle/transducer.js';
 import { changeModel, writeBundle } from '../../support/bundle.js';
 import { describeWith, found } from '../../support/needs.js';

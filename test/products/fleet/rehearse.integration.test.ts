@@ -6,7 +6,7 @@ import { buildAddon } from '../../../scripts/build-native.mjs';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
 import { rehearse } from '../../../src/products/fleet/index.js';
 import type { FleetPlan } from '../../../src/products/fleet/plan-schema.js';
-import type { Rehearsal } from '../../../src/products/fleet/rehearsal-schema.js';
+import type { Rehearsal } from '../../../src/products/fleet/rehearsal-result.js';
 import { recordAnswer } from '../../../src/quality/known-answer/record.js';
 import { type FakeEngine, fakeEngine } from '../../fakes/tensorrt/engine.js';
 import { samplePassport } from '../../support/sample-engine.js';

@@ -1,5 +1,5 @@
 import type { FleetStatus } from '../../../src/products/fleet/plan-schema.js';
-import type { Rehearsal } from '../../../src/products/fleet/rehearsal-schema.js';
+import type { Rehearsal } from '../../../src/products/fleet/rehearsal-result.js';
 
 const MODELS = ['models/ch_PP-OCRv4_det_infer.onnx', 'models/yolo.onnx', 'speech/model_meta.json: encoder'];
 export const TARGETS = ['l4', 'a10', 'h100', 'rtx-4090', 'rtx-5090', 't4', 'orin'];

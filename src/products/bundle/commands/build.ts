@@ -3,7 +3,7 @@ import { limited } from '../../../cli/options/timeout.js';
 import { forgeBundle } from '../forge-bundle.js';
 import type { BundleRequest } from '../options.js';
 import { planBundle } from '../plan-bundle.js';
-import type { BundleReport } from '../report-schema.js';
+import type { BundleReport } from '../result.js';
 import { bundleSteps } from './dry-run.js';
 import { type BundleOptionValues, bundleOptions, bundleRequest } from './options.js';
 import { renderBundle } from './text.js';
@@ -14,7 +14,7 @@ export const command = defineCommand({
   arguments: [metaArgument],
   examples: ['trtforge bundle build out/model_meta.json --outdir engines --precision fp16'],
   options: bundleOptions,
-  schema: async () => (await import('../report-schema.js')).bundleReportSchema,
+  schema: async () => (await import('../result.js')).bundleReportSchema,
   run: limited(
     ([meta = ''], options, context): Promise<BundleReport> =>
       forgeBundle(requestOf(meta, options, context), context),

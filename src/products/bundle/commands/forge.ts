@@ -5,7 +5,7 @@ import { limited } from '../../../cli/options/timeout.js';
 import { forgeBundle } from '../forge-bundle.js';
 import { type BundleRequest, chainCheckOptions } from '../options.js';
 import { planBundle } from '../plan-bundle.js';
-import type { BundleReport } from '../report-schema.js';
+import type { BundleReport } from '../result.js';
 import { metaArgument } from './build.js';
 import { bundleSteps } from './dry-run.js';
 import { bundleOptions, bundleRequest } from './options.js';
@@ -21,7 +21,7 @@ export const command = defineCommand({
   arguments: [metaArgument],
   examples: ['trtforge bundle forge out/model_meta.json --outdir engines --precision fp16'],
   options,
-  schema: async () => (await import('../report-schema.js')).bundleReportSchema,
+  schema: async () => (await import('../result.js')).bundleReportSchema,
   run: limited(
     ([meta = ''], values, context): Promise<BundleReport> =>
       forgeBundle(requestOf(meta, values, context), context),

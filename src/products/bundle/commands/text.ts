@@ -4,7 +4,7 @@ import type { TextOutput } from '../../../cli/command.js';
 import { messageLines, renderNext, renderWarnings } from '../../../cli/text.js';
 import type { ChainCheck } from '../chain-schema.js';
 import { agreementShare, bundleHeadline, statusTexts } from '../report/sentences.js';
-import type { BundleReport, ComponentReport } from '../report-schema.js';
+import type { BundleReport, ComponentReport } from '../result.js';
 
 /** Prints the result of building a bundle, as text. */
 export function renderBundle(report: BundleReport, output: TextOutput): void {

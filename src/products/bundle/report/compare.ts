@@ -9,7 +9,7 @@ import {
 import type { ComparedPair, ComparedPart } from '../../../report/comparison/result.js';
 import { environmentDifferences, identityDifferences, modelParts } from '../../../report/comparison/runs.js';
 import type { ChainCheck } from '../chain-schema.js';
-import type { BundleReport, ComponentReport } from '../report-schema.js';
+import type { BundleReport, ComponentReport } from '../result.js';
 import { agreementShare, bundleVerdict, isoTime } from './sentences.js';
 
 /** Bundles side by side: each component as two runs of forge are, and the chained checks. */

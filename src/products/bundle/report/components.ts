@@ -12,7 +12,7 @@ import {
 } from '../../../report/blocks.js';
 import { modelSections } from '../../../report/pages/forge.js';
 import { precisionLabel } from '../../../report/sentences.js';
-import type { BundleReport, ComponentReport } from '../report-schema.js';
+import type { BundleReport, ComponentReport } from '../result.js';
 import { componentsSentence, smokeSentence, statusTexts } from './sentences.js';
 
 const tones = {

@@ -6,7 +6,7 @@ import { remediesOf } from '../../../report/pages/forge.js';
 import { defineReport } from '../../../report/pages/report.js';
 import { environmentSection, phasesSection, repeatSection } from '../../../report/pages/section/run.js';
 import { REPORT_FILE } from '../build-report.js';
-import { type BundleReport, bundleReportSchema } from '../report-schema.js';
+import { type BundleReport, bundleReportSchema } from '../result.js';
 import { chainSection } from './chain.js';
 import { comparableBundles } from './compare.js';
 import { componentSection, componentsSection, mismatchSection, smokeSection } from './components.js';

@@ -4,7 +4,7 @@ import type { PageVerdict } from '../../../report/blocks.js';
 import type { TimedPhases } from '../../../report/pages/section/run.js';
 import { outcomeWord, precisionLabel } from '../../../report/sentences.js';
 import type { ChainCheck } from '../chain-schema.js';
-import type { BundleReport, ComponentReport } from '../report-schema.js';
+import type { BundleReport, ComponentReport } from '../result.js';
 
 /** The sentences of a bundle's report; page and terminal use the same. */
 

@@ -2,7 +2,7 @@ import { allBut } from '../../../base/options/option.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { ExitCode } from '../../../errors.js';
 import { checkDeepstream } from '../config/check.js';
-import type { DeepstreamCheck } from '../config/check-result.js';
+import type { DeepstreamCheck } from '../config/result.js';
 import { checkOptions } from '../options.js';
 
 export const command = defineCommand({
@@ -15,7 +15,7 @@ export const command = defineCommand({
     'trtforge deepstream check config_infer_primary_yolo.txt --image street.jpg',
   ],
   options: allBut(checkOptions, 'config'),
-  schema: async () => (await import('../config/check-result.js')).deepstreamCheckSchema,
+  schema: async () => (await import('../config/result.js')).deepstreamCheckSchema,
   run: async ([config = ''], options, context): Promise<DeepstreamCheck & { exitCode: ExitCode }> => {
     const result = await checkDeepstream({ config, ...options }, context);
     const isWrong =

@@ -10,7 +10,6 @@ import type { WorkContext } from '../../../events.js';
 import { factsOfModel } from '../../../formats/onnx/inspect.js';
 import type { ModelFacts } from '../../../formats/onnx/model-facts.js';
 import type { CheckRequest } from '../options.js';
-import type { DeepstreamCheck } from './check-result.js';
 import { classesOfClassifier, layoutOf, logitsOf, otherTask } from './detector-outputs.js';
 import { Findings } from './findings.js';
 import { faultsOfInput } from './first-input.js';
@@ -18,6 +17,7 @@ import { engineFacts, exportedSymbols, isWritable, judgeLabels, namedFile } from
 import { builtEngine, effectiveMode, type NvinferPlan, type Prediction, predict } from './predict.js';
 import { differsFromPassport } from './preprocessing.js';
 import { type KeyEntry, type KeyGroups, parseKeyGroups } from './read-config.js';
+import type { DeepstreamCheck } from './result.js';
 import { checkServer, isServerText } from './server-check.js';
 import { NvinferSettings } from './settings.js';
 import { configuredPreparation, tryPreprocessing } from './trial.js';

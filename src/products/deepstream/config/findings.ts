@@ -1,4 +1,4 @@
-import type { CheckFinding } from './check-result.js';
+import type { CheckFinding } from './result.js';
 
 /** Every finding of `deepstream check` and every reason of an outcome, with what to do; `fatal` ends nvinfer whatever the engine is. */
 export const findingKinds = {

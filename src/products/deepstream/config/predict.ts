@@ -1,8 +1,8 @@
 import { isAmperePlus } from '../../../behaviour/facts.js';
 import { loadsIn } from '../../../engines/plan/loads.js';
-import type { DeepstreamCheck } from './check-result.js';
 import type { Output } from './detector-outputs.js';
 import type { FindingCode } from './findings.js';
+import type { DeepstreamCheck } from './result.js';
 
 /** The facts of a configuration, and of the files it names, that decide whether nvinfer loads or builds. */
 export interface NvinferPlan {

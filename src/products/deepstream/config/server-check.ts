@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { LARGEST_DOCUMENT, readText, statIfThere } from '../../../base/files/files.js';
 import { parseProtobufText } from '../../../formats/serving/protobuf-text.js';
-import type { DeepstreamCheck } from './check-result.js';
 import { Findings } from './findings.js';
 import { exportedSymbols, judgeLabels, namedFile } from './named-files.js';
+import type { DeepstreamCheck } from './result.js';
 
 interface TritonParams {
   readonly model_name?: string;

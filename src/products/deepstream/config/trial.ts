@@ -5,9 +5,9 @@ import { readImage } from '../../../formats/images/image.js';
 import { channelsLast, preprocess } from '../../../formats/images/preprocess.js';
 import { imageLayout } from '../../../formats/onnx/open-dimensions.js';
 import { float32Values, floatTensor, type Tensor } from '../../../formats/tensor/tensor.js';
-import type { DeepstreamCheck } from './check-result.js';
 import { type Layout, layoutOf } from './detector-outputs.js';
 import { type Preparation, preparationKeys } from './preprocessing.js';
+import type { DeepstreamCheck } from './result.js';
 import type { NvinferSettings } from './settings.js';
 
 type Trial = NonNullable<DeepstreamCheck['trial']>;

@@ -3,7 +3,7 @@ import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { text } from '../../../cli/option.js';
 import { step } from '../../../cli/plan.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
-import type { Rehearsal } from '../rehearsal-schema.js';
+import type { Rehearsal } from '../rehearsal-result.js';
 import { planRehearsal, rehearsalOptions, rehearse } from '../rehearse.js';
 import { readersOf } from './status.js';
 
@@ -23,7 +23,7 @@ export const command = defineCommand({
       writes: ['an HTML page'],
     }),
   },
-  schema: async () => (await import('../rehearsal-schema.js')).rehearsalSchema,
+  schema: async () => (await import('../rehearsal-result.js')).rehearsalSchema,
   plan: async ([engines = ''], { output: _, ...options }, context) => {
     const asked = { engines, ...options, ...(await readersOf(context)) };
     const { engines: decided, ...resolved } = await planRehearsal(asked, context);

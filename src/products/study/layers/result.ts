@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { describedInputSchema } from '../../../engines/run/run-result.js';
+import { describedInputSchema } from '../../../engines/run/result.js';
 import { errorShare } from '../../../quality/verify/error-map.js';
 import {
   errorMapSchema,

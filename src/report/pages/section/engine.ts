@@ -1,5 +1,5 @@
 import { formatBytes, formatCount, formatMs, formatShare, plural } from '../../../base/text/quantity.js';
-import { originText } from '../../../engines/builder/build-result.js';
+import { originText } from '../../../engines/builder/result.js';
 import { typeLabel } from '../../../formats/tensor/dtype.js';
 import type { Measure } from '../../../quality/verify/result.js';
 import {

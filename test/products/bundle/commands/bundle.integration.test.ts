@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, describe, expect, test } from 'vitest';
 import { forgeBundle } from '../../../../src/products/bundle/forge-bundle.js';
-import type { BundleReport } from '../../../../src/products/bundle/report-schema.js';
+import type { BundleReport } from '../../../../src/products/bundle/result.js';
 import { changeMeta, writeBundle } from '../../../support/bundle.js';
 import { describeWith } from '../../../support/needs.js';
 import { trtforge as run } from '../../../support/trtforge.js';

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { BundleReport } from '../../../../src/products/bundle/report-schema.js';
+import type { BundleReport } from '../../../../src/products/bundle/result.js';
 import { writeBundle } from '../../../support/bundle.js';
 import { describeWith } from '../../../support/needs.js';
 import { trtforge } from '../../../support/trtforge.js';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { bundleReport } from '../../../../src/products/bundle/report/page.js';
 import { bundleHeadline, timedPhases } from '../../../../src/products/bundle/report/sentences.js';
-import { type BundleReport, bundleReportSchema } from '../../../../src/products/bundle/report-schema.js';
+import { type BundleReport, bundleReportSchema } from '../../../../src/products/bundle/result.js';
 import { renderReport } from '../../../../src/report/pages/report.js';
 import { failedBundle, sampleBundle, sampleCheck, sampleComponent, stoppedBundle } from './sample.js';
 

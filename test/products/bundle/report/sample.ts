@@ -1,5 +1,5 @@
 import type { ChainCheck } from '../../../../src/products/bundle/chain-schema.js';
-import type { BundleReport, ComponentReport } from '../../../../src/products/bundle/report-schema.js';
+import type { BundleReport, ComponentReport } from '../../../../src/products/bundle/result.js';
 import type { ForgeResult, ReportPhase } from '../../../../src/report/forge-result.js';
 import { sampleResult } from '../../../report/sample.js';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { DeepstreamCheck } from '../../../../src/products/deepstream/config/check-result.js';
+import type { DeepstreamCheck } from '../../../../src/products/deepstream/config/result.js';
 import { floats, ids, modelFile } from '../../../engines/runtime/onnxruntime/models.js';
 import { trtforge } from '../../../support/trtforge.js';
 

@@ -4,8 +4,8 @@ import { basename, dirname, join } from 'node:path';
 import { afterAll, describe, expect, it, test } from 'vitest';
 import { readModelContent } from '../../../../src/engines/identity/model-content.js';
 import { parseProtobufText } from '../../../../src/formats/serving/protobuf-text.js';
-import type { DeepstreamCheck } from '../../../../src/products/deepstream/config/check-result.js';
 import { parseKeyGroups } from '../../../../src/products/deepstream/config/read-config.js';
+import type { DeepstreamCheck } from '../../../../src/products/deepstream/config/result.js';
 import type { DeepstreamConfig } from '../../../../src/products/deepstream/config/write-config.js';
 import { fakeElf } from '../../../fakes/elf.js';
 import {

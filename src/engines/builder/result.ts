@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { plural } from '../../base/text/quantity.js';
 import { layerPrecisionsSchema, passportSchema } from '../identity/passport.js';
 import { targetText } from '../identity/target.js';
-import { missSchema } from '../store/cache-result.js';
+import { missSchema } from '../store/result.js';
 
 const timingsSchema = z.object({
   /** Asking the sources. */

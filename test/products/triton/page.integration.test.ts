@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { printModelConfig } from '../../../src/products/triton/model-config.js';
-import { tritonSections } from '../../../src/products/triton/report.js';
+import { tritonSections } from '../../../src/products/triton/page.js';
 import { sampleResult } from '../../report/sample.js';
 import { trtforge } from '../../support/trtforge.js';
 
