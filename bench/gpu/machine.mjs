@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { loadAddon } from '../../dist/addon/addon.js';
 import { defaultRecipe } from '../../dist/engines/identity/recipe.js';
-import { withLibraries } from '../../dist/tensorrt/toolchain/places.js';
+import { withLibraries } from '../../dist/tensorrt/toolchain/environment.js';
 import { buildWith, findToolchain } from '../../test/gpu/harness.mjs';
 import { startPython } from './python.mjs';
 

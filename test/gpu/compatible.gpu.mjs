@@ -9,7 +9,7 @@
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
 import { dirname, join } from 'node:path';
-import { loadsIn } from '../../dist/engines/plan/header.js';
+import { loadsIn } from '../../dist/engines/plan/loads.js';
 import { openEngineSession } from '../../dist/engines/runtime/tensorrt/engine-session.js';
 import { openSupervisedEngine } from '../../dist/engines/runtime/tensorrt/supervised-engine.js';
 import { float32Values } from '../../dist/formats/tensor/tensor.js';

@@ -5,7 +5,7 @@
 //
 // Exit code 0 when every check passed, 1 when one failed, 3 when there is no GPU or no TensorRT here.
 import assert from 'node:assert/strict';
-import { ActivationPool } from '../../dist/engines/runtime/tensorrt/engine-interface.js';
+import { ActivationPool } from '../../dist/engines/runtime/tensorrt/activation-pool.js';
 import { float32Values, floatTensor } from '../../dist/formats/tensor/tensor.js';
 import { buildEngines, named, using } from './engines.mjs';
 import { openChecks, refused } from './harness.mjs';

@@ -15,7 +15,7 @@ import { readPlanHeader } from '../../dist/engines/plan/header.js';
 import { benchEngine } from '../../dist/quality/bench/bench-engine.js';
 import { benchTrtexec } from '../../dist/quality/bench/trtexec/trtexec-bench.js';
 import { buildOrLoad } from '../../dist/quality/known-answer/build-or-load.js';
-import { withLibraries } from '../../dist/tensorrt/toolchain/places.js';
+import { withLibraries } from '../../dist/tensorrt/toolchain/environment.js';
 import { trtexecVersion } from '../../dist/tensorrt/toolchain/trtexec.js';
 import {
   readExportedOutput,

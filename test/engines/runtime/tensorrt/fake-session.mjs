@@ -2,7 +2,7 @@
 // argv: toolchain (JSON), folder of plans. `engine-over-fake.integration.test.ts` starts it and holds the lines against what is right.
 import { copyFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ActivationPool } from '../../../../dist/engines/runtime/tensorrt/engine-interface.js';
+import { ActivationPool } from '../../../../dist/engines/runtime/tensorrt/activation-pool.js';
 import { openEngineSession } from '../../../../dist/engines/runtime/tensorrt/engine-session.js';
 import { openSupervisedEngine } from '../../../../dist/engines/runtime/tensorrt/supervised-engine.js';
 
