@@ -202,6 +202,6 @@ export function whyEngineIdle(
   phase: SkippablePhase,
 ): string | null {
   if (prepared === undefined) return NO_ENGINE;
-  const why = whyNotRun(machine.gpus, prepared.identity.target.computeCapabilities);
+  const why = whyNotRun(machine.gpus, prepared.identity);
   return why ?? (options.skip?.includes(phase) ? `--skip ${phase}` : null);
 }

@@ -2,7 +2,7 @@ import { relative } from 'node:path';
 import { onDevice } from '../addon/gpus.js';
 import { keepingFiles, openFile } from '../base/files/byte-source.js';
 import { protectingInputs } from '../base/files/user-files.js';
-import { type DecidedBuild, decideBuild } from '../engines/builder/cache-why.js';
+import { type DecidedBuild, decideBuild } from '../engines/builder/decide-build.js';
 import type { ResolvedBuild } from '../engines/builder/options.js';
 import { targetText } from '../engines/identity/target.js';
 import { openTrust } from '../engines/store/trust.js';

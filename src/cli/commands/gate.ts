@@ -50,7 +50,6 @@ export const command = defineCommand({
       policy,
       results,
       updateBaseline: options.updateBaseline,
-      day: new Date().toISOString().slice(0, 10),
       baseline,
     });
     const result = { ...judged, repeat: commandLine };

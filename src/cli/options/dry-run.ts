@@ -1,5 +1,5 @@
 import { assertGpuToBuild } from '../../engines/builder/buildable.js';
-import type { DecidedBuild } from '../../engines/builder/cache-why.js';
+import type { DecidedBuild } from '../../engines/builder/decide-build.js';
 import type { BuildContext, BuildOptions } from '../../engines/builder/options.js';
 import type { ProfileOrigin } from '../../engines/builder/result.js';
 import { profileText } from '../../engines/identity/build-line.js';
@@ -11,7 +11,7 @@ import { type Plan, type PlanStep, step } from '../plan.js';
 
 /** A build as it is decided, and whether a store has its engine. Throws what `resolveBuild` and `openStores` throw. */
 export async function decidedBuild(requested: BuildOptions, context: BuildContext): Promise<DecidedBuild> {
-  const { decideBuild } = await import('../../engines/builder/cache-why.js');
+  const { decideBuild } = await import('../../engines/builder/decide-build.js');
   const { resolveBuild } = await import('../../engines/builder/resolve-build.js');
   return decideBuild(await resolveBuild(requested, context), requested, context);
 }

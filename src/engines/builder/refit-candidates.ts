@@ -28,11 +28,11 @@ export async function skeletonsFor(
   { store, layers, trust }: Pick<EngineStores, 'store' | 'layers' | 'trust'>,
   { identity, device, toolchain }: ResolvedBuild,
 ): Promise<readonly Skeleton[]> {
-  const { recipe, target } = identity;
+  const { recipe } = identity;
   const isSigned = trust.required || trust.signingKey !== null;
   if (isSigned || carriesHostCode(recipe) || !takesWeights(recipe)) return [];
   const gpus = onDevice(visibleGpus(), device ?? 0);
-  if (whyNotRun(gpus, target.computeCapabilities) !== null || !canRefit(toolchain)) return [];
+  if (whyNotRun(gpus, identity) !== null || !canRefit(toolchain)) return [];
   const places = store === null ? layers : [store, ...layers];
   const found = (await Promise.all(places.map((place) => skeletonsIn(place, identity)))).flat();
   return found.sort(

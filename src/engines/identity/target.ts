@@ -7,6 +7,7 @@ import {
   describeComputeCapability,
   existsOn,
   gpuArchitectures,
+  isAmperePlus,
   isArmOnly,
   processorOf,
 } from '../../behaviour/facts.js';
@@ -304,12 +305,24 @@ export function machineFacts(device = 0): MachineFacts {
   };
 }
 
-/** Why engines for these compute capabilities cannot run on the GPU of a list of one, completing "because …"; null when they can. */
-export function whyNotRun(list: GpuList, computeCapabilities: readonly number[]): string | null {
+/** What states the GPUs of an engine: an identity, or the parts of one. */
+interface Reach {
+  readonly target: { readonly computeCapabilities: readonly number[] };
+  readonly recipe: { readonly hardwareCompatibility: string };
+}
+
+/** Whether an engine runs on GPUs of a compute capability; one that states none is left to the library. */
+export const runsOn = (sm: number, { target: { computeCapabilities: built }, recipe }: Reach): boolean =>
+  built.length === 0 ||
+  built.includes(sm) ||
+  (recipe.hardwareCompatibility === 'ampere-plus' && isAmperePlus(sm));
+
+/** Why an engine cannot run on the GPU of a list of one, completing "because …"; null when it can. */
+export function whyNotRun(list: GpuList, engine: Reach): string | null {
   const [gpu] = list.gpus;
   if (gpu === undefined) return `this machine has no usable NVIDIA GPU (${whyNoGpu(list)})`;
-  if (computeCapabilities.includes(gpu.computeCapability)) return null;
-  const served = computeCapabilities.map((sm) => `sm_${sm}`).join(', ');
+  if (runsOn(gpu.computeCapability, engine)) return null;
+  const served = engine.target.computeCapabilities.map((sm) => `sm_${sm}`).join(', ');
   return `the engine serves ${served} and GPU ${gpu.index} is ${gpu.name}, sm_${gpu.computeCapability}`;
 }
 

@@ -326,3 +326,20 @@ export function inOrder(nodes: readonly NodeProto[]): NodeOrder {
   }
   return { nodes: placed, cycle };
 }
+
+/** Reads of some values under other names, in a graph and in the bodies that take them from outside. */
+export function redirect(graph: GraphProto, names: ReadonlyMap<string, string>): void {
+  if (names.size === 0) return;
+  for (const node of graph.node) redirectNode(node, names);
+}
+
+function redirectNode(node: NodeProto, names: ReadonlyMap<string, string>): void {
+  node.input = node.input.map((name) => names.get(name) ?? name);
+  for (const { g, graphs } of node.attribute)
+    for (const body of g === undefined ? graphs : [g, ...graphs]) {
+      const own = definedNames({ graph: body, nodes: body.node, function: undefined });
+      const visible = new Map([...names].filter(([name]) => !own.has(name)));
+      redirect(body, visible);
+      for (const output of body.output) output.name = visible.get(output.name) ?? output.name;
+    }
+}

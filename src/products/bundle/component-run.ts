@@ -205,7 +205,7 @@ export class ComponentRun {
 
   /** Why the engine cannot run on the GPU of this run, or null. */
   whyNotRun(): string | null {
-    return whyNotRun(this.#setting.machine.gpus, this.prepared.identity.target.computeCapabilities);
+    return whyNotRun(this.#setting.machine.gpus, this.prepared.identity);
   }
 
   /** The engine, loaded with the libraries that it was built with. */

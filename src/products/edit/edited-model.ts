@@ -8,12 +8,7 @@ import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import { definedNames, freeName, valueNames } from '../../formats/onnx/graph.js';
 import type { OnnxModel } from '../../formats/onnx/model.js';
-import {
-  type GraphProto,
-  type NodeProto,
-  type TensorProto,
-  TensorProtoSchema,
-} from '../../formats/onnx/onnx_pb.js';
+import { type GraphProto, type TensorProto, TensorProtoSchema } from '../../formats/onnx/onnx_pb.js';
 import { feedInputs } from '../../formats/onnx/values.js';
 import type { WeightStream } from '../../formats/onnx/weight.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
@@ -157,20 +152,3 @@ export type Done = string | null;
 
 export const impossible = (message: string, remedy?: string) =>
   new TrtforgeError('TF_EDIT_IMPOSSIBLE', message, remedy === undefined ? {} : { remedy });
-
-/** Reads of some values under other names, in a graph and in the bodies that take them from outside. */
-export function redirect(graph: GraphProto, names: ReadonlyMap<string, string>): void {
-  if (names.size === 0) return;
-  for (const node of graph.node) redirectNode(node, names);
-}
-
-function redirectNode(node: NodeProto, names: ReadonlyMap<string, string>): void {
-  node.input = node.input.map((name) => names.get(name) ?? name);
-  for (const { g, graphs } of node.attribute)
-    for (const body of g === undefined ? graphs : [g, ...graphs]) {
-      const own = definedNames({ graph: body, nodes: body.node, function: undefined });
-      const visible = new Map([...names].filter(([name]) => !own.has(name)));
-      redirect(body, visible);
-      for (const output of body.output) output.name = visible.get(output.name) ?? output.name;
-    }
-}

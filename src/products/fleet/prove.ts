@@ -58,7 +58,7 @@ export function resultsOf({ engine, build, samples, before, afterFailure }: Subj
   const { planPath, passport, isOwn } = engine;
   const { device = 0, toolchain, pluginPaths: plugins } = build;
   const gpus = onDevice(visibleGpus(), device);
-  const runs = whyNotRun(gpus, passport.identity.document.target.computeCapabilities) === null;
+  const runs = whyNotRun(gpus, passport.identity.document) === null;
   const placeOf = (isOwn: boolean) => ({ device, plugins, allowHostCode: isOwn });
   const place = placeOf(isOwn);
   const answered = async (answer: BuiltEngine['passport']['knownAnswer']) => {

@@ -4,7 +4,8 @@ import { atDoor } from '../../base/options/library-arguments.js';
 import { readContract as contractOf } from '../../formats/contract/file.js';
 import { openReference as open } from '../../formats/reference/reference.js';
 import { checkContract as check } from './check/check.js';
-import { recordReference as record, recordOptions } from './record/record.js';
+import { recordOptions } from './record/options.js';
+import { recordReference as record } from './record/record.js';
 import { parityOptions } from './verify/options.js';
 import { verifyAgainstReference as verify } from './verify/verify.js';
 
@@ -19,7 +20,7 @@ export { openGuardTelemetry } from './guard/telemetry.js';
 export type { GuardListener, GuardViolation } from './guard/violation.js';
 export { streamingIssues } from './known-issues.js';
 export { contractProfiles } from './profile-source.js';
-export type { RecordRequest } from './record/record.js';
+export type { RecordRequest } from './record/options.js';
 export type { RecordResult } from './record/result.js';
 export type { ParityRequest } from './verify/options.js';
 export type { ParityResult } from './verify/result.js';

@@ -13,8 +13,8 @@ import {
 } from '../../engines/store/open-stores.js';
 import { unusedEndpoint } from '../../engines/store/remote/address.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
+import { pythonEnvironment, pythonOf } from '../../tensorrt/toolchain/download-wheel.js';
 import { debianPackages, pythonPackages } from '../../tensorrt/toolchain/installed-packages.js';
-import { pythonEnvironment, pythonOf } from '../../tensorrt/toolchain/pip.js';
 import type { Host } from '../../tensorrt/toolchain/places.js';
 import { programPlaces, trtexecVersion } from '../../tensorrt/toolchain/trtexec.js';
 import {

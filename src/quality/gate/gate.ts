@@ -14,7 +14,7 @@ import {
   type GateWaiver,
   OWN_OUTCOME,
 } from './result.js';
-import { applyWaivers } from './waivers.js';
+import { applyWaivers, today } from './waivers.js';
 
 export const gateOptions = {
   /** The policy file. */
@@ -31,8 +31,8 @@ export const gateOptions = {
     flags: '--update-baseline',
     describe: 'make the values of these results the baseline, unless one breaks a limit',
   }),
-  /** The day that waivers are judged by: `2026-11-21`, UTC. */
-  day: needed(is.text),
+  /** The day that waivers are judged by: `2026-11-21`, UTC (default: today). */
+  day: optional(is.text),
 };
 
 export interface GateRequest extends OptionsOf<typeof gateOptions> {}
@@ -42,12 +42,12 @@ export interface GateRequest extends OptionsOf<typeof gateOptions> {}
  * baseline. Errors: TF_GATE_POLICY_INVALID, TF_GATE_RESULT_INVALID, TF_GATE_BASELINE_INVALID, TF_FILE_NOT_FOUND, TF_FILE_UNREADABLE, TF_USAGE,
  * TF_WRITE_FAILED.
  */
-export function runGate(request: GateRequest): GateResult {
+export function runGate({ day = today(), ...request }: GateRequest): GateResult {
   const policy = loadPolicy(request.policy);
   const results = readResults(request.results);
   const updating = request.updateBaseline === true;
   const baseline = openBaseline(request.baseline, updating);
-  const judged = judge(policy, results, { baseline, updating, day: request.day });
+  const judged = judge(policy, results, { baseline, updating, day });
   const { measured, ...facts } = judged;
   const outcome = worstOf(facts.findings, facts.waivers);
   const updated = updating && request.baseline !== undefined && isGood(outcome);
@@ -63,7 +63,7 @@ export function runGate(request: GateRequest): GateResult {
     dropped: [...policy.dropped],
     baseline: request.baseline ?? null,
     baselineUpdated: updated,
-    day: request.day,
+    day,
     outcome,
     ...facts,
     reasons: reasonsOf(outcome, facts.findings, facts.waivers, updating && !updated),

@@ -117,6 +117,9 @@ function judgeWaiver(
   };
 }
 
+/** Days are those of UTC, wherever CI runs. */
+export const today = (): string => new Date().toISOString().slice(0, 10);
+
 /** Whole days from a day to the waiver's last; 0 on that day. */
 const daysLeft = ({ expires }: PolicyWaiver, day: string): number =>
   Math.round((Date.parse(`${expires}T00:00:00Z`) - Date.parse(`${day}T00:00:00Z`)) / DAY_MS);

@@ -88,13 +88,13 @@ async function madeAnswer(
   const { signal } = work;
   const limit = isWhole ? undefined : AbortSignal.timeout(Math.ceil(limitMs));
   const stop = AbortSignal.any([signal, limit].flatMap((each) => each ?? []));
-  const { recipe, target } = identity.document;
+  const { recipe } = identity.document;
   const precision = precisionOf(recipe, model.precisions);
   try {
     const request = { reference: build.modelPath, precision, profiles: recipe.profiles };
     const answer = await recordAnswer(request, { signal, limit });
     const gpus = onDevice(visibleGpus(), build.device ?? 0);
-    if (whyNotRun(gpus, target.computeCapabilities) === null) {
+    if (whyNotRun(gpus, identity.document) === null) {
       const { device, toolchain, pluginPaths: plugins } = build;
       const loading = { device, toolchain, plugins, allowHostCode, ...quiet, limit };
       const { answer: own, observed } = await measured(answer, planPath, loading);

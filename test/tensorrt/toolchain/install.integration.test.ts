@@ -18,6 +18,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { bytesSource } from '../../../src/base/files/byte-source.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import type { WorkEvent } from '../../../src/events.js';
+import type { WheelSource } from '../../../src/tensorrt/toolchain/download-wheel.js';
 import { surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
 import {
   type InstallEnvironment,
@@ -26,7 +27,6 @@ import {
   removeToolchain,
 } from '../../../src/tensorrt/toolchain/install.js';
 import { readManifest } from '../../../src/tensorrt/toolchain/manifest.js';
-import type { WheelSource } from '../../../src/tensorrt/toolchain/pip.js';
 import { openWheel } from '../../../src/tensorrt/toolchain/wheel.js';
 import { fakeMachine } from '../../fakes/machine.js';
 import { type FakeWheel, writeWheel } from '../../fakes/wheel.js';

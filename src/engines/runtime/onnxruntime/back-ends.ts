@@ -1,7 +1,7 @@
 import { gpuBytesInUse } from '../../../addon/gpus.js';
 import type { BackEnd, OpenedModel, OpenOptions } from '../back-end.js';
-import { placementWarnings } from './ort-placement.js';
 import { openOrtSession } from './ort-session.js';
+import { placementWarnings } from './provider-fallback.js';
 import type { OrtProvider } from './provider-options.js';
 
 const everywhere = ['provider', 'providerOptions', 'onnxRuntime', 'threads'] as const;

@@ -14,8 +14,8 @@ import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import { howToInstall, missingLibraries, providerNames } from './find-library.js';
 import { firstLine, type OrtModel, unsupported } from './ort-model.js';
-import { placementOf, rejectFallback } from './ort-placement.js';
 import type { OrtNative, OrtOpen, OrtPlacement } from './ort-protocol.js';
+import { placementOf, rejectFallback } from './provider-fallback.js';
 
 /** The first version that reports which provider took a node; before, the record of a run does. */
 const REPORTS_PLACEMENT = 24;

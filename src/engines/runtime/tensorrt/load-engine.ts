@@ -11,7 +11,7 @@ import { makeScratch } from '../../../base/files/folders.js';
 import { writeFailed } from '../../../base/files/publish.js';
 import type { OptionsOf } from '../../../base/options/option.js';
 import { throwIfCancelled } from '../../../base/process/cancel.js';
-import { describeComputeCapability, isAmperePlus } from '../../../behaviour/facts.js';
+import { describeComputeCapability } from '../../../behaviour/facts.js';
 import { TrtforgeError } from '../../../errors.js';
 import { type EventListener, ignoreEvents, logSeverities, type WorkContext } from '../../../events.js';
 import {
@@ -24,7 +24,7 @@ import {
 import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { identitiesOf } from '../../identity/identity.js';
 import type { Passport } from '../../identity/passport.js';
-import { thisPlatform } from '../../identity/target.js';
+import { runsOn, thisPlatform } from '../../identity/target.js';
 import { foreignName, type PlanHeader, readPlanHeader } from '../../plan/header.js';
 import { loadsIn, platformOfEngine } from '../../plan/loads.js';
 import { markWhileOpen } from '../../store/claims/in-use.js';
@@ -286,10 +286,10 @@ export function checkComputeCapability(
   gpu: Gpu,
 ): void {
   if (passport === null) return;
-  const { target, recipe } = passport.identity.document;
+  const { document } = passport.identity;
+  const { target } = document;
   const here = gpu.computeCapability;
-  if (target.computeCapabilities.length === 0 || target.computeCapabilities.includes(here)) return;
-  if (recipe.hardwareCompatibility === 'ampere-plus' && isAmperePlus(here)) return;
+  if (runsOn(here, document)) return;
   const built = target.computeCapabilities.map(describeComputeCapability).join(', ');
   throw new TrtforgeError(
     'TF_ENGINE_GPU_MISMATCH',

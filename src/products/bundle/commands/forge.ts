@@ -7,9 +7,9 @@ import { type BundleRequest, chainCheckOptions } from '../options.js';
 import { planBundle } from '../plan-bundle.js';
 import type { BundleReport } from '../result.js';
 import { metaArgument } from './build.js';
+import { renderBundle } from './bundle-text.js';
 import { bundleSteps } from './dry-run.js';
 import { bundleOptions, bundleRequest } from './options.js';
-import { renderBundle } from './text.js';
 
 const options = {
   ...bundleOptions,

@@ -1,4 +1,4 @@
-import { isAmperePlus } from '../../../behaviour/facts.js';
+import { runsOn } from '../../../engines/identity/target.js';
 import { loadsIn } from '../../../engines/plan/loads.js';
 import type { Output } from './detector-outputs.js';
 import type { FindingCode } from './findings.js';
@@ -122,8 +122,8 @@ function misfitOf(plan: NvinferPlan, engine: EngineState | null, target: Nvinfer
   if (passport === null) return null;
   const { capabilities, hardwareCompatibility, profile } = passport;
   const { capability } = target;
-  const isPlus = hardwareCompatibility === 'ampere-plus';
-  if (capability !== null && !capabilities.includes(capability) && !(isPlus && isAmperePlus(capability)))
+  const reach = { target: { computeCapabilities: capabilities }, recipe: { hardwareCompatibility } };
+  if (capability !== null && !runsOn(capability, reach))
     return ['engine-other-gpu', `It is for sm_${capabilities.join(', sm_')}, not for sm_${capability}.`];
   if (profile === null) return null;
   const { min, max } = profile;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { plural } from '../../../base/text/quantity.js';
 import { attributeOf } from '../../../formats/onnx/attributes.js';
-import { definedNames, isOnnxDomain, visitMainGraphs } from '../../../formats/onnx/graph.js';
+import { definedNames, isOnnxDomain, redirect, visitMainGraphs } from '../../../formats/onnx/graph.js';
 import {
   AttributeProtoSchema,
   type NodeProto,
@@ -12,7 +12,7 @@ import {
 import { isNumber } from '../../../formats/onnx/shapes/size.js';
 import { type IntegerDtype, integerTensor, isIntegerDtype } from '../../../formats/tensor/tensor.js';
 import { dropDead } from '../dead.js';
-import { type Done, type EditContext, type Editing, redirect } from '../edited-model.js';
+import type { Done, EditContext, Editing } from '../edited-model.js';
 import { evaluate, isRepeatable } from './evaluate.js';
 import { dtypeIs, Round } from './round.js';
 import { type Rewrite, rules } from './rules.js';

@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf';
 import { integerAttribute } from '../../../formats/onnx/attributes.js';
-import { nodeLabel, usedNames } from '../../../formats/onnx/graph.js';
+import { nodeLabel, redirect, usedNames } from '../../../formats/onnx/graph.js';
 import { type NodeProto, NodeProtoSchema } from '../../../formats/onnx/onnx_pb.js';
 import {
   addOutputs,
@@ -12,7 +12,7 @@ import {
 import { interfaceOf } from '../../../formats/onnx/values.js';
 import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import { dropDead } from '../dead.js';
-import { type Done, type Editing, impossible, redirect } from '../edited-model.js';
+import { type Done, type Editing, impossible } from '../edited-model.js';
 
 export interface AskedName {
   readonly from: string;

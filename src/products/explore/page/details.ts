@@ -1,8 +1,9 @@
 import { formatBytes } from '../../../base/text/quantity.js';
 import type { Tensor } from '../result.js';
 import { cellText } from '../words.js';
+import { toneOf } from './colours.js';
 import type { More, PageData, PageRow as Row } from './data.js';
-import { button, element, svg, toneOf } from './dom.js';
+import { button, element, svg } from './dom.js';
 import { readersOf } from './lanes.js';
 import { ROW_COLUMNS } from './listing.js';
 import { MOST_NODES, neighbourhoodOf } from './neighbourhood.js';

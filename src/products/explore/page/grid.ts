@@ -1,5 +1,6 @@
 import { cellText } from '../words.js';
-import { button, cleared, element, palette, toneOf } from './dom.js';
+import { palette, toneOf } from './colours.js';
+import { button, cleared, element } from './dom.js';
 import { type Lanes, lanesOf } from './lanes.js';
 import type { Choice, Column, Line } from './listing.js';
 

@@ -1,8 +1,9 @@
 import type { Explored } from '../result.js';
 import { aboutComparison, aboutSide } from '../words.js';
+import { toneOf } from './colours.js';
 import type { More, PackedSide, PageData, PageSide } from './data.js';
 import { Details } from './details.js';
-import { button, element, toneOf } from './dom.js';
+import { button, element } from './dom.js';
 import { Grid } from './grid.js';
 import { type Choice, groupListing, type Listing, rowListing, shown } from './listing.js';
 import { type Packed, unpack } from './packed.js';

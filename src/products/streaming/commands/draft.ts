@@ -4,7 +4,7 @@ import { text } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { loadOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { draftContract } from '../record/draft.js';
-import { recordOptions } from '../record/record.js';
+import { recordOptions } from '../record/options.js';
 import type { DraftedContract } from '../record/result.js';
 
 const WHY: Readonly<Record<DraftedContract['undecided'][number]['reason'], string>> = {

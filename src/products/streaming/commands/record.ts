@@ -3,7 +3,8 @@ import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { advanced } from '../../../cli/option.js';
 import { engineOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { ExitCode } from '../../../errors.js';
-import { recordOptions, recordReference } from '../record/record.js';
+import { recordOptions } from '../record/options.js';
+import { recordReference } from '../record/record.js';
 import type { RecordResult } from '../record/result.js';
 
 const { output, contract, schedule, chunks, seed, batch, threads, device } = recordOptions;

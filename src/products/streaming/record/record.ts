@@ -1,15 +1,12 @@
 import { basename } from 'node:path';
 import { canonicalJson, sha256, sha256OfFileInPieces } from '../../../base/files/digest.js';
 import { protectingInputs } from '../../../base/files/user-files.js';
-import * as is from '../../../base/options/kinds.js';
 import { assertWithin } from '../../../base/options/library-arguments.js';
-import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
 import { medianOf } from '../../../base/statistics.js';
 import { readPassport } from '../../../engines/identity/passport.js';
 import { isBatchAxis } from '../../../engines/profiles/profile.js';
-import { type OpenedSession, type OpenOptions, openOptions } from '../../../engines/runtime/back-end.js';
+import type { OpenedSession, OpenOptions } from '../../../engines/runtime/back-end.js';
 import { openSession } from '../../../engines/runtime/open-session.js';
-import { engineOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { TrtforgeError } from '../../../errors.js';
 import { inPhase } from '../../../events.js';
 import type { Contract } from '../../../formats/contract/contract.js';
@@ -18,56 +15,9 @@ import type { Provenance } from '../../../formats/reference/reference.js';
 import { packageVersion } from '../../../version.js';
 import { type KnownModel, type ModelContext, readModelBindings } from '../check/model-bindings.js';
 import { contractFromModel } from '../contract/draft.js';
-import { recordStream } from './recorder.js';
+import { type RecordRequest, recordOptions } from './options.js';
+import { recordStream } from './record-stream.js';
 import type { RecordResult } from './result.js';
-
-/** Options of the recording. */
-const signalOptions = {
-  chunks: needed(is.whole(1, 10_000_000), {
-    flags: '--chunks <count>',
-    describe: 'chunks to record',
-    default: 50,
-  }),
-  seed: needed(is.whole(0), {
-    flags: '--seed <number>',
-    describe: 'seed of the signal; the same seed makes the same signal everywhere',
-    default: 0,
-  }),
-  batch: needed(is.whole(1), {
-    flags: '--batch <count>',
-    describe: 'streams in one batch',
-    parse: is.whole(1, 65_536).parse,
-    default: 1,
-  }),
-};
-
-export const recordOptions = {
-  /** ONNX model (ONNX Runtime on the CPU, in float32) or engine. */
-  file: needed(is.text),
-  output: needed(is.text, {
-    flags: '-o, --output <file>',
-    describe: 'the recorded stream, file.jsonl',
-    required: '-o ref.jsonl',
-    writes: true,
-  }),
-  /** Default: drafted from the model's names. */
-  contract: optional(is.text, {
-    flags: '--contract <file>',
-    describe: 'contract of state and chunk sizes (default: drafted from the names of the model)',
-  }),
-  /** Default: the contract's. */
-  schedule: optional(is.list<number>(), {
-    flags: '--schedule <frames>',
-    describe: 'frames of the first chunk and of the later ones: 41,57 (default: from the contract)',
-    parse: parseSchedule,
-  }),
-  ...signalOptions,
-  threads: openOptions.threads,
-  device: openOptions.device,
-  ...engineOptions,
-};
-
-export interface RecordRequest extends OptionsOf<typeof recordOptions> {}
 
 /** Records a reference from a model or an engine. Throws what opening, contract, running and writing throw. */
 export async function recordReference(
@@ -180,12 +130,4 @@ function precisionOf({ path, digest }: KnownModel): Pick<Provenance, 'precision'
   if (digest === null) return { precision: 'unknown', tf32: null };
   const { recipe } = readPassport(path).identity.document;
   return { precision: recipe.precision, tf32: !recipe.flags.includes('no-tf32') };
-}
-
-function parseSchedule(value: string): readonly number[] {
-  const sizes = value.split(',').map((part) => part.trim());
-  if (sizes.every((size) => /^[1-9]\d{0,8}$/.test(size))) return sizes.map(Number);
-  throw new TrtforgeError('TF_USAGE', `"${value}" is not a valid schedule.`, {
-    remedy: 'Write the frames of the first chunk and of the later ones: 41,57.',
-  });
 }

@@ -40,13 +40,16 @@ import { firstSamples } from '../run-together.js';
 import { BudgetSearch } from './budget-search.js';
 import { openFp32Judge } from './fp32-judge.js';
 import { type JudgedTensors, judgedTensors } from './judged-tensors.js';
-import type { AdviseContext, AdviseRequest, Budget } from './options.js';
+import {
+  type AdviseContext,
+  type AdviseRequest,
+  type Budget,
+  DEFAULT_DECIBELS,
+  DEFAULT_DROP,
+} from './options.js';
 import type { Advice } from './result.js';
 import { Choices } from './tried-units.js';
 import { unitsOf } from './units.js';
-
-const DEFAULT_DECIBELS = 30;
-const DEFAULT_DROP = 0.01;
 
 /**
  * Finds which nodes of a model a quantized format may have within a budget of accuracy: measures each alone, then takes as many as fit, those first that save

@@ -21,6 +21,10 @@ export type Budget =
   /** The metric of the task, in its unit: no more than this worse than FP32's. */
   | { readonly kind: 'metric'; readonly drop: number };
 
+/** The budgets where none is passed, without and with a task. */
+export const DEFAULT_DECIBELS = 30;
+export const DEFAULT_DROP = 0.01;
+
 /** What is quantized to which cost, and where results go. */
 export const adviseOptions = {
   /** The folder for results; what a run that was stopped tried is found there. */
@@ -40,8 +44,7 @@ export const adviseOptions = {
   /** Default: 30 dB; with a task one hundredth of its metric. */
   budget: optional(is.object<Budget>(), {
     flags: '--budget <limit>',
-    describe:
-      "what must be kept: 30dB is the least signal to noise, 0.01 the most that the task's metric may lose (default: 30dB; with --data 0.01)",
+    describe: `what must be kept: 30dB is the least signal to noise, 0.01 the most that the task's metric may lose (default: ${DEFAULT_DECIBELS}dB; with --data ${DEFAULT_DROP})`,
     parse: parseBudget,
   }),
   /** Samples that nothing is calibrated on; without any, part of `data` is held out (`PART_RULE`). */

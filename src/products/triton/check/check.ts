@@ -1,8 +1,7 @@
 import { dirname, join } from 'node:path';
 import { listFolder, statIfThere } from '../../../base/files/files.js';
-import { isAmperePlus } from '../../../behaviour/facts.js';
 import { compareVersions, containersOf, sameTensorrt } from '../../../behaviour/versions.js';
-import { isOfProduct, type NamedGpu, parseGpu } from '../../../engines/identity/target.js';
+import { isOfProduct, type NamedGpu, parseGpu, runsOn } from '../../../engines/identity/target.js';
 import { changedModel } from '../../../engines/plan/context-model.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
 import { axesOf, otherThanBatch } from '../../../engines/profiles/profile.js';
@@ -206,8 +205,7 @@ function checkPlanFor(
   const { hardwareCompatibility: reach } = recipe;
   const own = target.computeCapabilities;
   const names = own.map((each) => `sm_${each}`);
-  if (!own.includes(sm) && !(reach === 'ampere-plus' && isAmperePlus(sm)))
-    report('capability-differs', file, names, sm);
+  if (!runsOn(sm, { recipe, target })) report('capability-differs', file, names, sm);
   const built = passport.built.gpu;
   const isNamed = gpu?.product !== undefined && gpu.capability === sm && built !== null;
   if (isNamed && reach === 'none' && !isOfProduct(built, gpu.product!))

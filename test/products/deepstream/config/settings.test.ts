@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { TrtforgeError } from '../../../../src/errors.js';
+import { nvinferKeys } from '../../../../src/products/deepstream/config/nvinfer-keys.js';
 import { parseKeyGroups } from '../../../../src/products/deepstream/config/read-config.js';
-import { NvinferSettings, nvinferKeys } from '../../../../src/products/deepstream/config/settings.js';
+import { NvinferSettings } from '../../../../src/products/deepstream/config/settings.js';
 import { runs } from '../../../support/runs.js';
 
 const settingsOf = (text: string, path = 'c.txt') => new NvinferSettings(parseKeyGroups(text, path), path);

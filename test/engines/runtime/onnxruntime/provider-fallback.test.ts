@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { nodesInProfile } from '../../../../src/engines/runtime/onnxruntime/ort-profile.js';
 import {
   placementOf,
   placementWarnings,
   rejectFallback,
-} from '../../../../src/engines/runtime/onnxruntime/ort-placement.js';
-import { nodesInProfile } from '../../../../src/engines/runtime/onnxruntime/ort-profile.js';
+} from '../../../../src/engines/runtime/onnxruntime/provider-fallback.js';
 import {
   executionProviders,
   ortBackend,

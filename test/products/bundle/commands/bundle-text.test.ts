@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { renderBundle } from '../../../../src/products/bundle/commands/text.js';
+import { renderBundle } from '../../../../src/products/bundle/commands/bundle-text.js';
 import { plainColors } from '../../../support/plain-colors.js';
 import { failedBundle, stoppedBundle } from '../report/sample.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { type WorkEvent, workOf } from '../../../src/events.js';
-import { pipWheels } from '../../../src/tensorrt/toolchain/pip.js';
+import { pipWheels } from '../../../src/tensorrt/toolchain/download-wheel.js';
 
 let folder = '';
 beforeEach(() => {

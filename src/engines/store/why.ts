@@ -3,14 +3,12 @@ import { ignoreEvents } from '../../events.js';
 import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
-import { isRefittable } from '../plan/refit.js';
-import { mayServe } from '../store/compatibility.js';
-import type { LocalStore } from '../store/local.js';
-import { lookUp, lookUpLocally, type Miss, plainMiss, withNearest } from '../store/lookup.js';
-import { type EngineStores, openStores } from '../store/open-stores.js';
-import type { RemoteStore } from '../store/remote/remote-store.js';
-import type { CacheWhy } from '../store/result.js';
-import type { BuildContext, ResolvedBuild } from './options.js';
+import { mayServe } from './compatibility.js';
+import type { LocalStore } from './local.js';
+import { lookUp, lookUpLocally, type Miss, plainMiss, withNearest } from './lookup.js';
+import type { EngineStores } from './open-stores.js';
+import type { RemoteStore } from './remote/remote-store.js';
+import type { CacheWhy } from './result.js';
 
 /** Others of the model that the rules are shown for. */
 const MOST_SHOWN = 20;
@@ -52,43 +50,6 @@ export async function whyCache(
     })),
     why: why.map((miss) => ({ ...miss, differences: [...miss.differences] })),
   };
-}
-
-/** A build as it was decided, and whether it would find its engine. */
-export interface DecidedBuild {
-  readonly build: ResolvedBuild;
-  readonly why: CacheWhy;
-  /** The stores that would keep what is built; null for none. */
-  readonly places: { readonly local: string | null; readonly remote: string | null };
-}
-
-/** Searches the stores for the engine of a build; builds and fetches nothing. Throws what `openStores` throws. */
-export async function decideBuild(
-  build: ResolvedBuild,
-  requested: Parameters<typeof openStores>[0],
-  context: Pick<BuildContext, 'environment' | 'signal'>,
-): Promise<DecidedBuild> {
-  const { environment, signal } = context;
-  const { close, ...stores } = await openStores(requested, environment);
-  try {
-    const found = await whyCache(stores, build.identity, build.model, signal);
-    const why = { ...found, refits: found.engine === null ? await refitsOf(stores, build, context) : null };
-    const { store, remote } = stores;
-    return { build, why, places: { local: store?.place ?? null, remote: remote?.place ?? null } };
-  } finally {
-    close();
-  }
-}
-
-/** Loads what compares graphs only for a build that may refit. */
-async function refitsOf(
-  stores: EngineStores,
-  build: ResolvedBuild,
-  context: Pick<BuildContext, 'environment' | 'signal'>,
-): Promise<CacheWhy['refits']> {
-  if (!isRefittable(build.identity.recipe)) return null;
-  const { expectedRefit } = await import('./refit-candidates.js');
-  return expectedRefit(stores, build, context);
 }
 
 async function askRemote(
