@@ -1,7 +1,7 @@
 import type { ValueOption } from '../../base/options/option.js';
 import { formatBytes, plural } from '../../base/text/quantity.js';
 import { shortIdentity } from '../../engines/identity/identity.js';
-import { collectGarbage, listCache, planCollection, verifyCache } from '../../engines/store/cache.js';
+import { collectGarbage, listCache, verifyCache } from '../../engines/store/cache.js';
 import type { LocalStore } from '../../engines/store/local.js';
 import { storeOptions as stores } from '../../engines/store/open-stores.js';
 import type { RemoteStore } from '../../engines/store/remote/remote-store.js';
@@ -83,7 +83,7 @@ export const gc = defineCommand({
     withPlace(options, context, undefined, async (store) => {
       const { signal } = context;
       const { maxBytes: limit } = options;
-      const { victims, bytesBefore, bytesAfter, excessBytes } = await planCollection(store, limit, signal);
+      const { victims, bytesBefore, bytesAfter, excessBytes } = await store.evictionPlan(limit, signal);
       const names = new Map((await store.list(signal)).map(({ identity, name }) => [identity, name]));
       return {
         steps: victims.map(({ identity, bytes }) =>

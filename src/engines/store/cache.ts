@@ -3,7 +3,6 @@ import { removeIfAllowed, statIfThere } from '../../base/files/files.js';
 import { makeScratch } from '../../base/files/folders.js';
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import { chooseVictims, type EvictionPlan } from './eviction.js';
 import type { LocalStore } from './local.js';
 import { isCalled } from './lookup.js';
 import type { RemoteEngine, RemoteStore } from './remote/remote-store.js';
@@ -63,17 +62,8 @@ interface CollectOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Which engines and timing caches go to bring a store under a limit. Throws TF_REMOTE_*. */
-export const planCollection = (
-  store: LocalStore | RemoteStore,
-  maxBytes: number,
-  signal?: AbortSignal,
-): Promise<EvictionPlan> =>
-  'upload' in store ? remotePlan(store, maxBytes, signal) : store.evictionPlan(maxBytes);
-
 /**
- * Brings a store under a limit. A folder knows when each engine was last used; a bucket does not, so there the engines built longest ago go
- * first, except those that are being built again. `confirm` gets what would go from a bucket, and stops it by throwing.
+ * Brings a store under a limit. `confirm` gets what would go from a bucket, and stops it by throwing.
  * Throws TF_STORE_UNWRITABLE, TF_REMOTE_*.
  */
 export async function collectGarbage(
@@ -81,8 +71,7 @@ export async function collectGarbage(
   maxBytes: number,
   { confirm, signal }: CollectOptions,
 ): Promise<CacheCollection> {
-  const plan =
-    'upload' in store ? await planCollection(store, maxBytes, signal) : await store.evict(maxBytes);
+  const plan = 'upload' in store ? await store.evictionPlan(maxBytes, signal) : await store.evict(maxBytes);
   if ('upload' in store && plan.victims.length > 0) {
     await confirm(plan.victims.map(({ identity }) => identity));
     for (const { identity } of plan.victims) {
@@ -99,22 +88,6 @@ export async function collectGarbage(
     bytesAfter: plan.bytesAfter,
     excessBytes: plan.excessBytes,
   };
-}
-
-async function remotePlan(
-  store: RemoteStore,
-  maxBytes: number,
-  signal: AbortSignal | undefined,
-): Promise<EvictionPlan> {
-  const held = new Set(await store.leases.names(signal));
-  const engines = (await store.list(signal)).map(({ identity, bytes, builtAt }) => ({
-    identity,
-    bytes: bytes ?? 0,
-    lastUsed: Date.parse(builtAt ?? '') || 0,
-    held: held.has(identity),
-  }));
-  const { timings } = await evictableTimings(store.timing, signal);
-  return chooseVictims([...engines, ...timings], maxBytes);
 }
 
 interface VerifyOptions extends WorkContext {

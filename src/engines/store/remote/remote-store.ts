@@ -6,6 +6,7 @@ import type { IdentityDocument } from '../../identity/identity.js';
 import { type Passport, parsePassport } from '../../identity/passport.js';
 import { checkPlanHeaderOf } from '../../plan/verify-engine.js';
 import { mayServe, othersMayServe } from '../compatibility.js';
+import { chooseVictims, type EvictionPlan } from '../eviction.js';
 import type { EngineSignature } from '../signature-schema.js';
 import {
   brokenSummary,
@@ -15,7 +16,7 @@ import {
   type StoreHit,
   summaryOf,
 } from '../store.js';
-import type { TimingFiles } from '../timing-folder.js';
+import { evictableTimings, type TimingFiles } from '../timing-folder.js';
 import { checkTrust, noTrust, signatureOf, signaturePath, type Trust } from '../trust.js';
 import { inParallel, LARGEST_SMALL_OBJECT, type ObjectFacts, type Objects } from './objects.js';
 import { RemoteLeases, type RemoteLeaseTiming } from './remote-lease.js';
@@ -264,6 +265,22 @@ export class RemoteStore implements EngineSource<RemoteEngine> {
       if (identity !== undefined) identities.push(identity);
     }
     return identities;
+  }
+
+  /**
+   * The engines and timing caches that go to bring the bucket under a limit. A bucket does not know when an engine was last used, so those built longest ago go first,
+   * except those that are being built again. Throws TF_REMOTE_*.
+   */
+  async evictionPlan(maxBytes: number, signal?: AbortSignal): Promise<EvictionPlan> {
+    const held = new Set(await this.leases.names(signal));
+    const engines = (await this.list(signal)).map(({ identity, bytes, builtAt }) => ({
+      identity,
+      bytes: bytes ?? 0,
+      lastUsed: Date.parse(builtAt ?? '') || 0,
+      held: held.has(identity),
+    }));
+    const { timings } = await evictableTimings(this.timing, signal);
+    return chooseVictims([...engines, ...timings], maxBytes);
   }
 
   /** Index first: what is left after a kill in between is not used. False when there was nothing. */

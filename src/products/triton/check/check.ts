@@ -30,7 +30,6 @@ import {
   compareTensors,
   type Engine,
   type Model,
-  preferredSizes,
 } from './tensors.js';
 
 /**
@@ -133,13 +132,8 @@ function checkVersions({ config, versions }: ModelFolder, served: readonly strin
 /** Reports the faults of a configuration by itself, whatever serves it. */
 function checkConfig(model: Model): void {
   const { config, report } = model;
-  const { max_batch_size: most = 0, name = model.name } = config;
-  if (most < 0) report('batch-negative', 'max_batch_size', most);
+  const { name = model.name } = config;
   if (name !== model.name) report('name-differs', 'name', name, model.name);
-  if (config.dynamic_batching !== undefined && most === 0)
-    report('batching-without-batch', 'dynamic_batching');
-  for (const [where, size] of preferredSizes(config))
-    if (size < 1 || size > most) report('preferred-above-max', where, size, most);
   checkTensors(model);
   checkStates(model);
   checkLabels(model);

@@ -1,5 +1,5 @@
 import type { ModelConfig } from '../model-config.js';
-import type { Model } from './tensors.js';
+import { type Model, preferredSizes } from './tensors.js';
 
 type BatchIo = NonNullable<ModelConfig['batch_input']>[number];
 type ControlInput = NonNullable<NonNullable<ModelConfig['sequence_batching']>['control_input']>[number];
@@ -14,6 +14,11 @@ const correlationTypes = ['TYPE_UINT64', 'TYPE_INT64', 'TYPE_UINT32', 'TYPE_INT3
 /** Rules of core's `ValidateModelConfig` and of the TensorRT back end that concern no engine. In what was read the first value of an enum is absent, and so is a zero. */
 export function checkCoreRules({ config, report }: Model): void {
   const { max_batch_size: most = 0, sequence_batching: sequences, input: inputs = [] } = config;
+  if (most < 0) report('batch-negative', 'max_batch_size', most);
+  if (config.dynamic_batching !== undefined && most === 0)
+    report('batching-without-batch', 'dynamic_batching');
+  for (const [where, size] of preferredSizes(config))
+    if (size < 1 || size > most) report('preferred-above-max', where, size, most);
   for (const [at, { format, dims = [] }] of inputs.entries())
     if (format !== undefined && dims.length !== 3) report('format-dims', `input[${at}].format`, format, dims);
   if (config.response_cache?.enable === true) {
