@@ -12,7 +12,7 @@ import type {
 } from '../../src/products/deepstream/effects.js';
 import type { StreamsPaths } from '../../src/products/deepstream/names.js';
 import { type StreamsMode, seedMode } from '../../src/products/deepstream/options.js';
-import { streamsLogText } from '../../src/products/deepstream/streams-log.js';
+import { streamsLogText } from '../../src/products/deepstream/trtexec-form-log.js';
 import type { BenchResult, BenchRun } from '../../src/quality/bench/result.js';
 
 /** Images per second of a GPU at a batch. */

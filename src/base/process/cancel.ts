@@ -27,3 +27,6 @@ export function sleep(ms: number, signal: AbortSignal | undefined, doing: string
     if (signal?.aborted) end();
   });
 }
+
+/** Time that a program has to end after it was asked to, before its whole process group is killed. */
+export const GRACE_MS = 5000;

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { resolve as resolvePath } from 'node:path';
 import { noMoreFiles, systemErrorCode } from '../../errors.js';
-import { throwIfCancelled } from './cancel.js';
+import { GRACE_MS, throwIfCancelled } from './cancel.js';
 
 /** The outcome of a short command. A command that is absent or hangs is an outcome, not an error: the caller has another way or reports it. */
 export interface CommandOutcome {
@@ -100,9 +100,6 @@ export function withLoaderPath(env: NodeJS.ProcessEnv, folders: readonly string[
   const { LD_LIBRARY_PATH: _, ...others } = env;
   return items.length === 0 ? others : { ...others, LD_LIBRARY_PATH: items.join(':') };
 }
-
-/** Time that a program has to end after it was asked to, before its whole process group is killed. */
-export const GRACE_MS = 5000;
 
 /**
  * A watcher in the program's own process group: when the pipe it reads from ends, because this process is gone however it went, it kills the group.

@@ -3,8 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { catalogue, type ErrorCode, TrtforgeError } from '../../errors.js';
 import type { EventListener, WorkContext, WorkEvent } from '../../events.js';
 import { assertUnbundled } from '../files/folders.js';
-import { cancelled } from './cancel.js';
-import { GRACE_MS, withLoaderPath, withStreams } from './command.js';
+import { cancelled, GRACE_MS } from './cancel.js';
+import { withLoaderPath, withStreams } from './command.js';
 
 /** Number of a dead child's last lines that its error contains. */
 const LAST_LINES = 20;

@@ -1,7 +1,7 @@
 import { isRefittable } from '../plan/refit.js';
+import { whyCache } from '../store/cache.js';
 import { type EngineStores, openStores } from '../store/open-stores.js';
 import type { CacheWhy } from '../store/result.js';
-import { whyCache } from '../store/why.js';
 import type { BuildContext, ResolvedBuild } from './options.js';
 
 /** A build as it was decided, and whether it would find its engine. */

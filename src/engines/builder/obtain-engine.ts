@@ -11,12 +11,13 @@ import { isRefittable, type Skeleton } from '../plan/refit.js';
 import { releaseUse } from '../store/claims/in-use.js';
 import { type Lease, waitForTurn } from '../store/claims/lease.js';
 import type { LocalStore } from '../store/local.js';
-import { lookUpLocally, type Miss, plainMiss, RemoteSource } from '../store/lookup.js';
+import { lookUpLocally, RemoteSource } from '../store/lookup.js';
 import type { EngineStores } from '../store/open-stores.js';
 import { type PendingFolder, preparePending } from '../store/pending.js';
 import type { StoredEngine } from '../store/store.js';
 import { TimingFolder } from '../store/timing-folder.js';
 import { assertSigns, signatureFor } from '../store/trust.js';
+import { type Miss, plainMiss } from '../store/why.js';
 import { assertGpuToBuild } from './buildable.js';
 import {
   type BuildSeams,

@@ -6,9 +6,9 @@ import { besidePath, moveInto, publishFile, writeFailed } from '../../base/files
 import { assertMayReplace } from '../../base/files/user-files.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
-import { longerName, modelFolder } from '../identity/engine-name.js';
+import { isCalled, longerName, modelFolder } from '../identity/engine-name.js';
 import type { LocalStore } from '../store/local.js';
-import { isCalled, nothingCalled } from '../store/lookup.js';
+import { nothingCalled } from '../store/lookup.js';
 import { openRemoteStore } from '../store/open-stores.js';
 import { copyEngine, moveEngine } from '../store/publish-engine.js';
 import { isRemoteAddress } from '../store/remote/address.js';

@@ -1,8 +1,6 @@
-import type { z } from 'zod';
-import { type ErrorCode, TrtforgeError } from '../../errors.js';
+import { TrtforgeError } from '../../errors.js';
 import { type EventListener, inPhase, type WorkContext } from '../../events.js';
-import { isNamedAfter } from '../identity/engine-name.js';
-import { differencesOf, type IdentityDocument, identityDigest } from '../identity/identity.js';
+import { type IdentityDocument, identityDigest } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
 import { type Attempt, waitForTurn } from './claims/lease.js';
 import type { LocalStore } from './local.js';
@@ -10,22 +8,10 @@ import { forget } from './partial-downloads.js';
 import type { PendingFolder } from './pending.js';
 import type { RemoteLease } from './remote/remote-lease.js';
 import type { RemoteEngine, RemoteStore } from './remote/remote-store.js';
-import type { missSchema } from './result.js';
 import type { EngineSignature } from './signature-schema.js';
-import type { EngineSource, EngineSummary, NotFound, StoredEngine, StoreHit } from './store.js';
+import type { EngineSource, NotFound, StoredEngine, StoreHit } from './store.js';
 import type { TimingFiles } from './timing-folder.js';
-
-/** Why a source did not give the engine. */
-export type Miss = z.infer<typeof missSchema>;
-
-/** The engine that is requested, and the name of its model. */
-interface Wanted {
-  readonly identity: IdentityDocument;
-  readonly model: { readonly name: string };
-}
-
-/** Passports read to find the nearest engine; a store may have thousands. */
-const MOST_READ = 64;
+import { explainStoreMiss, type Miss, plainMiss, type Wanted } from './why.js';
 
 /** Asks a store for the engine of this very identity, then for one that may serve in its place. */
 export async function lookUp<E>(
@@ -54,79 +40,6 @@ export async function lookUpLocally(
     why.push(await explainStoreMiss(from, place, wanted, answer));
   }
   return { hit: undefined, why };
-}
-
-export const plainMiss = (from: string, code: ErrorCode | null, reason: string): Miss => ({
-  from,
-  code,
-  reason,
-  nearest: null,
-  differences: [],
-});
-
-/** The problem of the engine that is there, or the model's nearest engine and the fields that differ, or that there is none of the model. */
-async function explainStoreMiss(
-  from: string,
-  store: LocalStore,
-  { identity, model }: Wanted,
-  { code, reason }: NotFound,
-): Promise<Miss> {
-  const miss = plainMiss(from, code, reason);
-  if (code !== null) return miss;
-  const same = await store.ofModel(identity.model);
-  if (same.length === 0) return { ...miss, reason: noneOfModel(store.place, await store.list(), model.name) };
-  const passports = await Promise.all(
-    same.slice(0, MOST_READ).map(({ identity }) => store.passport(identity)),
-  );
-  return withNearest(miss, identity, passports);
-}
-
-/** A miss with the nearest engine among passports of the same model, the one with the fewest differences; without one it stays as it is. */
-export function withNearest(
-  miss: Miss,
-  wanted: IdentityDocument,
-  passports: readonly (Passport | undefined)[],
-): Miss {
-  const [nearest] = passports
-    .filter((passport) => passport?.identity.document.model === wanted.model)
-    .flatMap((passport) => {
-      if (passport === undefined) return [];
-      const { digest, document } = passport.identity;
-      const differences = Array.from(differencesOf(wanted, document), ({ field, a, b }) => ({
-        field,
-        wanted: a,
-        stored: b,
-      }));
-      return [{ nearest: { identity: digest, name: passport.name }, differences }];
-    })
-    .sort((a, b) => a.differences.length - b.differences.length);
-  return { ...miss, ...nearest };
-}
-
-/** A model that was changed or trained on keeps its name: then the store has engines of the name, and none of the content. */
-function noneOfModel(place: string, engines: readonly EngineSummary[], modelName: string): string {
-  const none = `${place} has no engine of this model`;
-  const namesakes = engines.filter(({ name }) => name !== null && isNamedAfter(name, modelName)).length;
-  if (namesakes === 0) return none;
-  return `${none}; ${namesakes === 1 ? 'the one' : `the ${namesakes}`} named ${modelName} there ${namesakes === 1 ? 'is' : 'are'} of another content`;
-}
-
-/**
- * Whether an engine is meant by a part of its readable name, in which `*` stands for anything (`resnet*fp16`) and the model's digest may be left out
- * (`resnet50_fp16`), or by the start (six digits and more) of its identity or digest.
- */
-export const isCalled = (wanted: string, digest: string, name: string): boolean =>
-  [name, name.replace(/_[\da-f]{8}(?=_)/, '')].some((each) => hasParts(each, wanted.split('*'))) ||
-  (wanted.length >= 6 && digest.startsWith(wanted));
-
-/** Whether a text has the parts, one after the other. */
-function hasParts(text: string, parts: readonly string[]): boolean {
-  let from = 0;
-  return parts.every((part) => {
-    const at = text.indexOf(part, from);
-    from = at + part.length;
-    return at >= 0;
-  });
 }
 
 export const nothingCalled = (place: string, name: string): TrtforgeError =>

@@ -1,82 +1,74 @@
-import { TrtforgeError } from '../../errors.js';
-import { ignoreEvents } from '../../events.js';
-import { engineNameOf, formatEngineName } from '../identity/engine-name.js';
-import { type IdentityDocument, identityDigest } from '../identity/identity.js';
+import type { z } from 'zod';
+import type { ErrorCode } from '../../errors.js';
+import { isNamedAfter } from '../identity/engine-name.js';
+import { differencesOf, type IdentityDocument } from '../identity/identity.js';
 import type { Passport } from '../identity/passport.js';
-import { mayServe } from './compatibility.js';
 import type { LocalStore } from './local.js';
-import { lookUp, lookUpLocally, type Miss, plainMiss, withNearest } from './lookup.js';
-import type { EngineStores } from './open-stores.js';
-import type { RemoteStore } from './remote/remote-store.js';
-import type { CacheWhy } from './result.js';
+import type { missSchema } from './result.js';
+import type { EngineSummary, NotFound } from './store.js';
+/** Why a source did not give the engine. */
+export type Miss = z.infer<typeof missSchema>;
 
-/** Others of the model that the rules are shown for. */
-const MOST_SHOWN = 20;
+/** Passports read to find the nearest engine; a store may have thousands. */
+const MOST_READ = 64;
 
-/** Whether a build would find an engine, where, by which rule, and why each source before it would not serve. Builds and fetches nothing. */
-export async function whyCache(
-  stores: EngineStores,
-  wanted: IdentityDocument,
-  model: { readonly name: string; readonly version: string | null },
-  signal?: AbortSignal,
-): Promise<CacheWhy> {
-  const others = new Map<string, Passport>();
-  for (const store of [...(stores.store === null ? [] : [stores.store]), ...stores.layers])
-    for (const passport of await passportsOfModel(store, wanted))
-      others.set(passport.identity.digest, passport);
-  const { hit, why } = await lookUpLocally(stores, { identity: wanted, model }, ignoreEvents);
-  let served = hit && { engine: hit.engine.planPath, rule: hit.rule, from: hit.from };
-  if (stores.remote !== null && served === undefined) {
-    const answer = await askRemote(stores.remote, wanted, others, signal);
-    if ('rule' in answer) served = { ...answer, from: 'remote' };
-    else why.push(answer);
-  }
-  if (stores.noRemote != null) why.push(plainMiss('remote', null, stores.noRemote));
-  const identity = identityDigest(wanted);
-  others.delete(identity);
-  return {
-    schema: 'trtforge.cache-why/1',
-    store: stores.store?.place ?? stores.remote?.place ?? 'none',
-    identity,
-    name: formatEngineName(engineNameOf(wanted, model.name, model.version)),
-    engine: served?.engine ?? null,
-    from: served?.from ?? null,
-    rule: served?.rule ?? null,
-    refits: null,
-    others: [...others.values()].slice(0, MOST_SHOWN).map((passport) => ({
-      identity: passport.identity.digest,
-      name: passport.name,
-      ...mayServe(wanted, passport.identity.document),
-    })),
-    why: why.map((miss) => ({ ...miss, differences: [...miss.differences] })),
-  };
-}
+export const plainMiss = (from: string, code: ErrorCode | null, reason: string): Miss => ({
+  from,
+  code,
+  reason,
+  nearest: null,
+  differences: [],
+});
 
-async function askRemote(
-  remote: RemoteStore,
-  wanted: IdentityDocument,
-  others: Map<string, Passport>,
-  signal: AbortSignal | undefined,
-): Promise<{ readonly engine: string; readonly rule: string } | Miss> {
-  try {
-    const answer = await lookUp(remote, wanted, signal);
-    if (answer.found) return { engine: answer.engine.key, rule: answer.rule };
-    const same = (await remote.ofModel(wanted.model, signal)).map(({ engine }) => engine.passport);
-    for (const passport of same) others.set(passport.identity.digest, passport);
-    const isNone = answer.code === null && same.length === 0;
-    const reason = isNone ? `${remote.place} has no usable engine of this model` : answer.reason;
-    return withNearest(plainMiss('remote', answer.code, reason), wanted, same);
-  } catch (error) {
-    if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
-    return plainMiss('remote', error.code, `${error.message} ${error.remedy}`);
-  }
-}
-
-async function passportsOfModel(
+/** The problem of the engine that is there, or the model's nearest engine and the fields that differ, or that there is none of the model. */
+export async function explainStoreMiss(
+  from: string,
   store: LocalStore,
-  { model }: IdentityDocument,
-): Promise<readonly Passport[]> {
-  const engines = (await store.ofModel(model)).slice(0, MOST_SHOWN);
-  const passports = await Promise.all(engines.map(({ identity }) => store.passport(identity)));
-  return passports.filter((passport) => passport !== undefined);
+  { identity, model }: Wanted,
+  { code, reason }: NotFound,
+): Promise<Miss> {
+  const miss = plainMiss(from, code, reason);
+  if (code !== null) return miss;
+  const same = await store.ofModel(identity.model);
+  if (same.length === 0) return { ...miss, reason: noneOfModel(store.place, await store.list(), model.name) };
+  const passports = await Promise.all(
+    same.slice(0, MOST_READ).map(({ identity }) => store.passport(identity)),
+  );
+  return withNearest(miss, identity, passports);
+}
+
+/** A miss with the nearest engine among passports of the same model, the one with the fewest differences; without one it stays as it is. */
+export function withNearest(
+  miss: Miss,
+  wanted: IdentityDocument,
+  passports: readonly (Passport | undefined)[],
+): Miss {
+  const [nearest] = passports
+    .filter((passport) => passport?.identity.document.model === wanted.model)
+    .flatMap((passport) => {
+      if (passport === undefined) return [];
+      const { digest, document } = passport.identity;
+      const differences = Array.from(differencesOf(wanted, document), ({ field, a, b }) => ({
+        field,
+        wanted: a,
+        stored: b,
+      }));
+      return [{ nearest: { identity: digest, name: passport.name }, differences }];
+    })
+    .sort((a, b) => a.differences.length - b.differences.length);
+  return { ...miss, ...nearest };
+}
+
+/** A model that was changed or trained on keeps its name: then the store has engines of the name, and none of the content. */
+function noneOfModel(place: string, engines: readonly EngineSummary[], modelName: string): string {
+  const none = `${place} has no engine of this model`;
+  const namesakes = engines.filter(({ name }) => name !== null && isNamedAfter(name, modelName)).length;
+  if (namesakes === 0) return none;
+  return `${none}; ${namesakes === 1 ? 'the one' : `the ${namesakes}`} named ${modelName} there ${namesakes === 1 ? 'is' : 'are'} of another content`;
+}
+
+/** The engine that is requested, and the name of its model. */
+export interface Wanted {
+  readonly identity: IdentityDocument;
+  readonly model: { readonly name: string };
 }

@@ -10,11 +10,11 @@ import {
   type TensorProto,
   TensorProtoSchema,
 } from '../onnx/onnx_pb.js';
+import { raiseOpset } from '../onnx/opset-changes.js';
 import { type CastCodes, castCodes, onlyReader } from '../onnx/quantized-operations.js';
 import { bytesOf, type WeightStream } from '../onnx/weight.js';
 import { dtypes } from '../tensor/dtype.js';
 import { numbersOf } from '../tensor/tensor.js';
-import { raiseOpset } from './raise-opset.js';
 
 /** From here on a DequantizeLinear takes a scale for each channel. */
 const OPSET = 13;

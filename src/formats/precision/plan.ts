@@ -4,7 +4,8 @@ import type { WorkContext } from '../../events.js';
 import { opsetsOf } from '../onnx/dtype-inference.js';
 import type { OnnxModel } from '../onnx/model.js';
 import type { TensorProto } from '../onnx/onnx_pb.js';
-import { isOnnxOperator, operatorSignature } from '../onnx/operators.js';
+import { firstOpset, isOnnxOperator, operatorSignature, plainDomain } from '../onnx/operators.js';
+import { NEWEST, raiseOpset } from '../onnx/opset-changes.js';
 import { type WeightFacts, weightFacts } from '../onnx/weight.js';
 import { type Decisions, decide } from './decide.js';
 import {
@@ -19,15 +20,14 @@ import {
 import { floatFormats } from './formats/index.js';
 import { type Inserted, insertCasts } from './insert-casts.js';
 import { masksOf } from './masks.js';
-import { lookups, movers } from './operator-traits.js';
+import { keptByDefault, lookups, movers } from './operator-traits.js';
 import type { ResolvedConversion } from './options.js';
 import { assertPluginTypes, pluginSignature } from './plugin-types.js';
-import { neededOpset, raiseOpset } from './raise-opset.js';
 import { rangeArithmetic, type WeightAt } from './range-arithmetic.js';
-import type { RuleFacts } from './rules.js';
+import { notBuilt, type RuleFacts } from './rules.js';
 import { angleArithmetic, varianceArithmetic } from './sensitive-arithmetic.js';
 import { shapeArithmetic } from './shape-arithmetic.js';
-import { inputSlot } from './slots.js';
+import { inputSlot, slotsOf } from './slots.js';
 import { valueShapes } from './value-shapes.js';
 
 /** The decisions and changes made to the messages of the model; the weights are still to be converted. */
@@ -233,4 +233,33 @@ function weightMovers(flow: Flow): ReadonlySet<Operation> {
       handing.add(operation);
   }
   return handing;
+}
+
+export interface Raise {
+  readonly to: number;
+  readonly reason: string;
+}
+
+/** The opset that the operators of a model need so that they know the format's type, where that is more than the model has. */
+function neededOpset(flow: Flow, options: ResolvedConversion): Raise | undefined {
+  const { format } = options;
+  let needed: Raise | undefined;
+  for (const operation of flow.operations) {
+    const { node, opset } = operation;
+    const name = operatorName(operation);
+    if (plainDomain(node.domain) !== '' || operation.bodies.length > 0) continue;
+    if (keptByDefault(name, node) !== undefined && !options.convertOps.has(name)) continue;
+    if (options.keepOps.has(name) || notBuilt(operation, format) !== undefined) continue;
+    const slots = slotsOf(operation, format.dtype);
+    if (!slots.includes('unsupported') && (slots.includes('follows') || !slots.includes('fixed'))) continue;
+    const to = firstOpset('', name, opset, (signature) =>
+      [...signature.inputs, ...signature.outputs].some(
+        ({ variable, allowed }) =>
+          variable !== undefined && allowed.has('float32') && allowed.has(format.dtype),
+      ),
+    );
+    if (to === undefined || to > NEWEST || to <= opset || to <= (needed?.to ?? 0)) continue;
+    needed = { to, reason: `${name} takes ${format.label} from opset ${to} on` };
+  }
+  return needed;
 }

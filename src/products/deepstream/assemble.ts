@@ -8,9 +8,9 @@ import {
   writeBenchmarkData,
 } from './benchmark-data.js';
 import { answerFor, type EngineStage, type StreamsAnswer } from './decision.js';
+import { pipelineLogs } from './deepstream-app-log.js';
 import type { StreamsPaths } from './names.js';
 import type { StreamsLimits } from './options.js';
-import { pipelineLogs } from './pipeline-logs.js';
 import type { StreamsBody, StreamsMeasurement, StreamsResult } from './result.js';
 
 export const answersOf = ({ fps }: StreamsLimits, stages: readonly EngineStage[]): StreamsAnswer[] =>

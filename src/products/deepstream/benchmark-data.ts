@@ -4,7 +4,7 @@ import { LARGEST_DOCUMENT, readText } from '../../base/files/files.js';
 import { pythonJson } from '../../base/files/json.js';
 import { publishFile } from '../../base/files/publish.js';
 import { TrtforgeError } from '../../errors.js';
-import type { PipelineLog } from './pipeline-logs.js';
+import type { PipelineLog } from './deepstream-app-log.js';
 import type { StreamsBody } from './result.js';
 
 /** A DeepStream run as its step writes it into benchmark_data.json. */

@@ -19,7 +19,7 @@ import { packageVersion } from '../../version.js';
 import type { StreamsBuilder, StreamsEngine } from './effects.js';
 import { type StreamsInputs, shapesAt } from './input.js';
 import type { StreamsPaths } from './names.js';
-import { logTime, plain } from './streams-log.js';
+import { logTime, plain } from './trtexec-form-log.js';
 
 interface EngineBuilderOptions {
   readonly requested: BuildOptions;

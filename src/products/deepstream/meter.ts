@@ -8,7 +8,7 @@ import type { BenchResult, BenchRun } from '../../quality/bench/result.js';
 import type { MeasuredFacts, StreamsEngine, StreamsMeter } from './effects.js';
 import { type StreamsInputs, shapesAt } from './input.js';
 import type { StreamsMode } from './options.js';
-import { streamsLogText } from './streams-log.js';
+import { streamsLogText } from './trtexec-form-log.js';
 
 interface MeterOptions {
   readonly mode: StreamsMode;

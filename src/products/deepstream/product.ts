@@ -7,7 +7,7 @@ export const deepstream: Product = {
   name: 'deepstream',
   families: { deepstream: "how many video streams a GPU serves, using DeepStream's method" },
   reports: async () => [(await import('./page.js')).sizingReport],
-  runRootSections: async () => (await import('./pipeline-logs.js')).pipelineSections,
+  runRootSections: async () => (await import('./deepstream-app-log.js')).pipelineSections,
   knownIssues: async () => (await import('./known-issues.js')).deepstreamIssues,
   verbs: [
     verb(

@@ -7,7 +7,7 @@ import { TrtforgeError } from '../../errors.js';
 import type { MeasuredFacts, StreamsEngine, StreamsMeter } from './effects.js';
 import type { StreamsMode } from './options.js';
 import { type MeasurementRecord, measurementRecordSchema, type StreamsMeasurement } from './result.js';
-import { readStreamsLog, type StreamsLog } from './streams-log.js';
+import { readStreamsLog, type StreamsLog } from './trtexec-form-log.js';
 
 /** Beside the log: what the log does not contain, and which engine and mode it belongs to. */
 export const recordPath = (logPath: string): string => logPath.replace(/\.log$/, '.json');

@@ -8,13 +8,13 @@ import { faultText } from '../../base/text/schema-error.js';
 import type { IdentityDocument } from '../../engines/identity/identity.js';
 import type { Passport } from '../../engines/identity/passport.js';
 import { mayServe } from '../../engines/store/compatibility.js';
-import { type Miss, plainMiss, withNearest } from '../../engines/store/lookup.js';
 import { openStores } from '../../engines/store/open-stores.js';
 import { isRemoteAddress, remoteAddress } from '../../engines/store/remote/address.js';
 import { LARGEST_SMALL_OBJECT, type Objects } from '../../engines/store/remote/objects.js';
 import type { EngineSignature, Signable } from '../../engines/store/signature-schema.js';
 import type { EngineSource } from '../../engines/store/store.js';
 import { assertSigns, checkTrust, signatureFor } from '../../engines/store/trust.js';
+import { type Miss, plainMiss, withNearest } from '../../engines/store/why.js';
 import { TrtforgeError } from '../../errors.js';
 
 /** Size limits of `read`: a plan has 2 to 3 KB a job, a record as much. */

@@ -4,8 +4,8 @@ import { engineNameOf, formatEngineName } from '../../engines/identity/engine-na
 import { type IdentityDocument, identityDigest } from '../../engines/identity/identity.js';
 import { parseTarget, platformFaults } from '../../engines/identity/target.js';
 import { platformOfEngine } from '../../engines/plan/loads.js';
-import { plainMiss } from '../../engines/store/lookup.js';
 import { inParallel } from '../../engines/store/remote/objects.js';
+import { plainMiss } from '../../engines/store/why.js';
 import { TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
 import { loadPolicy } from '../../quality/gate/policy.js';

@@ -4,9 +4,9 @@ import { ErrorHistogram, WorstPairs } from '../../formats/tensor/compare/pair-su
 import { sliceSums } from '../../formats/tensor/compare/slices.js';
 import { type Dtype, dtypes } from '../../formats/tensor/dtype.js';
 import { type CheckResult, checkText, isOfDecisions, NON_FINITE, severityOf, shortNumber } from './checks.js';
-import { Criterion, type Located, worstChecks } from './criterion.js';
 import { type Decisions, decisionChecks, decisionText } from './decisions.js';
 import { errorStatistics, sidesOf } from './error-statistics.js';
+import { Criterion, type Located, worstChecks } from './float-criterion.js';
 import { judgeExact } from './judge-exact.js';
 import {
   BLOWN_UP,

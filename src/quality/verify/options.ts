@@ -41,6 +41,12 @@ export interface SamplesFrom {
 const { shapes, ranges } = drawOptions;
 
 /** The source of a comparison's inputs, and the differences that it allows. */
+/** Drawn samples: this many, and more up to the second where they do not decide. */
+export const DRAWN_FIRST = 3;
+export const MOST_DRAWN = 16;
+/** Samples of data where no number is passed. They are in memory, with the outputs of both sides. */
+export const MOST_DATA = 32;
+
 export const judgingOptions = {
   /** Default 0. */
   seed: optional(is.whole(0), {
@@ -52,8 +58,7 @@ export const judgingOptions = {
   samples: optional(is.whole(1, 10_000), {
     flags: '--samples <count>',
     group: 'Inputs',
-    describe:
-      'how many samples: the first of the data (default: 32 at most), or drawn ones (default: 3, more where they do not decide)',
+    describe: `how many samples: the first of the data (default: ${MOST_DATA} at most), or drawn ones (default: ${DRAWN_FIRST}, more where they do not decide)`,
   }),
   shapes,
   ranges,

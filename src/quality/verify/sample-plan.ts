@@ -29,7 +29,14 @@ import { type ModelLike, viewModel } from '../../formats/onnx/model.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { type NamedTensors, numbersOf, type Tensor } from '../../formats/tensor/tensor.js';
 import type { SampleInfo } from './judged.js';
-import type { SampleData, SamplesFrom, VerifyRequest } from './options.js';
+import {
+  DRAWN_FIRST,
+  MOST_DATA,
+  MOST_DRAWN,
+  type SampleData,
+  type SamplesFrom,
+  type VerifyRequest,
+} from './options.js';
 import type { VerifyResult } from './result.js';
 
 /** Of the first samples of a plan. */
@@ -37,11 +44,6 @@ export const samplesFrom = ({ info, available }: SamplePlan, count: number): Sam
   samples: Array.from({ length: count }, (_, sample) => info(sample)),
   available,
 });
-
-const DRAWN_FIRST = 3;
-const MOST_DRAWN = 16;
-/** They are in memory, with the outputs of both sides. */
-const MOST_DATA = 32;
 /** Of the inputs of a drawn sample together. */
 const MOST_ELEMENTS = 2 ** 24;
 /** Few elements decide little: an open batch is guessed as this where that is cheap. */

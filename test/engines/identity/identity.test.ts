@@ -9,7 +9,7 @@ import {
 import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
 import { defaultRecipe, identityDocumentSchema, type Recipe } from '../../../src/engines/identity/recipe.js';
 import type { Target } from '../../../src/engines/identity/target.js';
-import { plainMiss, withNearest } from '../../../src/engines/store/lookup.js';
+import { plainMiss, withNearest } from '../../../src/engines/store/why.js';
 import { samplePassport, samplePlan } from '../../support/sample-engine.js';
 
 const target: Target = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isCalled } from '../../../src/engines/store/lookup.js';
+import { isCalled } from '../../../src/engines/identity/engine-name.js';
 
 const NAME = 'det_3f2a9c1e_fp16_sm_89_10.9.0.34.engine';
 const DIGEST = 'a1b2c3d4e5f6';

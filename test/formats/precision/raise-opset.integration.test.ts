@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { attribute as a, buildModel, GraphBuilder } from '../../../src/formats/onnx/builder.js';
 import { inferDtypes } from '../../../src/formats/onnx/dtype-inference.js';
 import { visitNodes } from '../../../src/formats/onnx/graph.js';
+import { raiseOpset } from '../../../src/formats/onnx/opset-changes.js';
 import { writeModel } from '../../../src/formats/onnx/write.js';
-import { raiseOpset } from '../../../src/formats/precision/raise-opset.js';
 import { difference, type Feeds, floats, freshPath, integers, noise, run } from './judge.js';
 
 interface Case {

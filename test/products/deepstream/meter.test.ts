@@ -7,7 +7,7 @@ import type { StreamsEngine } from '../../../src/products/deepstream/effects.js'
 import { streamsMeter } from '../../../src/products/deepstream/meter.js';
 import { seedMode } from '../../../src/products/deepstream/options.js';
 import { figuresOf } from '../../../src/products/deepstream/record.js';
-import { readStreamsLog } from '../../../src/products/deepstream/streams-log.js';
+import { readStreamsLog } from '../../../src/products/deepstream/trtexec-form-log.js';
 import type { BenchTool } from '../../../src/quality/bench/bench-engine.js';
 import type { BenchContext, BenchRequest } from '../../../src/quality/bench/options.js';
 import type { BenchRun } from '../../../src/quality/bench/result.js';

@@ -7,7 +7,7 @@ import { type EventListener, ignoreEvents } from '../../../src/events.js';
 import type { StreamsRequest } from '../../../src/products/deepstream/options.js';
 import { streamsEffects } from '../../../src/products/deepstream/setup.js';
 import { planStreams, streams } from '../../../src/products/deepstream/streams.js';
-import { readStreamsLog } from '../../../src/products/deepstream/streams-log.js';
+import { readStreamsLog } from '../../../src/products/deepstream/trtexec-form-log.js';
 import { type FoundToolchain, surveyToolchains } from '../../../src/tensorrt/toolchain/find.js';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
 import { writePictureModel } from '../../fakes/deepstream.js';

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { requireSuccess } from '../../../src/tensorrt/trtexec/failure.js';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
-import { requireSuccess, type TrtexecRun } from '../../../src/tensorrt/trtexec/run.js';
+import type { TrtexecRun } from '../../../src/tensorrt/trtexec/run.js';
 import { recordedLogs } from '../../fakes/trtexec.js';
 import { refusal } from '../../support/refusal.js';
 

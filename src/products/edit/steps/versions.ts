@@ -5,8 +5,8 @@ import { nodeLabel, visitNodes } from '../../../formats/onnx/graph.js';
 import { neededIrVersion } from '../../../formats/onnx/ir-version.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
 import { operatorSignature, plainDomain } from '../../../formats/onnx/operators.js';
+import { hasChanged, raiseOpset } from '../../../formats/onnx/opset-changes.js';
 import { inlineFunctions } from '../../../formats/precision/normalise.js';
-import { hasChanged, raiseOpset } from '../../../formats/precision/raise-opset.js';
 import { type Done, type Editing, impossible } from '../edited-model.js';
 
 /** Replaces calls of the model's functions by their nodes. */

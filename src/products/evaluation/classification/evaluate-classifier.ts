@@ -1,6 +1,4 @@
-import { join } from 'node:path';
 import { sha256 } from '../../../base/files/digest.js';
-import { LARGEST_DOCUMENT, listFolder, readText } from '../../../base/files/files.js';
 import * as is from '../../../base/options/kinds.js';
 import { assertWithin } from '../../../base/options/library-arguments.js';
 import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
@@ -14,6 +12,7 @@ import { allowMissing, imageRequestOptions, labelledOptions } from '../options.j
 import { withCandidate } from '../run/candidate.js';
 import { preprocessingFor, runImages } from '../run/images.js';
 import type { ClassificationResult } from './result.js';
+import { type Labelled, labelledImages } from './truth.js';
 
 export const classifierOptions = {
   /** TSV of file name and label, without a header: a class by its number, or by its name where `labels` has the names. */
@@ -37,12 +36,6 @@ export interface ClassifierRequest extends OptionsOf<typeof classifierOptions> {
 
 const TASK = { id: 'classify', revision: 2 } as const;
 const MOST_CONFUSIONS = 50;
-
-interface Labelled {
-  readonly id: string;
-  readonly path: string;
-  readonly label: number;
-}
 
 /** An evaluation with its data read and checked. */
 interface DecidedClassifier {
@@ -125,41 +118,6 @@ export async function evaluateClassifier(
     run: result,
     warnings: findings.warnings(),
   };
-}
-
-function labelledImages(
-  { truth, imagesDir, maxImages }: ClassifierRequest,
-  names: readonly string[] | undefined,
-  findings: Findings,
-): readonly Labelled[] {
-  const present = new Set(listFolder(imagesDir));
-  const byName = new Map(names?.map((name, index) => [name, index]));
-  const seen = new Set<string>();
-  const reject = (line: number, why: string) =>
-    new TrtforgeError('TF_EVAL_DATA', `Line ${line} of ${truth} ${why}.`, {
-      remedy:
-        'Write a file name, a tab and a label a line; a label is the number of a class, or a name with --labels.',
-    });
-  const images = readText(truth, LARGEST_DOCUMENT, 'TF_EVAL_DATA')
-    .split(/\r?\n/)
-    .flatMap((line, at): readonly Labelled[] => {
-      if (line.trim() === '') return [];
-      const [id = '', text, ...more] = line.split('\t');
-      if (text === undefined || more.length > 0) throw reject(at + 1, 'does not have two columns');
-      const label = byName.get(text) ?? (/^\d+$/.test(text) ? Number(text) : undefined);
-      if (label === undefined) throw reject(at + 1, `has the label "${text}", which is not a class`);
-      if (seen.has(id)) throw reject(at + 1, `has the image "${id}" a second time`);
-      seen.add(id);
-      if (present.has(id)) return [{ id, path: join(imagesDir, id), label }];
-      findings.add('missing-file', `image ${id}`);
-      return [];
-    });
-  findings.throwErrors(imagesDir);
-  if (images.length === 0)
-    throw new TrtforgeError('TF_EVAL_DATA', `${truth} names no image of ${imagesDir}.`);
-  // Without a limit they stay in the order of the truth, which is part of what is compared.
-  if (maxImages === undefined) return images;
-  return images.sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, maxImages);
 }
 
 function scoresOf(

@@ -20,7 +20,7 @@ import { otherPreparation, passportOf } from '../run/candidate.js';
 import { type Variant, variantFolder } from '../run/variant.js';
 import { backEndName, backEndNamed, backEndNames, openOptionsFor } from './back-end-names.js';
 import { type ComparedModel, comparedModels, precisionsWithoutSamples } from './compared-models.js';
-import { compareVariants, damagedError, errorOf } from './comparison.js';
+import { compareVariants, damagedError, errorOf } from './judge-variants.js';
 import { comparisonReport } from './page.js';
 import type { Comparison } from './result.js';
 import { readRunRoot, recordNotRun, recordRun } from './run-root.js';

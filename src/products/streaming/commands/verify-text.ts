@@ -2,14 +2,9 @@ import { formatBytes, formatMs, formatShare, formatStatistic, plural } from '../
 import type { TextOutput } from '../../../cli/command.js';
 import { renderNext } from '../../../cli/text.js';
 import { isEngineFile } from '../../../engines/plan/header.js';
-import { uncheckedSentences } from '../../../formats/contract/contract.js';
 import { formatMeasure } from '../../../report/sentences.js';
-import type { ContractCheck } from '../check/check.js';
 import type { ParityOutput, ParityResult } from '../verify/result.js';
 import { taskLine } from '../verify/task.js';
-
-/** Number of entries named of long lists. */
-const MOST_NAMED = 8;
 
 export function renderReference(result: ParityResult, output: TextOutput): void {
   const { bold, dim, green, red, yellow } = output.colors;
@@ -107,29 +102,4 @@ function timeLines({ times, gpuTimes, memory, profiles }: ParityResult): readonl
       `from ${from} to ${to}${acrossProfiles ? ', another profile' : ''}: ${formatMs(Math.max(0, costMs))} more than staying`,
     );
   return lines;
-}
-
-export function renderContractCheck(check: ContractCheck, output: TextOutput): void {
-  const { bold, dim, green, red, yellow } = output.colors;
-  output.line(`${bold(check.model.path)} against ${bold(check.contract.path ?? check.contract.name)}`);
-  for (const { severity, wrong, message, why, remedy } of check.findings) {
-    output.line();
-    output.line(`${severity === 'error' ? red(severity) : yellow(severity)} ${message}`);
-    output.line(`  ${wrong === 'undecided' ? '' : `The ${wrong} is wrong. `}${why}`);
-    output.line(`  ${remedy}`);
-  }
-  if (check.predicted.length > 0) {
-    output.line();
-    output.line(
-      dim(`state length after each chunk: ${check.predicted.map(({ stateOut }) => stateOut).join(', ')}`),
-    );
-  }
-  for (const sentence of uncheckedSentences(check)) output.line(`${yellow('warning')} ${sentence}`);
-  if (check.ignored.length > 0) {
-    const named = check.ignored.slice(0, MOST_NAMED).join(', ');
-    const more = check.ignored.length > MOST_NAMED ? `, … ${check.ignored.length} in all` : '';
-    output.line(dim(`ignored: ${named}${more}`));
-  }
-  output.line();
-  output.line(check.outcome === 'pass' ? green('pass') : red('FAIL'));
 }

@@ -25,12 +25,10 @@ import { Candidates, candidateTrials } from './candidates.js';
 import { type Finding, searchLevels, unsearched } from './causes.js';
 import { checkFacts } from './check-line.js';
 import { type Judge, type Judgement, openJudge } from './judge.js';
-import type { BisectContext, BisectRequest } from './options.js';
+import { type BisectContext, type BisectRequest, DEFAULT_BUDGET } from './options.js';
 import { type Failing, type Reduction, reduceFailure, type Suspected } from './reduce.js';
 import type { BisectResult } from './result.js';
 import { suspectsOf } from './suspects.js';
-
-const DEFAULT_BUDGET = 40;
 
 /**
  * Finds what makes a bad model or engine fail: of an engine TF32 or a fusion, of 16-bit models and engines the smallest set of nodes that must stay FP32.

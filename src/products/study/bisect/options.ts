@@ -3,6 +3,9 @@ import { needed, type OptionsOf, optional } from '../../../base/options/option.j
 import type { CandidateBuild } from '../../../quality/known-answer/candidate-engines.js';
 import type { VerifyContext, VerifyRequest } from '../../../quality/verify/options.js';
 
+/** Candidates that are tried where no number is passed. */
+export const DEFAULT_BUDGET = 40;
+
 /** A search, besides the comparison that judges its candidates. */
 export const searchOptions = {
   /** The folder that the results are written to; what a run that was stopped tried is found there. */
@@ -25,7 +28,7 @@ export const searchOptions = {
   /** At most this many candidates are tried; default 40. */
   budget: optional(is.whole(1, 100_000), {
     flags: '--budget <count>',
-    describe: 'try at most this many candidates (default: 40)',
+    describe: `try at most this many candidates (default: ${DEFAULT_BUDGET})`,
   }),
 };
 

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../../src/errors.js';
 import { figuresOf } from '../../../src/products/deepstream/record.js';
-import { plain, readStreamsLog, streamsLogText } from '../../../src/products/deepstream/streams-log.js';
+import { plain, readStreamsLog, streamsLogText } from '../../../src/products/deepstream/trtexec-form-log.js';
 import { readTrtexecLog } from '../../../src/tensorrt/trtexec/log/log.js';
 import { benchResult } from '../../fakes/deepstream.js';
 import { recordedLogs } from '../../fakes/trtexec.js';

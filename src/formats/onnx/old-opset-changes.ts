@@ -1,6 +1,6 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf';
-import { attributeOf } from '../onnx/attributes.js';
-import { freeName } from '../onnx/graph.js';
+import { attributeOf } from './attributes.js';
+import { freeName } from './graph.js';
 import {
   AttributeProto_AttributeType,
   AttributeProtoSchema,
@@ -9,8 +9,8 @@ import {
   type NodeProtoSchema,
   type TensorProto,
   TensorProtoSchema,
-} from '../onnx/onnx_pb.js';
-import type { Shape } from '../onnx/shapes/size.js';
+} from './onnx_pb.js';
+import type { Shape } from './shapes/size.js';
 
 /** The edits that a change may make to the graph around the node. */
 export interface ChangeContext {

@@ -1,14 +1,9 @@
 import { clone, create } from '@bufbuild/protobuf';
-import { attributeOf, integerAttribute } from '../onnx/attributes.js';
-import { inferDtypes } from '../onnx/dtype-inference.js';
-import { freeName, valueNames } from '../onnx/graph.js';
-import { neededIrVersion } from '../onnx/ir-version.js';
-import type { ModelLike } from '../onnx/model.js';
-import { type GraphProto, GraphProtoSchema, type NodeProto, NodeProtoSchema } from '../onnx/onnx_pb.js';
-import { firstOpset, plainDomain } from '../onnx/operators.js';
-import { inferShapes } from '../onnx/shapes/infer.js';
-import type { Shape } from '../onnx/shapes/size.js';
-import { type Flow, operatorName } from './flow.js';
+import { attributeOf, integerAttribute } from './attributes.js';
+import { inferDtypes } from './dtype-inference.js';
+import { freeName, valueNames } from './graph.js';
+import { neededIrVersion } from './ir-version.js';
+import type { ModelLike } from './model.js';
 import {
   addConstant,
   addText,
@@ -18,43 +13,15 @@ import {
   dropAttribute,
   oldOpsetChanges,
 } from './old-opset-changes.js';
-import { keptByDefault } from './operator-traits.js';
-import type { ResolvedConversion } from './options.js';
-import { notBuilt } from './rules.js';
-import { slotsOf } from './slots.js';
+import { type GraphProto, GraphProtoSchema, type NodeProto, NodeProtoSchema } from './onnx_pb.js';
+import { plainDomain } from './operators.js';
+import { inferShapes } from './shapes/infer.js';
+import type { Shape } from './shapes/size.js';
 
 /** Raising starts from where values broadcast as they do today and ends where every operator knows BF16. */
 const OLDEST = 7;
-const NEWEST = 22;
 
-export interface Raise {
-  readonly to: number;
-  readonly reason: string;
-}
-
-/** The opset that the operators of a model need so that they know the format's type, where that is more than the model has. */
-export function neededOpset(flow: Flow, options: ResolvedConversion): Raise | undefined {
-  const { format } = options;
-  let needed: Raise | undefined;
-  for (const operation of flow.operations) {
-    const { node, opset } = operation;
-    const name = operatorName(operation);
-    if (plainDomain(node.domain) !== '' || operation.bodies.length > 0) continue;
-    if (keptByDefault(name, node) !== undefined && !options.convertOps.has(name)) continue;
-    if (options.keepOps.has(name) || notBuilt(operation, format) !== undefined) continue;
-    const slots = slotsOf(operation, format.dtype);
-    if (!slots.includes('unsupported') && (slots.includes('follows') || !slots.includes('fixed'))) continue;
-    const to = firstOpset('', name, opset, (signature) =>
-      [...signature.inputs, ...signature.outputs].some(
-        ({ variable, allowed }) =>
-          variable !== undefined && allowed.has('float32') && allowed.has(format.dtype),
-      ),
-    );
-    if (to === undefined || to > NEWEST || to <= opset || to <= (needed?.to ?? 0)) continue;
-    needed = { to, reason: `${name} takes ${format.label} from opset ${to} on` };
-  }
-  return needed;
-}
+export const NEWEST = 22;
 
 /**
  * Moves a model to a newer opset of the default domain, rewriting the operators whose spelling changed. Where one of them has no equivalent in the newer

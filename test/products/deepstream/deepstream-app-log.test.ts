@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it, test } from 'vitest';
-import { pipelineSections, readPipelineLog } from '../../../src/products/deepstream/pipeline-logs.js';
+import { pipelineSections, readPipelineLog } from '../../../src/products/deepstream/deepstream-app-log.js';
 import { runs } from '../../support/runs.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-ds-logs-'));
