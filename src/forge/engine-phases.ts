@@ -22,7 +22,7 @@ import type { ForgedEngine } from '../report/forge-result.js';
 import { onlyLoadOptions } from '../tensorrt/trtexec/options.js';
 import { builtShapes, judgingData, outcomeText } from './model-phases.js';
 import type { SkippablePhase } from './options.js';
-import type { Forged, ForgePhase, PhaseOutcome, Run } from './run.js';
+import type { Forged, ForgePhase, PhaseOutcome, Run } from './phase-run.js';
 
 /** The phases over the engine: it is found or built, compared with the model, measured. */
 

@@ -15,19 +15,16 @@ import { environmentPart, lookAtMachine } from './environment.js';
 import { healRun } from './heal.js';
 import { convertPhase, inspectPhase, resolvePhase, verifyPhase, whyNotVerified } from './model-phases.js';
 import type { ForgeOptions, ForgeSeams } from './options.js';
+import { type Forged, PhaseRun, type Run } from './phase-run.js';
+import { openRunLog, stampedLine } from './run-log.js';
 import {
   defaultRunRoot,
-  type Forged,
   hasFinishedReport,
-  openRunLog,
-  PhaseRun,
-  type Run,
   type RunRoot,
   runRootAt,
-  stampedLine,
   writeJson,
   writeReport,
-} from './run.js';
+} from './run-root.js';
 import { judge } from './verdict.js';
 
 /** The phases from a model to its engine: what decides everything, what makes the engine, and what checks it. */

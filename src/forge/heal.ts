@@ -17,7 +17,7 @@ import { computedNodes, decidingVerification } from '../report/sentences.js';
 import { engineRequest } from './engine-phases.js';
 import { judgingData, typedModelRequest } from './model-phases.js';
 import type { ForgeOptions, Healer, Healing } from './options.js';
-import type { Forged, ForgePhase, PhaseContext, PhaseRun, Run } from './run.js';
+import type { Forged, ForgePhase, PhaseContext, PhaseRun, Run } from './phase-run.js';
 
 type PhasesOf = (run: Run) => Readonly<Record<'decide' | 'make' | 'check', readonly ForgePhase[]>>;
 

@@ -14,7 +14,7 @@ import type { SampleData, VerifyRequest } from '../quality/verify/options.js';
 import { verifyModel } from '../quality/verify/verify.js';
 import { conversionSentence } from '../report/sentences.js';
 import type { ForgeOptions } from './options.js';
-import type { Forged, ForgePhase, Run } from './run.js';
+import type { Forged, ForgePhase, Run } from './phase-run.js';
 
 /** The phases over the model: what it has, what is decided about its engine, the typed model, and whether that computes the same. */
 

@@ -32,7 +32,7 @@ const exceptions: Readonly<Record<string, RegExp>> = {
   'products/fleet/rehearse.ts': /tensorrt@|10\.6\.0\.26/, // examples
   'products/fleet/which/which.ts': /--deepstream 9\.0|DeepStream: 9\.0/, // an example
   'products/triton/commands/check.ts': /10\.13/, // an example
-  'products/triton/options.ts': /10\.13/, // an example
+  'products/triton/check/options.ts': /10\.13/, // an example
   'quality/doctor/support.ts': /^isInLine\(since, '$/, // a column of a published schema
 };
 

@@ -1,5 +1,6 @@
 import type { BackEnd, OpenedModel, OpenOptions } from '../../src/engines/runtime/back-end.js';
-import { type Binding, mapOf } from '../../src/engines/runtime/session.js';
+import { mapOf } from '../../src/engines/runtime/check-inputs.js';
+import type { Binding } from '../../src/engines/runtime/session.js';
 import type { WorkContext } from '../../src/events.js';
 import type { NamedTensors } from '../../src/formats/tensor/tensor.js';
 

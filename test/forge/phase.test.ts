@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { TrtforgeError } from '../../src/errors.js';
 import { type WorkEvent, workOf } from '../../src/events.js';
-import { type Phase, PhaseRun } from '../../src/forge/run.js';
+import { type Phase, PhaseRun } from '../../src/forge/phase-run.js';
 
 interface Found {
   readonly first: number;

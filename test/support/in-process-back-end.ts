@@ -1,7 +1,7 @@
 import type { BackEnd, OpenedModel } from '../../src/engines/runtime/back-end.js';
+import { checkInputs } from '../../src/engines/runtime/check-inputs.js';
 import { openNodeModel } from '../../src/engines/runtime/onnxruntime/node-model.js';
 import { prepareModel } from '../../src/engines/runtime/onnxruntime/prepared-model.js';
-import { checkInputs } from '../../src/engines/runtime/session.js';
 import type { NamedTensors } from '../../src/formats/tensor/tensor.js';
 
 /**

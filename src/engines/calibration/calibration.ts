@@ -13,14 +13,14 @@ import {
   readCalibration,
   writeCalibration,
 } from '../../formats/precision/calibrate/cache.js';
+import { CALIBRATION_REVISION } from '../../formats/precision/calibrate/calibrate.js';
 import {
-  CALIBRATION_REVISION,
   type ChosenMethod,
   calibrationMethods,
   DEFAULT_METHOD,
   methodText,
   parseMethod,
-} from '../../formats/precision/calibrate/calibrate.js';
+} from '../../formats/precision/calibrate/methods.js';
 import type { ObservedFile } from '../../formats/precision/calibrate/observed-model.js';
 import {
   CALIBRATION_LOG,

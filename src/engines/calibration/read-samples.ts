@@ -22,7 +22,8 @@ import {
 } from '../../formats/tensor/tensor.js';
 import { preparedImages, preprocessingOf } from '../run/image-inputs.js';
 import { inDtype } from '../run/input-dtype.js';
-import { type Binding, checkInputs, rejectUnknown } from '../runtime/session.js';
+import { checkInputs, rejectUnknown } from '../runtime/check-inputs.js';
+import type { Binding } from '../runtime/session.js';
 import { type NpyFile, npySamples, npzSamples } from './array-samples.js';
 import { areInputs, type CalibrationSample, isFound, ofSample, type SampleSource } from './sample-source.js';
 

@@ -10,7 +10,8 @@ import { numbersOf } from '../../formats/tensor/tensor.js';
 import { type CalibrationSample, ofSample } from '../calibration/sample-source.js';
 import { readModelContent } from '../identity/model-content.js';
 import { checkConvertible } from '../run/input-dtype.js';
-import { type Binding, checkDims, rejectUnknown } from '../runtime/session.js';
+import { checkDims, rejectUnknown } from '../runtime/check-inputs.js';
+import type { Binding } from '../runtime/session.js';
 import { isOpen, type ProfileRequest, shapeValues } from './profile.js';
 
 /** The inputs of a model, for profiles. */

@@ -1,4 +1,4 @@
-import { channelAxis } from '../../formats/onnx/open-dimensions.js';
+import { channelAxis } from '../../formats/onnx/image-layout.js';
 import { type Dtype, dtypes, elementCount } from '../../formats/tensor/dtype.js';
 import { float32Values, floatTensor, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
 import type { InputRange } from './input-range.js';

@@ -15,7 +15,8 @@ import {
   numbersOf,
   type Tensor,
 } from '../../formats/tensor/tensor.js';
-import { type Binding, checkDims, list, rejectUnknown, same } from '../runtime/session.js';
+import { checkDims, list, rejectUnknown, same } from '../runtime/check-inputs.js';
+import type { Binding } from '../runtime/session.js';
 import type { EngineBinding } from '../runtime/tensorrt/engine-interface.js';
 import { planInputs } from './drawn-inputs.js';
 import { checkConvertible, inDtype } from './input-dtype.js';

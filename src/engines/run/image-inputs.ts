@@ -1,6 +1,6 @@
 import { TrtforgeError } from '../../errors.js';
 import { type Preprocessing, preprocessings } from '../../formats/images/preprocess.js';
-import { imageLayout } from '../../formats/onnx/open-dimensions.js';
+import { imageLayout } from '../../formats/onnx/image-layout.js';
 import type { Binding } from '../runtime/session.js';
 import { startImageThreads } from './image-pool.js';
 import type { ImageInput, PreparedImage } from './prepared-image.js';

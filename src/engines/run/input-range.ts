@@ -1,6 +1,7 @@
 import { isStateLike } from '../../formats/contract/state.js';
 import { nodeLabel } from '../../formats/onnx/graph.js';
-import { channelAxis, isAudio } from '../../formats/onnx/open-dimensions.js';
+import { channelAxis } from '../../formats/onnx/image-layout.js';
+import { isAudio } from '../../formats/onnx/open-dimensions.js';
 import { decidesShape, type Use, type ValueUses } from '../../formats/onnx/value-uses.js';
 import type { Spread } from '../../formats/tensor/random.js';
 import { firstBeyond, isIntegerDtype } from '../../formats/tensor/tensor.js';

@@ -5,7 +5,7 @@ import {
   type Preprocessing,
   preprocess,
 } from '../../formats/images/preprocess.js';
-import type { ImageLayout } from '../../formats/onnx/open-dimensions.js';
+import type { ImageLayout } from '../../formats/onnx/image-layout.js';
 import type { Dtype } from '../../formats/tensor/dtype.js';
 import { float32Values, floatTensor, type NamedTensors, type Tensor } from '../../formats/tensor/tensor.js';
 

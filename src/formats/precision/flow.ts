@@ -192,3 +192,5 @@ export function original(value: Value): Value {
 
 /** A weight or a constant, perhaps behind an Identity. */
 export const isConstant = (value: Value): boolean => isStored(original(value));
+
+export const isFloat = (type: string): boolean => type.startsWith('float') || type === 'bfloat16';

@@ -7,6 +7,7 @@ import type { TensorProto } from '../onnx/onnx_pb.js';
 import { firstOpset, isOnnxOperator, operatorSignature, plainDomain } from '../onnx/operators.js';
 import { NEWEST, raiseOpset } from '../onnx/opset-changes.js';
 import { type WeightFacts, weightFacts } from '../onnx/weight.js';
+import { angleArithmetic } from './angles.js';
 import { type Decisions, decide } from './decide.js';
 import {
   type Flow,
@@ -25,10 +26,10 @@ import type { ResolvedConversion } from './options.js';
 import { assertPluginTypes, pluginSignature } from './plugin-types.js';
 import { rangeArithmetic, type WeightAt } from './range-arithmetic.js';
 import { notBuilt, type RuleFacts } from './rules.js';
-import { angleArithmetic, varianceArithmetic } from './sensitive-arithmetic.js';
 import { shapeArithmetic } from './shape-arithmetic.js';
 import { inputSlot, slotsOf } from './slots.js';
 import { valueShapes } from './value-shapes.js';
+import { varianceArithmetic } from './variances.js';
 
 /** The decisions and changes made to the messages of the model; the weights are still to be converted. */
 export interface Plan {

@@ -7,7 +7,7 @@ import { createPending, sweepPending } from '../../engines/store/pending.js';
 import { TrtforgeError } from '../../errors.js';
 import { workOf } from '../../events.js';
 import { lookAtMachine } from '../../forge/environment.js';
-import { type Phase, PhaseRun } from '../../forge/run.js';
+import { type Phase, PhaseRun } from '../../forge/phase-run.js';
 import { type BundleMeta, readMeta } from '../../formats/contract/model-meta.js';
 import type { ForgeResult } from '../../report/forge-result.js';
 import { type Chain, chainOf } from './chain-of-bundle.js';

@@ -14,16 +14,9 @@ import { TrtforgeError } from '../../errors.js';
 import type { EventListener, Work, WorkEvent } from '../../events.js';
 import type { Machine } from '../../forge/environment.js';
 import { type EnginePlan, forgePhases, planEngine, resultOf } from '../../forge/forge.js';
-import {
-  type Clock,
-  type Forged,
-  openRunLog,
-  type Phase,
-  PhaseRun,
-  type Run,
-  type RunLog,
-  runRootAt,
-} from '../../forge/run.js';
+import { type Clock, type Forged, type Phase, PhaseRun, type Run } from '../../forge/phase-run.js';
+import { openRunLog, type RunLog } from '../../forge/run-log.js';
+import { runRootAt } from '../../forge/run-root.js';
 import { type ForgeResult, forgeResultSchema } from '../../report/forge-result.js';
 import { severityLetters } from '../../tensorrt/trtexec/log/lines.js';
 import { onlyLoadOptions } from '../../tensorrt/trtexec/options.js';

@@ -1,7 +1,7 @@
 import { type SizeRange, sizedProfile } from '../../engines/profiles/sizes.js';
 import { TrtforgeError } from '../../errors.js';
+import { imageLayout } from '../../formats/onnx/image-layout.js';
 import type { ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
-import { imageLayout } from '../../formats/onnx/open-dimensions.js';
 import type { StreamsRequest } from './options.js';
 
 /** One input with everything but the batch decided. */

@@ -1,5 +1,5 @@
+import { imageLayout } from '../../formats/onnx/image-layout.js';
 import type { ModelFacts, ValueFacts } from '../../formats/onnx/model-facts.js';
-import { imageLayout } from '../../formats/onnx/open-dimensions.js';
 
 type Shape = NonNullable<ValueFacts['shape']>;
 

@@ -16,8 +16,8 @@ import { reachingOutputs } from '../../quality/verify/reached-by.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../quality/verify/sample-runs.js';
 import { unrepeatable } from '../../quality/verify/stability.js';
 import { regrouped } from './batch-proof.js';
-import { comparing, inType, reasonsOf } from './compare.js';
 import type { EditContext, Editing, Link } from './edited-model.js';
+import { comparing, inType, reasonsOf } from './proof-criterion.js';
 import type { EditProof } from './result.js';
 
 /** What both models run on. */

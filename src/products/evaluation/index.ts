@@ -21,10 +21,10 @@ export type { ClassifierRequest } from './classification/evaluate-classifier.js'
 export type { ClassificationResult } from './classification/result.js';
 export type { Annotation, DetectionTruth, ImageChoice, ReadingContext } from './coco/annotations.js';
 export { digestOfTruth } from './coco/annotations.js';
-export { scoreDetections } from './coco/average-precision.js';
 export type { CocoRequest } from './coco/coco.js';
 export type { Detections } from './coco/detections.js';
 export type { CategoryScore, CocoResult, DetectionScores, PrecisionCurve } from './coco/result.js';
+export { scoreDetections } from './coco/scores.js';
 export type { CompareBackEndsRequest, CompareContext } from './compare/compare-backends.js';
 export type { Comparison } from './compare/result.js';
 export type { EvaluateDetectorRequest } from './detection/detector.js';

@@ -19,7 +19,7 @@ import { TrtforgeError } from '../../errors.js';
 import type { Work } from '../../events.js';
 import { forge } from '../../forge/forge.js';
 import { forgeOptions, type Healer } from '../../forge/options.js';
-import { defaultRunRoot } from '../../forge/run.js';
+import { defaultRunRoot } from '../../forge/run-root.js';
 import { conversionOptions, exactly } from '../../formats/precision/options.js';
 import type { SampleData } from '../../quality/verify/options.js';
 import type { AfterFailure } from '../../quality/verify/verify.js';

@@ -28,7 +28,8 @@ import {
 } from './doctor-facts.js';
 import { type Finding, findingSchema } from './finding.js';
 import { driverInChild, lookForGpus } from './gpu.js';
-import { judgeGpu, judgeMachine, judgeRemote, judgeStore } from './judge-machine.js';
+import { judgeGpu } from './judge-gpu.js';
+import { judgeMachine, judgeRemote, judgeStore } from './judge-machine.js';
 import { judgeToolchains, judgeVersions } from './judge-versions.js';
 import { judgeOnnxRuntime, lookForOnnxRuntimes, onnxRuntimeSchema } from './onnxruntime.js';
 import { supportRowSchema, supportTable } from './support.js';

@@ -23,7 +23,7 @@ import {
   WORST_ELEMENTS,
 } from './judged.js';
 import { measure, type VerifiedOutput } from './result.js';
-import { type ExactLimits, exactLimitsFor, toleranceOf, toleranceText } from './tolerance.js';
+import { type ExactLimits, exactLimitsFor, mostDiffering, toleranceOf, toleranceText } from './tolerance.js';
 
 /**
  * Compares integers or booleans of all typical samples with the reference, to the last bit; on edge samples all scores tie, so which of them wins means
@@ -149,12 +149,6 @@ function labelsOf({ reference, candidate, name, precision }: JudgeRequest): {
     },
   };
 }
-
-/** From this many elements on one may differ where any may: a near tie that falls the other way is no share of few. */
-const FEWEST_FOR_ONE = 10;
-
-const mostDiffering = ({ share }: ExactLimits, elements: number): number =>
-  Math.max(Math.floor(share * elements), share > 0 && elements >= FEWEST_FOR_ONE ? 1 : 0);
 
 /** The planted errors that would pass, and that the candidate is not clearly nearer to the reference than: zeros, and what another sample has. */
 function acceptedBy(request: JudgeRequest, limits: ExactLimits, found: Compared): VerifiedOutput['planted'] {

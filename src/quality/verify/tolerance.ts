@@ -355,3 +355,9 @@ export function placeOfPeak(values: FloatReader): number {
   });
   return place;
 }
+
+/** From this many elements on one may differ where any may: a near tie that falls the other way is no share of few. */
+const FEWEST_FOR_ONE = 10;
+
+export const mostDiffering = ({ share }: ExactLimits, elements: number): number =>
+  Math.max(Math.floor(share * elements), share > 0 && elements >= FEWEST_FOR_ONE ? 1 : 0);

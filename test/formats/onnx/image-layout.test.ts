@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { imageLayout } from '../../../src/formats/onnx/open-dimensions.js';
+import { imageLayout } from '../../../src/formats/onnx/image-layout.js';
 
 test.each([
   [['N', 3, 480, 640], 'NCHW'],

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type Binding, mapOf, type Session } from '../../../src/engines/runtime/session.js';
+import { mapOf } from '../../../src/engines/runtime/check-inputs.js';
+import type { Binding, Session } from '../../../src/engines/runtime/session.js';
 import { readMeta } from '../../../src/formats/contract/model-meta.js';
 import {
   float32Values,

@@ -30,7 +30,7 @@ export interface FailingRun {
 }
 
 /** Time that a line has to end after a fault. */
-const GRACE_MS = 2000;
+const ENDING_MS = 2000;
 
 /** The verb of a line, with or without the program's name. Throws TF_USAGE. */
 export async function lineOf(words: readonly string[], { products }: CommandContext): Promise<Line> {
@@ -83,7 +83,7 @@ export async function runLine(
       const code = reportError(first.error, { json: true, command: verb.path }, console);
       isOver = true;
       // It may never end: nobody knows what the fault left undone.
-      await Promise.race([ended, setTimeout(GRACE_MS)]);
+      await Promise.race([ended, setTimeout(ENDING_MS)]);
       return code;
     } finally {
       fault.stop();

@@ -21,15 +21,8 @@ import {
 import type { Pace } from '../../../tensorrt/trtexec/options.js';
 import { readModelContent } from '../../identity/model-content.js';
 import type { Arithmetic, MeasureOptions, ModelRunOptions, PacedRuns, RepeatedRun } from '../back-end.js';
-import {
-  type Binding,
-  checkInputs,
-  mapOf,
-  type RunOptions,
-  rejectUnknown,
-  type Session,
-  wrong,
-} from '../session.js';
+import { checkInputs, mapOf, rejectUnknown, wrong } from '../check-inputs.js';
+import type { Binding, RunOptions, Session } from '../session.js';
 import { chooseOrtLibrary, neighbourFolders, type OrtLibrary } from './find-library.js';
 import type { OrtFacts } from './ort-facts.js';
 import { type OrtChild, ortChild } from './ort-pool.js';

@@ -12,7 +12,7 @@ import {
   rejectUnknown,
   same,
   wrong,
-} from '../session.js';
+} from '../check-inputs.js';
 import type { BindingRange, CallShapes, EngineBinding } from './engine-interface.js';
 
 /** The shape of a call: for each input, in the engine's order, its dimensions, and the values of those that are read on the host (else null). */

@@ -3,7 +3,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { canFeed } from '../../../formats/contract/state.js';
 import { elementCount, packedBytes } from '../../../formats/tensor/dtype.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
-import { checkDims, checkTensor, list, same } from '../session.js';
+import { checkDims, checkTensor, list, same } from '../check-inputs.js';
 import type { EngineBindings } from './engine-bindings.js';
 import type { EngineBinding, EngineState } from './engine-interface.js';
 

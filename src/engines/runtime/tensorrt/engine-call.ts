@@ -9,7 +9,7 @@ import {
   type NamedTensors,
   type Tensor,
 } from '../../../formats/tensor/tensor.js';
-import { assertTensor, list, same } from '../session.js';
+import { assertTensor, list, same } from '../check-inputs.js';
 import type { CallShape } from './choose-profile.js';
 import type { EngineBindings } from './engine-bindings.js';
 import type { EngineBinding } from './engine-interface.js';

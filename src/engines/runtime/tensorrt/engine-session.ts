@@ -7,7 +7,8 @@ import { plural } from '../../../base/text/quantity.js';
 import { TrtforgeError } from '../../../errors.js';
 import { ignoreEvents } from '../../../events.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';
-import { mapOf, type RunOptions } from '../session.js';
+import { mapOf } from '../check-inputs.js';
+import type { RunOptions } from '../session.js';
 import { DeviceState } from './device-state.js';
 import type {
   EngineContext,

@@ -4,7 +4,8 @@ import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tenso
 import { withLibraries } from '../../../tensorrt/toolchain/environment.js';
 import { readPlanHeader } from '../../plan/header.js';
 import type { RepeatedRun } from '../back-end.js';
-import { mapOf, type RunOptions, type Session } from '../session.js';
+import { mapOf } from '../check-inputs.js';
+import type { RunOptions, Session } from '../session.js';
 import type { EngineBinding, SessionFacts } from './engine-interface.js';
 import { libraryOfPlan } from './load-engine.js';
 import { type EngineSessionOptions, loadOptions } from './options.js';

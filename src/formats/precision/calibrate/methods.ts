@@ -1,11 +1,13 @@
+import { TrtforgeError } from '../../../errors.js';
 import { magnitudesOf, type QuantizedDtype } from './grid.js';
 import type { Histogram } from './histogram.js';
+import type { CalibrationMethod } from './ranges.js';
 
 /** Levels of INT8 on one side of zero: what entropy compares a range with, and the first range that it and MSE consider. */
 const LEVELS = 128;
 
 /** Share of the values, in percent, within the range where a percentile is requested without one; pytorch-quantization's default. */
-export const DEFAULT_PERCENTILE = 99.99;
+const DEFAULT_PERCENTILE = 99.99;
 
 /** The upper edge of the last bin that has values: the largest magnitude, to the width of a bin. */
 function largestOf({ width, counts }: Histogram): number {
@@ -139,3 +141,38 @@ function runningSums(counts: Float64Array, term: (count: number, bin: number) =>
   for (let bin = 0; bin < counts.length; bin++) sums[bin + 1] = sums[bin]! + term(counts[bin]!, bin);
   return sums;
 }
+
+/** A method with what it needs. */
+export type ChosenMethod =
+  | { readonly name: Exclude<CalibrationMethod, 'percentile'> }
+  | { readonly name: 'percentile'; readonly percentile: number };
+
+/** The methods, with what each does, for help. */
+export const calibrationMethods: Readonly<Record<CalibrationMethod, string>> = {
+  max: 'the largest magnitude',
+  percentile: `the magnitude that ${DEFAULT_PERCENTILE} % of the values are within, or percentile:99.9`,
+  entropy: "TensorRT's entropy calibration",
+  mse: 'the least mean squared error',
+};
+
+/** The closest to FP32 on trained and random models, or within 0.8 dB of it: docs/precision.md. */
+export const DEFAULT_METHOD: CalibrationMethod = 'mse';
+
+/** Reads `max`, `percentile`, `percentile:99.9`, `entropy` or `mse`. Throws TF_USAGE. */
+export function parseMethod(text: string): ChosenMethod {
+  const [name = '', share, ...more] = text.split(':');
+  const percentile =
+    share === undefined ? DEFAULT_PERCENTILE : share.trim() === '' ? Number.NaN : Number(share);
+  if (more.length === 0 && Object.hasOwn(calibrationMethods, name)) {
+    const known = name as CalibrationMethod;
+    if (known === 'percentile' && percentile > 50 && percentile <= 100) return { name: known, percentile };
+    if (known !== 'percentile' && share === undefined) return { name: known };
+  }
+  throw new TrtforgeError('TF_USAGE', `"${text}" is not a calibration method.`, {
+    remedy: `Use ${Object.keys(calibrationMethods).join(', ')} or percentile:P with P from 50 to 100.`,
+  });
+}
+
+/** The method as `parseMethod` reads it, with its default filled in; part of identities. */
+export const methodText = (method: ChosenMethod): string =>
+  method.name === 'percentile' ? `percentile:${method.percentile}` : method.name;

@@ -6,14 +6,14 @@ import { planBundle } from '../plan-bundle.js';
 import type { BundleReport } from '../result.js';
 import { renderBundle } from './bundle-text.js';
 import { bundleSteps } from './dry-run.js';
-import { type BundleOptionValues, bundleOptions, bundleRequest } from './options.js';
+import { type BundleOptionValues, bundleFlags, bundleRequest } from './options.js';
 
 export const metaArgument = { name: 'META', describe: 'the model_meta.json of the bundle' };
 
 export const command = defineCommand({
   arguments: [metaArgument],
   examples: ['trtforge bundle build out/model_meta.json --outdir engines --precision fp16'],
-  options: bundleOptions,
+  options: bundleFlags,
   schema: async () => (await import('../result.js')).bundleReportSchema,
   run: limited(
     ([meta = ''], options, context): Promise<BundleReport> =>

@@ -9,10 +9,10 @@ import type { BundleReport } from '../result.js';
 import { metaArgument } from './build.js';
 import { renderBundle } from './bundle-text.js';
 import { bundleSteps } from './dry-run.js';
-import { bundleOptions, bundleRequest } from './options.js';
+import { bundleFlags, bundleRequest } from './options.js';
 
 const options = {
-  ...bundleOptions,
+  ...bundleFlags,
   ...chainCheckOptions,
   noCheck: flag({ flags: '--no-check', describe: 'build and run the engines, and skip the chained check' }),
 };

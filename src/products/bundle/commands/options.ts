@@ -11,7 +11,7 @@ import { onlyLoadOptions } from '../../../tensorrt/trtexec/options.js';
 import { type BundleRequest, partsOptions, bundleOptions as requestOptions } from '../options.js';
 
 /** The options of `bundle build` and `bundle forge`. */
-export const bundleOptions = {
+export const bundleFlags = {
   outdir: requestOptions.outdir,
   ...recipeOptions,
   batch: { ...buildOptions.batch, describe: 'batch of every component: 8, or MIN/OPT/MAX as 1/8/64' },
@@ -23,7 +23,7 @@ export const bundleOptions = {
   ...timeoutOption,
 };
 
-export type BundleOptionValues = OptionValues<typeof bundleOptions>;
+export type BundleOptionValues = OptionValues<typeof bundleFlags>;
 
 /** The options as the bundle room takes them. */
 export const bundleRequest = (

@@ -3,7 +3,7 @@ import { TrtforgeError } from '../../../errors.js';
 import type { WorkContext } from '../../../events.js';
 import { readImage } from '../../../formats/images/image.js';
 import { channelsLast, preprocess } from '../../../formats/images/preprocess.js';
-import { imageLayout } from '../../../formats/onnx/open-dimensions.js';
+import { imageLayout } from '../../../formats/onnx/image-layout.js';
 import { float32Values, floatTensor, type Tensor } from '../../../formats/tensor/tensor.js';
 import { type Layout, layoutOf } from './detector-outputs.js';
 import { type Preparation, preparationKeys } from './preprocessing.js';

@@ -1,108 +1,127 @@
 import type { DetectionTruth } from './annotations.js';
 import type { Detections } from './detections.js';
-import { AREA_RANGES, matchDetections, NOT_SCORED, THRESHOLDS } from './match.js';
-import { ordersOf } from './order.js';
-import { type AreaCurves, accumulate, countedAnnotations, mean, RECALLS } from './precision-recall.js';
-import type { CategoryScore, DetectionScores, PrecisionCurve } from './result.js';
+import { type Matches, NOT_SCORED } from './match.js';
+import type { Orders } from './order.js';
+import { AREA_RANGES, DETECTION_LIMITS, RECALLS, THRESHOLDS } from './parameters.js';
 
-/** Index of the overlap 0.75. */
-const AT_75 = THRESHOLDS.indexOf(0.75);
+/** `np.spacing(1)`. */
+const EPSILON = Number.EPSILON;
 
-/** Scores detections by the rules of COCO: `stats` are those of pycocotools 2.0.11 to the last bit. */
-export function scoreDetections(truth: DetectionTruth, detections: Detections): DetectionScores {
-  const orders = ordersOf(truth, detections);
-  const matches = matchDetections(truth, detections, orders);
-  const [all, small, medium, large] = AREA_RANGES.map((_, range) =>
-    accumulate(truth, detections, orders, matches, range),
-  ) as [AreaCurves, AreaCurves, AreaCurves, AreaCurves];
-  const means = [
-    mean(all.precision),
-    mean(thresholdOf(all, 0)),
-    mean(thresholdOf(all, AT_75)),
-    ...[small, medium, large].map(({ precision }) => mean(precision)),
-    ...all.recall.map(mean),
-    ...[small, medium, large].map(({ recall }) => mean(recall.at(-1)!)),
-  ];
-  const areas = { all, small, medium, large };
-  return {
-    // numpy has no mean of nothing either: pycocotools returns -1.
-    stats: means.map((value) => (Number.isNaN(value) ? -1 : value)),
-    perClass: categoryScores(truth, detections, areas),
-    precision:
-      all.columns.size === 0
-        ? null
-        : {
-            at50: meanCurve([thresholdOf(all, 0)]),
-            at75: meanCurve([thresholdOf(all, AT_75)]),
-            at50to95: meanCurve(THRESHOLDS.map((_, threshold) => thresholdOf(all, threshold))),
-          },
-    beyondLimit: matches.rank.reduce((count, rank) => count + Number(rank === NOT_SCORED), 0),
-  };
+/** Precision and recall of one area range, of the categories that have annotations in it. */
+export interface AreaCurves {
+  /** By index of such a category, ascending: its place in the arrays. */
+  readonly columns: ReadonlyMap<number, number>;
+  /** By threshold, recall, category: the order in which numpy sums it. */
+  readonly precision: Float64Array;
+  /** One for each of DETECTION_LIMITS, by threshold and category. */
+  readonly recall: readonly Float64Array[];
 }
 
-function categoryScores(
+/** As `COCOeval.accumulate`. `range` is an index into AREA_RANGES. Cells that pycocotools marks with -1 (no annotation counts) are left out. */
+export function accumulate(
   truth: DetectionTruth,
   detections: Detections,
-  { all, small, medium, large }: Readonly<Record<'all' | 'small' | 'medium' | 'large', AreaCurves>>,
-): CategoryScore[] {
-  const annotations = countedAnnotations(truth, 0);
-  const counts = new Uint32Array(truth.categories.length);
-  for (const category of detections.category) counts[category]!++;
-  return truth.categories.map(({ id, name }, category) => {
-    const figure = (curves: AreaCurves, from = 0, to = THRESHOLDS.length) =>
-      meanOf(columnOf(curves.precision, curves, category, from * RECALLS.length, to * RECALLS.length));
-    const precision = columnOf(all.precision, all, category, 0, RECALLS.length);
-    return {
-      id,
-      name,
-      annotations: annotations[category]!,
-      detections: counts[category]!,
-      AP_50_95: figure(all),
-      AP_50: meanOf(precision),
-      AP_75: figure(all, AT_75, AT_75 + 1),
-      AP_small: figure(small),
-      AP_medium: figure(medium),
-      AP_large: figure(large),
-      AR_100: meanOf(columnOf(all.recall.at(-1)!, all, category, 0, THRESHOLDS.length)),
-      precision: precision && rounded(precision),
-    };
+  { ranked }: Orders,
+  matches: Matches,
+  range: number,
+): AreaCurves {
+  const counted = countedAnnotations(truth, range);
+  const columns = new Map<number, number>();
+  for (const [category, annotations] of counted.entries())
+    if (annotations > 0) columns.set(category, columns.size);
+  const count = columns.size;
+  const precision = new Float64Array(THRESHOLDS.length * RECALLS.length * count);
+  const recall = DETECTION_LIMITS.map(() => new Float64Array(THRESHOLDS.length * count));
+  let next = 0;
+  columns.forEach((column, category) => {
+    while (next < ranked.length && detections.category[ranked[next]!]! < category) next++;
+    const start = next;
+    while (next < ranked.length && detections.category[ranked[next]!] === category) next++;
+    const annotations = counted[category]!;
+    const found = truePositives(ranked.subarray(start, next), matches, range);
+    found.forEach(({ precisions, within }, threshold) => {
+      DETECTION_LIMITS.forEach((_, limit) => {
+        recall[limit]![threshold * count + column] = within[limit]! / annotations;
+      });
+      // The precision at a recall is the best at that recall or a higher one.
+      for (let i = precisions.length - 1; i > 0; i--)
+        precisions[i - 1] = Math.max(precisions[i - 1]!, precisions[i]!);
+      let positives = 0;
+      RECALLS.forEach((wanted, at) => {
+        while (positives < precisions.length && (positives + 1) / annotations < wanted) positives++;
+        precision[(threshold * RECALLS.length + at) * count + column] = precisions[positives] ?? 0;
+      });
+    });
   });
+  return { columns, precision, recall };
 }
 
-const meanOf = (values: Float64Array | null): number | null => (values === null ? null : mean(values));
-
-/** Rows `from` to `to` of a category's column in `cells`; null where it has none. */
-function columnOf(
-  cells: Float64Array,
-  { columns }: AreaCurves,
-  category: number,
-  from: number,
-  to: number,
-): Float64Array | null {
-  const column = columns.get(category);
-  return column === undefined
-    ? null
-    : new Float64Array(to - from).map((_, row) => cells[(from + row) * columns.size + column]!);
+/** By category, how many annotations a detection can find. */
+export function countedAnnotations({ categories, annotations }: DetectionTruth, range: number): Uint32Array {
+  const [low, high] = AREA_RANGES[range]!;
+  const counted = new Uint32Array(categories.length);
+  for (const { category, isCrowd, area } of annotations)
+    if (!isCrowd && area >= low && area <= high) counted[category]!++;
+  return counted;
 }
 
-/** The cells of one threshold, by recall and category. */
-function thresholdOf({ precision, columns }: AreaCurves, threshold: number): Float64Array {
-  const size = RECALLS.length * columns.size;
-  return precision.subarray(threshold * size, (threshold + 1) * size);
+interface TruePositives {
+  /** The precision at each true positive, by falling score: between two of them it only falls. */
+  readonly precisions: number[];
+  /** Number of true positives within each of DETECTION_LIMITS. */
+  readonly within: number[];
 }
 
-/** The mean over thresholds and categories at each recall. */
-const meanCurve = (thresholds: readonly Float64Array[]): PrecisionCurve =>
-  rounded(
-    RECALLS.map((_, at) => {
-      const size = thresholds[0]!.length / RECALLS.length;
-      return (
-        thresholds.reduce((sum, cells) => sum + mean(cells.subarray(at * size, (at + 1) * size)), 0) /
-        thresholds.length
-      );
-    }),
-  );
+/** By threshold. `numbers` are the detections of one category by falling score. */
+function truePositives(
+  numbers: Uint32Array,
+  { positive, ignored, rank }: Matches,
+  range: number,
+): readonly TruePositives[] {
+  const found = THRESHOLDS.map(() => ({ precisions: [] as number[], within: DETECTION_LIMITS.map(() => 0) }));
+  /** False positives: at every threshold, and besides at each. */
+  let always = 0;
+  const besides = THRESHOLDS.map(() => 0);
+  for (const number of numbers) {
+    const place = rank[number]!;
+    if (place === NOT_SCORED) continue;
+    const cell = AREA_RANGES.length * number + range;
+    const [hit, skipped] = [positive[cell]!, ignored[cell]!];
+    if (hit === 0 && skipped === 0) always++;
+    else
+      for (let threshold = 0; threshold < THRESHOLDS.length; threshold++) {
+        const mask = 1 << threshold;
+        if ((hit & mask) !== 0) {
+          const { precisions, within } = found[threshold]!;
+          const count = precisions.length + 1;
+          precisions.push(count / (always + besides[threshold]! + count + EPSILON));
+          for (let at = 0; at < DETECTION_LIMITS.length; at++)
+            if (place < DETECTION_LIMITS[at]!) within[at]!++;
+        } else if ((skipped & mask) === 0) besides[threshold]!++;
+      }
+  }
+  return found;
+}
 
-/** Curves are drawn: five decimals are more than a page shows. */
-const rounded = (values: ArrayLike<number>): PrecisionCurve =>
-  Array.from(values, (value) => Number(value.toFixed(5)));
+/** numpy's mean of a contiguous float64 array, to the last bit: pairwise summation in blocks of 128. NaN for an empty one. */
+export const mean = (values: Float64Array): number => pairwiseSum(values) / values.length;
+
+function pairwiseSum(values: Float64Array): number {
+  const count = values.length;
+  if (count > 128) {
+    const half = (count >> 1) - ((count >> 1) % 8);
+    return pairwiseSum(values.subarray(0, half)) + pairwiseSum(values.subarray(half));
+  }
+  const whole = count - (count % 8);
+  let sum = 0;
+  if (whole > 0) {
+    const [a, b, c, d, e, f, g, h] = Array.from({ length: 8 }, (_, lane) => {
+      let partial = values[lane]!;
+      for (let i = lane + 8; i < whole; i += 8) partial += values[i]!;
+      return partial;
+    }) as [number, number, number, number, number, number, number, number];
+    sum = a + b + (c + d) + (e + f + (g + h));
+  }
+  for (let i = whole; i < count; i++) sum += values[i]!;
+  return sum;
+}

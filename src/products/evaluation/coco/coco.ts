@@ -8,11 +8,11 @@ import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { allowMissing as allowed } from '../options.js';
 import { type Annotation, type DetectionTruth, digestOfTruth, readInstances } from './annotations.js';
-import { scoreDetections } from './average-precision.js';
 import { type Detections, readDetections } from './detections.js';
 import { overlapOf } from './match.js';
 import type { Box, Size } from './record.js';
 import type { CocoResult } from './result.js';
+import { scoreDetections } from './scores.js';
 
 export const cocoOptions = {
   /** A file of COCO instances. */

@@ -7,8 +7,8 @@ import { allBut, type OptionsOf, valuesOf } from '../../../base/options/option.j
 import { buildOptions } from '../../../engines/builder/options.js';
 import { type BackEnd, openOptions } from '../../../engines/runtime/back-end.js';
 import type { WorkContext } from '../../../events.js';
+import { imageLayout } from '../../../formats/onnx/image-layout.js';
 import { factsOfModel } from '../../../formats/onnx/inspect.js';
-import { imageLayout } from '../../../formats/onnx/open-dimensions.js';
 import { convertModel } from '../../../formats/precision/convert.js';
 import type { FormatId } from '../../../formats/precision/formats/index.js';
 import { buildOrLoad } from '../../../quality/known-answer/build-or-load.js';

@@ -1,4 +1,5 @@
-import { mapOf, type RunOptions, type Session } from '../../../engines/runtime/session.js';
+import { mapOf } from '../../../engines/runtime/check-inputs.js';
+import type { RunOptions, Session } from '../../../engines/runtime/session.js';
 import type { PreparedCall } from '../../../engines/runtime/tensorrt/engine-interface.js';
 import type { Contract } from '../../../formats/contract/contract.js';
 import type { ByName, NamedTensors, Tensor } from '../../../formats/tensor/tensor.js';

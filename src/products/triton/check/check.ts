@@ -9,10 +9,10 @@ import type { WorkContext } from '../../../events.js';
 import { pairStates } from '../../../formats/contract/state.js';
 import { knownStates, profilesOf } from '../engine.js';
 import { backendOf, platforms } from '../model-config.js';
-import type { TritonCheckRequest } from '../options.js';
 import { checkCoreRules } from './core-rules.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
+import type { TritonCheckRequest } from './options.js';
 import { type ModelFolder, readPlan, readRepository, type ServedPlan, servedVersions } from './repository.js';
 import {
   checkLabels,

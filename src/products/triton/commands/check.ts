@@ -3,8 +3,8 @@ import { plural } from '../../../base/text/quantity.js';
 import { defineCommand, type TextOutput } from '../../../cli/command.js';
 import { type ExitCode, outcomeExitCodes } from '../../../errors.js';
 import { checkRepository } from '../check/check.js';
+import { checkOptions } from '../check/options.js';
 import type { TritonCheck } from '../check/result.js';
-import { checkOptions } from '../options.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'REPOSITORY', describe: 'a model repository of Triton' }],

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { allBut } from '../../../base/options/option.js';
 import { defineCommand } from '../../../cli/command.js';
 import type { TritonExport } from '../export/export-models.js';
-import { exportOptions } from '../options.js';
+import { exportOptions } from '../export/options.js';
 
 export const command = defineCommand({
   arguments: [

@@ -1,6 +1,6 @@
 import { defineCommand } from '../../../cli/command.js';
 import { limited, timeoutOption } from '../../../cli/options/timeout.js';
-import { tryOptions } from '../options.js';
+import { tryOptions } from '../try/options.js';
 import type { TritonTry } from '../try/result.js';
 
 export const command = defineCommand({

@@ -24,7 +24,7 @@ import { type BundleMeta, logitsOf, readMeta } from '../../../formats/contract/m
 import { pairStates } from '../../../formats/contract/state.js';
 import { readLabels } from '../../../formats/images/labels.js';
 import { knownStates } from '../engine.js';
-import type { TritonExportRequest } from '../options.js';
+import type { TritonExportRequest } from './options.js';
 import { refused, type ServedModel, type Serving, serve } from './served-model.js';
 import { planFile } from './tensor-files.js';
 import { engineFamily, plainName, tritonExporter } from './write-config.js';

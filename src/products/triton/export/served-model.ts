@@ -16,7 +16,7 @@ import {
   profilesOf,
 } from '../engine.js';
 import { type ConfigTensor, configTensor, dataTypes, fedByOrder } from '../model-config.js';
-import type { TritonExportRequest } from '../options.js';
+import type { TritonExportRequest } from './options.js';
 
 /** One model of an export: what the options name is read. */
 export interface Serving

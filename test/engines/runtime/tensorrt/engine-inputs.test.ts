@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkInputs, checkTensor, mapOf } from '../../../../src/engines/runtime/session.js';
+import { checkInputs, checkTensor, mapOf } from '../../../../src/engines/runtime/check-inputs.js';
 import { type CacheEntry, CallCache } from '../../../../src/engines/runtime/tensorrt/call-cache.js';
 import {
   callShapeFrom,

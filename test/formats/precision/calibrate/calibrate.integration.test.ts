@@ -7,7 +7,8 @@ import type { WorkEvent } from '../../../../src/events.js';
 import { attribute as a, buildModel, GraphBuilder } from '../../../../src/formats/onnx/builder.js';
 import { openModel } from '../../../../src/formats/onnx/model.js';
 import { writeModel } from '../../../../src/formats/onnx/write.js';
-import { calibrateTensors, parseMethod } from '../../../../src/formats/precision/calibrate/calibrate.js';
+import { calibrateTensors } from '../../../../src/formats/precision/calibrate/calibrate.js';
+import { parseMethod } from '../../../../src/formats/precision/calibrate/methods.js';
 import { integerTensor } from '../../../../src/formats/tensor/tensor.js';
 import { floats, noise, written } from '../judge.js';
 

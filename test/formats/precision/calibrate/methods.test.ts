@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { methodText, parseMethod } from '../../../../src/formats/precision/calibrate/calibrate.js';
 import type { Histogram } from '../../../../src/formats/precision/calibrate/histogram.js';
 import {
   entropyAmax,
+  methodText,
   mseAmax,
+  parseMethod,
   percentileAmax,
   quantizationMse,
 } from '../../../../src/formats/precision/calibrate/methods.js';

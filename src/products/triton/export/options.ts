@@ -1,11 +1,8 @@
-import * as is from '../../base/options/kinds.js';
-import { needed, type OptionsOf, optional } from '../../base/options/option.js';
-import { parseVersion } from '../../behaviour/versions.js';
-import { type NamedGpu, parseGpu } from '../../engines/identity/target.js';
-import { storeOptions as stores } from '../../engines/store/open-stores.js';
-import { trustOptions } from '../../engines/store/trust.js';
-import { TrtforgeError } from '../../errors.js';
-
+import * as is from '../../../base/options/kinds.js';
+import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
+import { storeOptions as stores } from '../../../engines/store/open-stores.js';
+import { trustOptions } from '../../../engines/store/trust.js';
+import { TrtforgeError } from '../../../errors.js';
 export const exportOptions = {
   /** Of one model, or of a bundle: files, parts of names in the store, starts of identities. */
   engines: needed(is.list<string>()),
@@ -66,36 +63,6 @@ export const exportOptions = {
 };
 
 export interface TritonExportRequest extends OptionsOf<typeof exportOptions> {}
-
-export const checkOptions = {
-  repository: needed(is.text),
-  /** The GPU of the server: `L4`, `sm_89`. */
-  gpu: optional(is.either(is.text, is.object<NamedGpu>()), {
-    flags: '--gpu <gpu>',
-    describe: 'the GPU of the server: sm_89, 8.9, or a product such as L4',
-    parse: parseGpu,
-  }),
-  /** Its TensorRT, as many parts as are known. */
-  tensorrt: optional(is.text, {
-    flags: '--tensorrt <version>',
-    describe: 'the TensorRT of the server, as far as it is known: 10.13, 10.13.3.9',
-    parse: parseVersion,
-  }),
-};
-
-export interface TritonCheckRequest extends OptionsOf<typeof checkOptions> {}
-
-export const tryOptions = {
-  repository: needed(is.text),
-  /** Of a server that is up; default: one is started here. */
-  url: optional(is.text, {
-    flags: '--url <address>',
-    describe: 'of a server that serves the repository, over HTTP (default: one is started here and ended)',
-    trust: true,
-  }),
-};
-
-export interface TritonTryRequest extends OptionsOf<typeof tryOptions> {}
 
 function microseconds(given: string): number {
   const [, number, unit] = /^(\d+)(us|ms)$/.exec(given.trim()) ?? [];
