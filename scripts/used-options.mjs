@@ -4,7 +4,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { longName } from '../dist/base/options/option.js';
-import { enginesFileSchema } from '../dist/products/fleet/engines-schema.js';
+import { enginesFileSchema } from '../dist/products/fleet/engines-file-schema.js';
 import { modelKeys } from '../dist/products/fleet/model-options.js';
 import { products } from '../dist/registry.js';
 import { root } from './setup.mjs';

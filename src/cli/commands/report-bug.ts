@@ -17,7 +17,7 @@ import { type CommandContext, defineCommand, type TextOutput } from '../command.
 import { flag, text } from '../option.js';
 import { type FailingRun, type Line, lineOf, runLine } from './bug-report/failing-run.js';
 import { packInputs } from './bug-report/packed-inputs.js';
-import { type Redact, redaction, reportedVariables } from './bug-report/redact.js';
+import { type Redact, redaction, reportedVariables } from './bug-report/redaction.js';
 import type { BugReport } from './bug-report/result.js';
 import {
   asEntry,

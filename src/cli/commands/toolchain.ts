@@ -1,13 +1,17 @@
 import { readdirSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { isVersion } from '../../behaviour/versions.js';
 import { TrtforgeError } from '../../errors.js';
 import { driverInChild, lookForGpus } from '../../quality/doctor/gpu.js';
 import { lookForOnnxRuntimes, type OnnxRuntimeFacts } from '../../quality/doctor/onnxruntime.js';
 import { type ListedToolchain, listToolchains } from '../../quality/doctor/toolchain-list.js';
 import { exportFormats, exportsOf, exportText } from '../../tensorrt/toolchain/exports.js';
 import { surveyToolchains, thisMachine, toolchainNamed } from '../../tensorrt/toolchain/find.js';
-import { installToolchain, planInstallation, removeToolchain } from '../../tensorrt/toolchain/install.js';
+import {
+  installOptions,
+  installToolchain,
+  planInstallation,
+  removeToolchain,
+} from '../../tensorrt/toolchain/install.js';
 import { readManifest } from '../../tensorrt/toolchain/manifest.js';
 import { toolchainsFolder } from '../../tensorrt/toolchain/places.js';
 import { releaseOf, tensorrtRtxLicense } from '../../tensorrt/toolchain/releases.js';
@@ -17,7 +21,7 @@ import type {
   ToolchainRemoveResult,
 } from '../../tensorrt/toolchain/result.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
-import { choice, flag, option, text } from '../option.js';
+import { choice, text } from '../option.js';
 import { step } from '../plan.js';
 
 const folderOption = text({
@@ -108,20 +112,12 @@ function renderToolchain(toolchain: ListedToolchain, { line, colors }: TextOutpu
   row('runs', ability(toolchain.run));
 }
 
+const { version, acceptLicense, wheel } = installOptions;
+
 export const install = defineCommand({
   arguments: [{ name: 'PRODUCT', describe: 'tensorrt-rtx' }],
   options: {
-    version: option({
-      flags: '--version <version>',
-      describe: 'which release; the newest that trtforge knows by default',
-      parse: parseFullVersion,
-    }),
-    acceptLicense: flag({ flags: '--accept-license', describe: "accept NVIDIA's licence", trust: true }),
-    wheel: text({
-      flags: '--wheel <file>',
-      trust: true,
-      describe: 'a wheel on this machine, instead of a download with pip',
-    }),
+    ...{ version, acceptLicense, wheel },
     folder: folderOption,
   },
   examples: [
@@ -194,13 +190,6 @@ export const install = defineCommand({
     line(`           ${result.license.path ?? result.license.url}`);
   },
 });
-
-function parseFullVersion(written: string): string {
-  if (isVersion(written) && written.split('.').length === 4) return written;
-  throw new TrtforgeError('TF_USAGE', `"${written}" is not a version.`, {
-    remedy: `Write all four parts, as ${newest}.`,
-  });
-}
 
 function rejectProduct(product: string): void {
   if (product === 'tensorrt-rtx') return;

@@ -6,8 +6,9 @@ import { defaultFormat } from '../../formats/precision/formats/index.js';
 import type { ArgumentSpec, Product } from '../command.js';
 import { editors, type ForeignFlag, type Tool } from '../foreign-flag.js';
 import { parseValue } from '../resolve.js';
-import { type ForeignLine, isProfileFlag, type ReadFlag, readLine, toolOf } from './line.js';
+import { type ForeignLine, type ReadFlag, readLine, toolOf } from './line.js';
 import { isFollowedByValue, isOwn, oursFor, specOf, withOwnFlags } from './own-flags.js';
+import { isProfileFlag } from './shapes.js';
 import {
   conversionOf,
   convertedFirst,

@@ -4,7 +4,8 @@ import { TrtforgeError } from '../../errors.js';
 import type { Product } from '../command.js';
 import { editors, type ForeignFlag, templateOption, templateWords } from '../foreign-flag.js';
 import { globalOptions } from '../option.js';
-import { isProfileEnd, profilesOf, type ReadFlag, toolOf } from './line.js';
+import { type ReadFlag, toolOf } from './line.js';
+import { isProfileEnd, profilesOf } from './shapes.js';
 import { foreignFlags } from './tables.js';
 
 /** The verb of a line, and its options. */

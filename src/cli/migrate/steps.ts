@@ -8,7 +8,8 @@ import {
   quantizedFormats,
 } from '../../formats/precision/formats/index.js';
 import { DLA, editors, QUANTIZED } from '../foreign-flag.js';
-import { type ForeignLine, openAxes, profilesOf } from './line.js';
+import type { ForeignLine } from './line.js';
+import { openAxes, profilesOf } from './shapes.js';
 
 /** A line of trtforge before it is written. */
 interface Step {

@@ -8,7 +8,7 @@ import { viewModel } from '../../formats/onnx/model.js';
 import { dtypeFromTensorrt } from '../../formats/tensor/dtype.js';
 import { type BuilderSettings, builderSettings } from './builder-settings.js';
 import type { BuildFiles, BuildOutcome, ResolvedBuild } from './options.js';
-import { cachesRead } from './timing-caches.js';
+import { cachesRead } from './shared-timing-caches.js';
 
 interface InProcessOptions extends WorkContext {
   readonly addon?: Addon;

@@ -27,7 +27,7 @@ import {
   wrongAnswer,
 } from './options.js';
 import type { ObtainedEngine } from './result.js';
-import { sharingTimingCaches } from './timing-caches.js';
+import { sharingTimingCaches } from './shared-timing-caches.js';
 
 /** The right to build, or what another process built while this one waited for it. */
 type Turn = { readonly lease: Lease } | { readonly engine: StoredEngine };

@@ -45,7 +45,7 @@ import { type ProfileSizes, requestedSizes, sizedProfile } from '../profiles/siz
 import { suggestion } from '../profiles/suggest.js';
 import { assertBuildable } from './buildable.js';
 import type { BuildOptions, ResolvedBuild } from './options.js';
-import { timingScope, unusedTimingCache, unusedTimingCacheText } from './timing-caches.js';
+import { timingScope, unusedTimingCache, unusedTimingCacheText } from './shared-timing-caches.js';
 
 /**
  * Decides everything about a build: reads the model's inputs and digest, chooses toolchain and target, checks the profiles against the inputs.

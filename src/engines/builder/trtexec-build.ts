@@ -20,7 +20,7 @@ import { buildMisreadings, requireUnderstood } from '../../tensorrt/trtexec/misr
 import { runTrtexec, type TrtexecRun } from '../../tensorrt/trtexec/run.js';
 import { planHeaderOf, versionText } from '../plan/header.js';
 import type { BuildContext, BuildFiles, BuildOutcome, ResolvedBuild } from './options.js';
-import { cachesRead } from './timing-caches.js';
+import { cachesRead } from './shared-timing-caches.js';
 import { type TrtexecFiles, trtexecBuildRequest } from './trtexec-request.js';
 
 /** trtexec prints the size of an engine with six significant digits. */

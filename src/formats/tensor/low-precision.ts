@@ -1,4 +1,5 @@
 import { type Dtype, dtypes } from './dtype.js';
+import { roundHalfToEven } from './rounding.js';
 
 /**
  * float32 to and from float16 and bfloat16 bits in bulk. Rounding is IEEE 754's round to nearest, ties to even; NaN stays NaN.
@@ -217,9 +218,38 @@ export const isByteFloat = (dtype: Dtype): dtype is ByteFloat =>
  * NaN.
  */
 export function float32ToByteFloat(dtype: ByteFloat, values: Float32Array): Uint8Array {
+  if (dtype === 'float8_e4m3fn') {
+    const codes = new Uint8Array(values.length);
+    float32ToE4m3(values, codes);
+    // As of the others a zero has no sign.
+    return codes.map((code) => (code === 0x80 ? 0 : code));
+  }
   const patterns = finitePatterns(dtype);
   const notANumber = smallFloatTable(dtype).findIndex((value) => Number.isNaN(value));
   return Uint8Array.from(values, (value) => (Number.isNaN(value) ? notANumber : nearest(patterns, value)));
+}
+
+/** The code of 448, the largest of E4M3; the next one is NaN. */
+const LARGEST_E4M3 = 0x7e;
+const NAN_E4M3 = 0x7f;
+/** 2^-6, the smallest normal value of E4M3, and the steps below it: 2^-9. */
+const NORMAL_E4M3 = (127 - 6) << 23;
+const STEPS_E4M3 = 2 ** 9;
+
+/** Writes the E4M3 codes (float8_e4m3fn) of float32 values, each rounded to the nearest, of two as near to the even one, and saturated; NaN stays NaN. */
+export function float32ToE4m3(values: Float32Array, target: Uint8Array): void {
+  const bits = new Int32Array(values.buffer, values.byteOffset, values.length);
+  for (let i = 0; i < values.length; i++) target[i] = e4m3Of(values[i]!, bits[i]!);
+}
+
+/** Rounds on the bits of FP32: 20 of the 23 bits of its mantissa go, and the exponents' biases differ by 120. */
+function e4m3Of(value: number, bits: number): number {
+  const sign = (bits >>> 24) & 0x80;
+  const magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000) return sign | NAN_E4M3;
+  if (magnitude < NORMAL_E4M3) return sign | roundHalfToEven(Math.abs(value) * STEPS_E4M3);
+  const rounded = ((magnitude + 0x7ffff + ((magnitude >>> 20) & 1)) >>> 20) - (120 << 3);
+  return sign | Math.min(LARGEST_E4M3, rounded);
 }
 
 interface Pattern {

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { GpuList } from '../../addon/addon.js';
 import { readJson } from '../../base/files/files.js';
-import { unusedTimingCache, unusedTimingCacheText } from '../../engines/builder/timing-caches.js';
+import { unusedTimingCache, unusedTimingCacheText } from '../../engines/builder/shared-timing-caches.js';
 import { targetText, visibleEntry } from '../../engines/identity/target.js';
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { ExitCode, outcomeExitCodes } from '../../errors.js';

@@ -17,10 +17,10 @@ import { type ComponentPlace, usualComponents } from './component.js';
 import { typedWeightBytes } from './component-builder.js';
 import { componentConversions } from './component-conversion.js';
 import { type BundleSetting, ComponentRun } from './component-run.js';
-import { availableMemory, estimateBuildBytes, runWithin } from './memory-plan.js';
 import { digestFiles } from './model-files.js';
 import { type BundleContext, type BundleRequest, chainCheckOf } from './options.js';
 import { inspectBundle, locateBundle, profiledComponents } from './read-bundle.js';
+import { availableMemory, estimateBuildBytes, runWithin } from './side-by-side.js';
 
 /** Builds of TensorRT on one GPU spoil each other's tactic timing. */
 const ONE_AT_A_TIME = 1;

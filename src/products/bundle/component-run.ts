@@ -7,7 +7,7 @@ import { assertNotInput } from '../../base/files/user-files.js';
 import { valuesOf } from '../../base/options/option.js';
 import { namedBuilder } from '../../engines/builder/build-engine.js';
 import type { PlanBuilder, ResolvedBuild } from '../../engines/builder/options.js';
-import { measuresKernels } from '../../engines/builder/timing-caches.js';
+import { measuresKernels } from '../../engines/builder/shared-timing-caches.js';
 import { whyNotRun } from '../../engines/identity/target.js';
 import type { ProfileRequest } from '../../engines/profiles/profile.js';
 import { TrtforgeError } from '../../errors.js';

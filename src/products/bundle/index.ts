@@ -19,6 +19,7 @@ export const forgeBundle = atDoor(
   bundleOptions,
 );
 export const openRecogniser = atDoor(open);
-export type { OpenRecogniser, RecogniserOptions } from '../../quality/tasks/task.js';
+export type { RecogniserOptions } from '../../quality/tasks/options.js';
+export type { OpenRecogniser } from '../../quality/tasks/task.js';
 export const bundleParts = atDoor(parts);
 export { taskKind as tokenTask } from './token-task.js';

@@ -1,5 +1,5 @@
 import { protectingInputs } from '../../base/files/user-files.js';
-import { unusedTimingCache } from '../../engines/builder/timing-caches.js';
+import { unusedTimingCache } from '../../engines/builder/shared-timing-caches.js';
 import type { EnginePlan } from '../../forge/forge.js';
 import { BundleRun } from './bundle-run.js';
 import { timingCacheFor } from './component-run.js';

@@ -10,13 +10,8 @@ import type { WorkContext } from '../../events.js';
 import type { FirstAndRest } from '../../formats/contract/contract.js';
 import { type BundleMeta, readMeta, type UtteranceChunks } from '../../formats/contract/model-meta.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
-import type {
-  OpenRecogniser,
-  Recogniser,
-  RecogniserFacts,
-  RecogniserOptions,
-  Transcript,
-} from '../../quality/tasks/task.js';
+import type { RecogniserOptions } from '../../quality/tasks/options.js';
+import type { OpenRecogniser, Recogniser, RecogniserFacts, Transcript } from '../../quality/tasks/task.js';
 import { checkBundle, featuresOf, rejectMismatches } from './check-bundle.js';
 import { type Component, locateComponents, readComponent, usualComponents } from './component.js';
 import { openDecoder, smallestShapes } from './open-decoder.js';

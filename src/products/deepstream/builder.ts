@@ -5,7 +5,7 @@ import { makeFolder } from '../../base/files/folders.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import type { BuildOptions, PlanBuilder } from '../../engines/builder/options.js';
 import { chooseTarget, resolveBuild } from '../../engines/builder/resolve-build.js';
-import { measuresKernels } from '../../engines/builder/timing-caches.js';
+import { measuresKernels } from '../../engines/builder/shared-timing-caches.js';
 import { identityDigest } from '../../engines/identity/identity.js';
 import type { Passport } from '../../engines/identity/passport.js';
 import type { ProfileRange } from '../../engines/identity/recipe.js';

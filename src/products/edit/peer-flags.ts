@@ -1,5 +1,5 @@
 import { type ForeignFlag, rowsOf } from '../../cli/foreign-flag.js';
-import { openAxes, runnableShape } from '../../cli/migrate/line.js';
+import { openAxes, runnableShape } from '../../cli/migrate/shapes.js';
 import { defaultFormat } from '../../formats/precision/formats/index.js';
 
 const only = { verbs: ['edit'] } as const;

@@ -1,7 +1,7 @@
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { type OpenOptions, openOptions } from '../../engines/runtime/back-end.js';
-import { imagesOption } from '../../quality/tasks/task.js';
+import { imagesOption } from '../../quality/tasks/options.js';
 
 /** The options for running networks over images. */
 export const imageRunOptions = {

@@ -3,7 +3,7 @@ import { didYouMean } from '../../base/text/suggest-name.js';
 import { firstProblem, readYaml } from '../../base/text/yaml.js';
 import { isRemoteAddress } from '../../engines/store/remote/address.js';
 import { TrtforgeError } from '../../errors.js';
-import { enginesFileSchema, modelEntryShape, targetEntrySchema } from './engines-schema.js';
+import { enginesFileSchema, modelEntryShape, targetEntrySchema } from './engines-file-schema.js';
 import { type FleetModel, inFolder, modelKeys, readOptions } from './model-options.js';
 import type { FleetPlan } from './plan-schema.js';
 

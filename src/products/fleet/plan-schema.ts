@@ -3,7 +3,7 @@ import { identityDocumentSchema, sha256Schema } from '../../engines/identity/rec
 import { missSchema } from '../../engines/store/result.js';
 import { engineSignatureSchema } from '../../engines/store/signature-schema.js';
 import { healSchema } from '../../report/forge-result.js';
-import { targetEntrySchema, targetNameSchema } from './engines-schema.js';
+import { targetEntrySchema, targetNameSchema } from './engines-file-schema.js';
 
 const exitCode = z.literal([0, 1, 2, 3, 4, 5]);
 

@@ -24,6 +24,6 @@ export const triton: Product = {
       () => import('./commands/try.js'),
     ),
   ],
-  exporters: async () => [(await import('./export/write-config.js')).defaultExporter],
+  exporters: async () => [(await import('./export/repository.js')).defaultExporter],
   runRootSections: async () => (await import('./page.js')).tritonSections,
 };

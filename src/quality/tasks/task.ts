@@ -1,15 +1,13 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
-import * as is from '../../base/options/kinds.js';
-import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { faultText } from '../../base/text/schema-error.js';
-import { openOptions } from '../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import type { UtteranceChunks } from '../../formats/contract/model-meta.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { outcomeSchema } from '../verify/result.js';
+import type { RecogniserOptions, ScorerRequest } from './options.js';
 
 /** One figure of a task; `value` is null where nothing was scored. */
 export const metricSchema = z.object({
@@ -181,17 +179,6 @@ export interface OpenRecogniser {
   close(): Promise<void>;
 }
 
-export const recogniserOptions = {
-  ...openOptions,
-  /** The folder of built engines, `NAME.engine`; default: the models are run. */
-  engines: optional(is.text, {
-    flags: '--engines <folder>',
-    describe: 'run the engines in it, NAME.engine, in place of the models',
-  }),
-};
-
-export interface RecogniserOptions extends OptionsOf<typeof recogniserOptions> {}
-
 /** Something that opens models which turn speech features into tokens; products bring theirs (`Product.recognisers`). */
 export interface Recogniser {
   readonly id: string;
@@ -199,14 +186,6 @@ export interface Recogniser {
   accepts(path: string): boolean;
   open(path: string, options: RecogniserOptions, context: WorkContext): Promise<OpenRecogniser>;
 }
-
-/** The methods that make texts comparable, by name. */
-export const textNormalizers = {
-  none: 'words between spaces, as they are',
-  seed: 'upper case, punctuation removed',
-  'whisper-en': "Whisper's English normaliser",
-};
-export type NormalizerId = keyof typeof textNormalizers;
 
 /** The metric of a task over data of its own. */
 export interface Scorer extends Omit<Metric, 'value'> {
@@ -216,61 +195,6 @@ export interface Scorer extends Omit<Metric, 'value'> {
   digest(): Promise<string>;
   /** The metric of a model; null where nothing was scored. Throws what the evaluation throws. */
   score(model: string): Promise<number | null>;
-}
-
-export const imagesOption = {
-  flags: '--images <folder>',
-  describe: 'the folder of the images, JPEG, PNG or WebP',
-} as const;
-
-/** Options that decide words besides the models and their data. */
-export const speechOptions = {
-  /** Where relative `wav_path` begin; default the manifest's folder. */
-  audioDir: optional(is.text, {
-    flags: '--audio-dir <folder>',
-    describe: "where relative wav_path begin (default: the manifest's folder)",
-  }),
-  /** Default `none`. */
-  normalizer: optional(is.text, {
-    flags: '--normalizer <name>',
-    describe: `how texts are made comparable: ${Object.entries(textNormalizers)
-      .map(([id, summary]) => `${id} (${summary})`)
-      .join(' · ')}`,
-    choices: Object.keys(textNormalizers),
-    default: 'none',
-  }),
-};
-
-/** The data that a model is scored on, by the metric of their task. */
-export const scorerOptions = {
-  /** COCO instances, a TSV of images and labels, or a manifest of utterances. */
-  data: needed(is.text, {
-    flags: '--data <file>',
-    describe:
-      'what the task scores: COCO instances (JSON), a TSV of image and label, or a manifest of utterances',
-  }),
-  imagesDir: optional(is.text, imagesOption),
-  maxImages: optional(is.whole(1), {
-    flags: '--max-images <n>',
-    describe: 'score only this many images, those of the lowest ids or names (default: all)',
-  }),
-  labels: optional(is.text, {
-    flags: '--labels <file>',
-    describe: 'names of the classes (default: those of the model)',
-  }),
-  /** The model_meta.json of the bundle that the model is part of: for words. */
-  bundle: optional(is.text, {
-    flags: '--bundle <meta>',
-    describe: 'utterances: the model_meta.json of the bundle that MODEL is part of',
-  }),
-  ...speechOptions,
-};
-
-interface ScorerRequest extends OptionsOf<typeof scorerOptions> {
-  readonly model: string;
-  /** Default: as the passport of an engine states, else `yolo` for detectors, `imagenet` for classifiers. */
-  readonly preprocess?: string | undefined;
-  readonly imgsz?: number | undefined;
 }
 
 /** The metric of the task that the data are for. Throws TF_USAGE for images without a folder, and for words without the bundle or with another one. */

@@ -9,6 +9,7 @@ import { publishFile, syncFolder, UNPUBLISHED_SUFFIX, writeFailed } from '../../
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { type Processor, processorOf } from '../../behaviour/facts.js';
+import { isVersion } from '../../behaviour/versions.js';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { inPhase, type Work, workOf } from '../../events.js';
 import { pipWheels, type WheelSource } from './download-wheel.js';
@@ -20,10 +21,22 @@ import { openWheel, unpackWheel, type Wheel } from './wheel.js';
 
 export const installOptions = {
   /** Version of tensorrt-rtx; the newest that trtforge knows when absent. */
-  version: optional(is.text),
-  acceptLicense: needed(is.flag),
+  version: optional(is.text, {
+    flags: '--version <version>',
+    describe: 'which release; the newest that trtforge knows by default',
+    parse: parseFullVersion,
+  }),
+  acceptLicense: needed(is.flag, {
+    flags: '--accept-license',
+    describe: "accept NVIDIA's licence",
+    trust: true,
+  }),
   /** A wheel already at hand, instead of a download. */
-  wheel: optional(is.text),
+  wheel: optional(is.text, {
+    flags: '--wheel <file>',
+    trust: true,
+    describe: 'a wheel on this machine, instead of a download with pip',
+  }),
   /** The folder of toolchains, in which the new one becomes a folder; trtforge's own by default. */
   folder: optional(is.text),
   /** The user's command line, so that the licence error can print the exact command. */
@@ -301,4 +314,11 @@ export function removeToolchain(folder: string): void {
   } catch (cause) {
     throw writeFailed(folder, cause);
   }
+}
+
+function parseFullVersion(written: string): string {
+  if (isVersion(written) && written.split('.').length === 4) return written;
+  throw new TrtforgeError('TF_USAGE', `"${written}" is not a version.`, {
+    remedy: `Write all four parts, as ${releaseOf(undefined).version}.`,
+  });
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { enginesFileSchema, targetEntrySchema } from '../../../src/products/fleet/engines-schema.js';
+import { enginesFileSchema, targetEntrySchema } from '../../../src/products/fleet/engines-file-schema.js';
 import { whereSchema } from '../../../src/products/fleet/schedulers/where.js';
 
 test.each([

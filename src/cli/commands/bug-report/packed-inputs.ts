@@ -9,7 +9,7 @@ import { TrtforgeError } from '../../../errors.js';
 import { editModel } from '../../../formats/onnx/model.js';
 import { removeTexts, seedAttributes, seededWeights } from '../../../formats/onnx/seeded-weights.js';
 import { writeModel } from '../../../formats/onnx/write.js';
-import type { Redact } from './redact.js';
+import type { Redact } from './redaction.js';
 
 /** The files of a command, copied as they may be sent. */
 export interface PackedInputs {

@@ -19,8 +19,8 @@ import {
   withoutStores,
 } from './failing-run.js';
 import { type PackedInputs, withPlaces } from './packed-inputs.js';
-import type { Redact } from './redact.js';
-import { MOST_RUNS, reduceModels } from './reduce-models.js';
+import type { Redact } from './redaction.js';
+import { MOST_RUNS, reduceModels } from './reduced-models.js';
 import type { BugReport } from './result.js';
 
 /** The verb that passes when it has found a failure. */

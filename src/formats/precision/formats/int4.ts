@@ -1,6 +1,6 @@
+import { roundHalfToEven } from '../../tensor/rounding.js';
 import type { QuantizedFormat } from './format.js';
 import { packedPairs } from './packed-pairs.js';
-import { roundHalfToEven } from './rounding.js';
 
 /** Integers of 4 bits, for weights alone: TensorRT multiplies them in 16 bits, so they save memory and its bandwidth. */
 export const int4: QuantizedFormat & { readonly id: 'int4' } = {

@@ -1,5 +1,5 @@
+import { roundHalfToEven } from '../../tensor/rounding.js';
 import type { QuantizedFormat } from './format.js';
-import { roundHalfToEven } from './rounding.js';
 
 /** Integers of 8 bits, symmetric: TensorRT takes no zero point but 0. */
 export const int8: QuantizedFormat & { readonly id: 'int8' } = {

@@ -1,7 +1,7 @@
 import { plural } from '../../../base/text/quantity.js';
 import { engineSteps, resolvedOf } from '../../../cli/options/dry-run.js';
 import { type Plan, type PlanStep, step } from '../../../cli/plan.js';
-import { NO_MEASUREMENT } from '../../../engines/builder/timing-caches.js';
+import { NO_MEASUREMENT } from '../../../engines/builder/shared-timing-caches.js';
 import { enginePath } from '../component-run.js';
 import { chainCheckOf } from '../options.js';
 import type { BundlePlan } from '../plan-bundle.js';

@@ -1,6 +1,6 @@
 import type { DetectionTruth } from './annotations.js';
 import type { Detections } from './detections.js';
-import { type Matches, NOT_SCORED } from './match.js';
+import { countedAnnotations, type Matches, NOT_SCORED } from './match.js';
 import type { Orders } from './order.js';
 import { AREA_RANGES, DETECTION_LIMITS, RECALLS, THRESHOLDS } from './parameters.js';
 
@@ -54,15 +54,6 @@ export function accumulate(
     });
   });
   return { columns, precision, recall };
-}
-
-/** By category, how many annotations a detection can find. */
-export function countedAnnotations({ categories, annotations }: DetectionTruth, range: number): Uint32Array {
-  const [low, high] = AREA_RANGES[range]!;
-  const counted = new Uint32Array(categories.length);
-  for (const { category, isCrowd, area } of annotations)
-    if (!isCrowd && area >= low && area <= high) counted[category]!++;
-  return counted;
 }
 
 interface TruePositives {

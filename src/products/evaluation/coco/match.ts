@@ -137,3 +137,12 @@ export function overlapOf(
   const common = across * down;
   return common / (isCrowd ? width * height : width * height + theirs[2] * theirs[3] - common);
 }
+
+/** By category, how many annotations a detection can find. */
+export function countedAnnotations({ categories, annotations }: DetectionTruth, range: number): Uint32Array {
+  const [low, high] = AREA_RANGES[range]!;
+  const counted = new Uint32Array(categories.length);
+  for (const { category, isCrowd, area } of annotations)
+    if (!isCrowd && area >= low && area <= high) counted[category]!++;
+  return counted;
+}

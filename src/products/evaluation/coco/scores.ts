@@ -1,7 +1,7 @@
 import type { DetectionTruth } from './annotations.js';
-import { type AreaCurves, accumulate, countedAnnotations, mean } from './average-precision.js';
+import { type AreaCurves, accumulate, mean } from './average-precision.js';
 import type { Detections } from './detections.js';
-import { matchDetections, NOT_SCORED } from './match.js';
+import { countedAnnotations, matchDetections, NOT_SCORED } from './match.js';
 import { ordersOf } from './order.js';
 import { AREA_RANGES, RECALLS, THRESHOLDS } from './parameters.js';
 import type { CategoryScore, DetectionScores, PrecisionCurve } from './result.js';

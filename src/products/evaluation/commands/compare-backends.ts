@@ -5,7 +5,7 @@ import { advanced, choice, inConfig } from '../../../cli/option.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { messageLines } from '../../../cli/text.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/options.js';
-import { speechOptions } from '../../../quality/tasks/task.js';
+import { speechOptions } from '../../../quality/tasks/options.js';
 import { compareBackEnds, compareOptions } from '../compare/compare-backends.js';
 import { countText } from '../compare/page.js';
 import type { Comparison } from '../compare/result.js';

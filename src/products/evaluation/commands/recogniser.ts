@@ -4,7 +4,7 @@ import { broughtBy, defineCommand } from '../../../cli/command.js';
 import { placeOptions } from '../../../cli/options/comparison.js';
 import { renderNext } from '../../../cli/text.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/options.js';
-import { recogniserOptions, speechOptions } from '../../../quality/tasks/task.js';
+import { recogniserOptions, speechOptions } from '../../../quality/tasks/options.js';
 import { evaluateRecogniser, recogniserRequestOptions } from '../speech/evaluate-recogniser.js';
 import type { RecogniserResult } from '../speech/result.js';
 import { renderWer } from './wer.js';

@@ -11,14 +11,8 @@ import { isSampleRate, resample } from '../../../formats/audio/audio.js';
 import { type FrontEnd, firstFrames, logMel, nemoFrontEnd } from '../../../formats/audio/log-mel.js';
 import { readAudio } from '../../../formats/audio/read-audio.js';
 import { tensorFrom } from '../../../formats/tensor/tensor.js';
-import {
-  type OpenRecogniser,
-  type Recogniser,
-  type RecogniserFacts,
-  type RecogniserOptions,
-  recogniserOptions,
-  speechOptions,
-} from '../../../quality/tasks/task.js';
+import { type RecogniserOptions, recogniserOptions, speechOptions } from '../../../quality/tasks/options.js';
+import type { OpenRecogniser, Recogniser, RecogniserFacts } from '../../../quality/tasks/task.js';
 import { latencyOf } from '../run/evaluate.js';
 import type { Variant } from '../run/variant.js';
 import { readManifest, type Spoken, type Utterance } from '../wer/transcripts.js';

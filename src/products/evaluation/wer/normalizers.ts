@@ -1,4 +1,4 @@
-import type { NormalizerId } from '../../../quality/tasks/task.js';
+import type { NormalizerId } from '../../../quality/tasks/options.js';
 import { isNumberWord, LETTER, SPACE, spacedDigits, standardizeNumbers, wordsOf } from './number-words.js';
 import { spellings } from './spellings.js';
 

@@ -4,9 +4,9 @@ import { operatorLines, table } from '../../../cli/text.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
 import { enginesOptions } from '../../../engines/runtime/tensorrt/options.js';
 import { inspectOptions } from '../../../formats/onnx/inspect.js';
+import { aboutComparison, aboutSide, cellText } from '../cell-text.js';
 import { exploreLayers } from '../explore.js';
 import type { Explored, Row } from '../result.js';
-import { aboutComparison, aboutSide, cellText } from '../words.js';
 
 const FROM =
   'file with facts of its layers, by its content: layers and times of trtexec (--exportLayerInfo, --exportProfile), results of bench --layers, compare layers, convert advise, the ONNX model';

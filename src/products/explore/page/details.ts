@@ -1,6 +1,6 @@
 import { formatBytes } from '../../../base/text/quantity.js';
+import { cellText } from '../cell-text.js';
 import type { Tensor } from '../result.js';
-import { cellText } from '../words.js';
 import { toneOf } from './colours.js';
 import type { More, PageData, PageRow as Row } from './data.js';
 import { button, element, svg } from './dom.js';

@@ -1,4 +1,4 @@
-import { cellText } from '../words.js';
+import { cellText } from '../cell-text.js';
 import { palette, toneOf } from './colours.js';
 import { button, cleared, element } from './dom.js';
 import { type Lanes, lanesOf } from './lanes.js';

@@ -1,5 +1,5 @@
+import type { Cell, Kind } from '../cell-text.js';
 import type { Group } from '../result.js';
-import type { Cell, Kind } from '../words.js';
 import type { PageData, PageRow as Row } from './data.js';
 import { readersOf } from './lanes.js';
 

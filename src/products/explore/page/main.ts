@@ -1,5 +1,5 @@
+import { aboutComparison, aboutSide } from '../cell-text.js';
 import type { Explored } from '../result.js';
-import { aboutComparison, aboutSide } from '../words.js';
 import { toneOf } from './colours.js';
 import type { More, PackedSide, PageData, PageSide } from './data.js';
 import { Details } from './details.js';

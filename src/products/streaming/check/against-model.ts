@@ -1,7 +1,7 @@
 import type { Contract } from '../../../formats/contract/contract.js';
 import type { ReferenceHeader } from '../../../formats/reference/reference.js';
 import type { ModelBindings } from '../contract/bindings.js';
-import { remedies } from './bindings.js';
+import { remedies } from './compare-bindings.js';
 import type { ContractFinding } from './finding.js';
 import { rangeText, sizesOutside } from './own-numbers.js';
 /** A reference of other weights makes every comparison meaningless. */

@@ -6,7 +6,7 @@ import { openReference, type ReferenceHeader } from '../../../formats/reference/
 import type { ModelBindings } from '../contract/bindings.js';
 import { scheduled, simulateLengths } from '../contract/cache-length.js';
 import { checkDimensions, checkEngineProfiles, checkWeights } from './against-model.js';
-import { compareBindings } from './bindings.js';
+import { compareBindings } from './compare-bindings.js';
 import { type ContractFinding, contractFindingSchema } from './finding.js';
 import { type ModelContext, readModelBindings } from './model-bindings.js';
 import { checkOwnNumbers } from './own-numbers.js';

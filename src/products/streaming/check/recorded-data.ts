@@ -3,7 +3,7 @@ import { recordedAs } from '../../../formats/reference/reference.js';
 import type { ModelBindings } from '../contract/bindings.js';
 import { simulateLengths } from '../contract/cache-length.js';
 import { stepsOf } from '../fastconformer.js';
-import { remedies } from './bindings.js';
+import { remedies } from './compare-bindings.js';
 import type { ContractFinding } from './finding.js';
 import { rangeText } from './own-numbers.js';
 import type { RecordedLengths } from './recorded-lengths.js';

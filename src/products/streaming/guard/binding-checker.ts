@@ -1,6 +1,6 @@
 import type { ContractBinding } from '../../../formats/contract/contract.js';
 import type { NamedTensors } from '../../../formats/tensor/tensor.js';
-import { meanTheSame } from '../check/bindings.js';
+import { meanTheSame } from '../check/compare-bindings.js';
 import type { GuardViolation } from './violation.js';
 
 /** Checks tensors against the dtypes and shapes of a contract; one checker for inputs and outputs, so that a symbol is one number in a whole step. */

@@ -14,7 +14,7 @@ import {
 } from '../../../formats/reference/reference.js';
 import { dtypes } from '../../../formats/tensor/dtype.js';
 import { float32Values, type NamedTensors, numbersOf } from '../../../formats/tensor/tensor.js';
-import { compareBindings, remedies } from '../check/bindings.js';
+import { compareBindings, remedies } from '../check/compare-bindings.js';
 import { checkData } from '../check/recorded-data.js';
 import { LengthsReader } from '../check/recorded-lengths.js';
 import { checkAssertions, type Step } from '../contract/assertions.js';

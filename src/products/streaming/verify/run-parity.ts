@@ -3,7 +3,7 @@ import type { Contract } from '../../../formats/contract/contract.js';
 import { undecidedStates } from '../../../formats/contract/resolve.js';
 import type { Reference } from '../../../formats/reference/reference.js';
 import type { TaskKind } from '../../../quality/tasks/task.js';
-import { compareBindings } from '../check/bindings.js';
+import { compareBindings } from '../check/compare-bindings.js';
 import type { ContractFinding } from '../check/finding.js';
 import { checkData } from '../check/recorded-data.js';
 import { contractFromModel } from '../contract/draft.js';

@@ -25,9 +25,9 @@ import { pairStates } from '../../../formats/contract/state.js';
 import { readLabels } from '../../../formats/images/labels.js';
 import { knownStates } from '../engine.js';
 import type { TritonExportRequest } from './options.js';
+import { engineFamily, plainName, tritonExporter } from './repository.js';
 import { refused, type ServedModel, type Serving, serve } from './served-model.js';
 import { planFile } from './tensor-files.js';
-import { engineFamily, plainName, tritonExporter } from './write-config.js';
 
 export const tritonExportSchema = z.object({
   schema: z.literal('trtforge.triton-export/1'),

@@ -1,58 +1,7 @@
-import { canonicalJson } from '../../../base/files/digest.js';
-import type { ExportedFile, Exporter } from '../../../engines/exports/exporter.js';
-import type { StoredEngine } from '../../../engines/store/store.js';
 import { type EngineTensor, isShapeTensor } from '../engine.js';
 import { type ConfigTensor, configTensor, type ModelConfig, printModelConfig } from '../model-config.js';
-import { hasLabels, refused, type ServedModel, serve } from './served-model.js';
+import { hasLabels, type ServedModel } from './served-model.js';
 import { initialStates, planFile, type TensorFiles, warmUps } from './tensor-files.js';
-
-/** A model repository of Triton: `NAME/VERSION/sm_89.plan` with its passport, what the configuration names, and last `NAME/config.pbtxt`. */
-export const tritonExporter = (
-  modelsOf: (engines: readonly StoredEngine[]) => readonly ServedModel[],
-): Exporter => ({
-  id: 'triton',
-  *files(engines): Iterable<ExportedFile> {
-    for (const model of modelsOf(engines)) yield* filesOf(model);
-  },
-});
-
-function* filesOf(model: ServedModel): Iterable<ExportedFile> {
-  const { name, version, plans, labels } = model;
-  for (const engine of new Set(plans.map((plan) => plan.engine)))
-    yield { path: `${name}/${version}/${planFile(engine)}`, engine };
-  const tensors: TensorFiles = new Map();
-  const config = configOf(model, tensors);
-  for (const [file, bytes] of tensors) yield { path: `${name}/${file}`, bytes };
-  if (config.includes('label_filename')) yield { path: `${name}/labels.txt`, text: `${labels.join('\n')}\n` };
-  // Last: a model without its configuration is not loaded.
-  yield { path: `${name}/config.pbtxt`, text: config };
-}
-
-/** A name of a folder and in a URL, made of a model's. */
-export const plainName = (text: string): string =>
-  text.replace(/[^\w.-]+/g, '_').replace(/^[.-]+/, '') || 'model';
-
-/** The exporter of `triton export` without options, for each model and recipe among the engines. Throws TF_SERVING_REFUSED. */
-export const defaultExporter = tritonExporter((engines) => {
-  const families = [...new Set(engines.map(engineFamily))];
-  const models = families.map((family) => {
-    const own = engines.filter((engine) => engineFamily(engine) === family);
-    const name = plainName(own[0]!.passport.model.name);
-    return serve(own, { name, version: 1, isPinned: false, labels: [], contract: undefined });
-  });
-  const names = new Set(models.map(({ name }) => name));
-  if (names.size === models.length) return models;
-  throw refused(
-    `Several models would have one of the names ${[...names].join(', ')}.`,
-    'Export each with its name: trtforge triton export ENGINE -o REPO --name NAME',
-  );
-});
-
-/** The identity that engines of one model, recipe and TensorRT have in common, whatever their GPU is. */
-export function engineFamily({ passport }: Pick<StoredEngine, 'passport'>): string {
-  const { document } = passport.identity;
-  return canonicalJson({ ...document, target: { ...document.target, computeCapabilities: [] } });
-}
 
 /** A stream that pauses this long is over: its states go. */
 const IDLE_MICROSECONDS = 5_000_000;
@@ -64,7 +13,7 @@ const SEQUENCE_COMMENTS = `# With states an instance writes them back before its
 `;
 
 /** The text of config.pbtxt; the tensors that it names are added to `files`. */
-function configOf(model: ServedModel, files: TensorFiles): string {
+export function configOf(model: ServedModel, files: TensorFiles): string {
   const { name, version, isPinned, plans, maxBatch, profiles, delay, states } = model;
   const { preprocess } = plans[0]!.engine.passport.model;
   const batcher = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { redaction } from '../../../../src/cli/commands/bug-report/redact.js';
+import { redaction } from '../../../../src/cli/commands/bug-report/redaction.js';
 
 const redact = redaction({});
 

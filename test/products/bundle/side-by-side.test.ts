@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { availableMemory, runWithin } from '../../../src/products/bundle/memory-plan.js';
+import { availableMemory, runWithin } from '../../../src/products/bundle/side-by-side.js';
 
 /** Tasks that note how many bytes are in use at once. */
 function watched(sizes: readonly number[], fail?: number) {
