@@ -1,5 +1,6 @@
 import { statIfThere } from '../base/files/files.js';
 import type { ListOption, OptionSpec, OptionTable, ValueOption } from '../base/options/option.js';
+
 /** Declares an option whose parsed value is a T. */
 export function option<T>(
   spec: OptionSpec<T> & { readonly parse: (text: string) => T; readonly required: string },

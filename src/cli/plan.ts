@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { TrtforgeError } from '../errors.js';
 import { flag } from './option.js';
 import type { planSchema } from './printed-schemas.js';
+
 /** The output of --dry-run. */
 export type PlanResult = z.infer<typeof planSchema>;
 

@@ -1,6 +1,6 @@
 import { formatBytes, formatMs, plural } from '../base/text/quantity.js';
 import { shellLine } from '../base/text/shell-line.js';
-import { SimilarLines } from '../base/text/suggest-name.js';
+import { SimilarLines } from '../base/text/similar-lines.js';
 import { operatorTable } from '../engines/layers/operator-times.js';
 import type { OperatorTime } from '../engines/layers/result.js';
 import type { ExplainedIssue } from '../quality/explain/explained-issue.js';

@@ -5,6 +5,7 @@ import type { Section } from '../report/blocks.js';
 import type { ForgeResult } from '../report/forge-result.js';
 import { forgeReport, RESULT_FILE } from '../report/pages/forge.js';
 import { picturesOf, renderReport } from '../report/pages/report.js';
+
 /** Where the parts of a run lie in its run root. */
 export interface RunRoot {
   readonly path: string;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { record, testUtterance, writeSet } from '../../examples/recogniser/speech-set.js';
-import { readManifest } from '../../src/products/evaluation/wer/transcripts.js';
+import { readManifest } from '../../src/products/evaluation/wer/manifest.js';
 import { describeWith } from '../support/needs.js';
 
 const list = readFileSync(new URL('../../examples/recogniser/test-set.sha256', import.meta.url), 'utf8');

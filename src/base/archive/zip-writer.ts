@@ -1,5 +1,6 @@
 import { crc32, deflateRawSync } from 'node:zlib';
 import type { PendingFile } from '../files/publish.js';
+
 /** Writes a ZIP archive member by member. Layout: PKWARE APPNOTE.TXT 4.3, with ZIP64 fields always, as they are right at any size. */
 export interface ZipWriter {
   /** Adds a member made of the parts of `content` in order. A deflated member is compressed in memory first. */

@@ -26,7 +26,7 @@ import {
 import { buildPlan } from '../options/dry-run.js';
 import { limited, timeoutOption } from '../options/timeout.js';
 import { renderIssues, renderNext, renderWarnings } from '../text.js';
-import { precisionLines } from './inspect-text.js';
+import { precisionLines } from './facts-text.js';
 
 /** With the known issues that the build's lines show although it passed. */
 export type BuildReport = ReturnType<typeof buildResult> & {

@@ -8,7 +8,7 @@ import { enginesOptions, loadOptions } from '../../engines/runtime/tensorrt/opti
 import { TrtforgeError } from '../../errors.js';
 import { type CommandContext, defineCommand } from '../command.js';
 import { flag, text } from '../option.js';
-import { renderEngines } from './inspect-text.js';
+import { renderEngines } from './engine-text.js';
 import { renderDiff, renderLayers } from './layers-text.js';
 
 const engineArgument = {

@@ -2,7 +2,7 @@ import { formatBytes, plural } from '../../base/text/quantity.js';
 import type { EngineDiff, EngineLayer, LayersResult, LayersSummary } from '../../engines/layers/result.js';
 import type { TextOutput } from '../command.js';
 import { table } from '../text.js';
-import { renderFindings } from './inspect-text.js';
+import { renderFindings } from './facts-text.js';
 
 /** The largest width of a column before its text is cut in the middle. */
 const WIDEST = { name: 52, tactic: 44 } as const;

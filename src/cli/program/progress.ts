@@ -1,5 +1,5 @@
 import { formatMs } from '../../base/text/quantity.js';
-import { SimilarLines } from '../../base/text/suggest-name.js';
+import { SimilarLines } from '../../base/text/similar-lines.js';
 import type { EventListener, WorkEvent } from '../../events.js';
 import type { Colors } from '../command.js';
 import { type Console, colorsFor, printable, toJson } from '../output.js';

@@ -3,6 +3,7 @@ import { TrtforgeError } from '../../errors.js';
 import type { MachineFacts, Target } from '../identity/target.js';
 import type { TimingCaches, TimingScope } from '../store/timing-caches.js';
 import type { BuildOptions, PlanBuilder, ResolvedBuild } from './options.js';
+
 /** Whether builds for the target measure kernels: tensorrt-rtx does not ahead of time, and without a GPU rejects the cache that it wrote. */
 export const measuresKernels = ({ product }: Pick<Target, 'product'>): boolean => product !== 'tensorrt-rtx';
 

@@ -3,6 +3,7 @@ import type { Flavour } from '../../tensorrt/toolchain/toolchain.js';
 import type { IdentityDocument } from '../identity/identity.js';
 import type { Platform, Target } from '../identity/target.js';
 import { type PlanHeader, versionText } from './header.js';
+
 /**
  * `if-allowed`: the plan carries the runtime that runs it, which is code. `if-version-compatible`: that, where it was built so, which is not known. `unproven`: it is of another
  * platform, and nobody loaded such a plan there yet.

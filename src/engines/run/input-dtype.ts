@@ -15,6 +15,7 @@ import {
   type Tensor,
 } from '../../formats/tensor/tensor.js';
 import type { Binding } from '../runtime/session.js';
+
 /** A tensor in the dtype of a binding: floats and integers are converted among themselves; anything else, and an integer that does not fit, is TF_SESSION_INPUT. */
 export function inDtype(input: Binding, tensor: Tensor, origin: string): Tensor {
   const { dtype } = input;

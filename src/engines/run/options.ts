@@ -2,6 +2,7 @@ import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { parseShapes, parseValueRange, shapesByName } from '../../base/options/readers.js';
 import { openOptions } from '../runtime/back-end.js';
+
 /** Where the inputs of a run come from. */
 export type RunSource =
   | { readonly kind: 'tensor'; readonly name: string; readonly path: string }

@@ -3,6 +3,7 @@ import { TrtforgeError } from '../../errors.js';
 import { elementCount, packedBytes } from '../../formats/tensor/dtype.js';
 import type { ByName, NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { Binding } from './session.js';
+
 /** The same for anything but a tensor. */
 export function assertTensor(name: string, value: unknown): asserts value is Tensor {
   if (isTensor(value)) return;

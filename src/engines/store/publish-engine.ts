@@ -8,6 +8,7 @@ import { passportPath } from '../identity/engine-name.js';
 import type { Passport } from '../identity/passport.js';
 import type { StoredEngine } from './store.js';
 import { type Trust, writeSignature } from './trust.js';
+
 /**
  * Moves a checked plan and its passport into place, by way of `staged` on the place's own file system. Both are on disk before the first rename there,
  * the old passport goes first and the new one comes last: at every moment in between there is no passport, so nothing is used.

@@ -13,6 +13,7 @@ import { nothingCalled } from './lookup.js';
 import type { RemoteStore } from './remote/remote-store.js';
 import type { CacheKeys, CacheSigning } from './result.js';
 import { generateKeys, keyIdOf, signDocument } from './trust.js';
+
 /** Makes a pair of keys: `path` for its owner alone, `path.pub` for everybody. Throws TF_USAGE where a file is there already, TF_WRITE_FAILED. */
 export function makeKeys(path: string): CacheKeys {
   const { privateKey, publicKey, keyId } = generateKeys();

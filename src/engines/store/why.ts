@@ -6,6 +6,7 @@ import type { Passport } from '../identity/passport.js';
 import type { LocalStore } from './local.js';
 import type { missSchema } from './result.js';
 import type { EngineSummary, NotFound } from './store.js';
+
 /** Why a source did not give the engine. */
 export type Miss = z.infer<typeof missSchema>;
 

@@ -6,6 +6,7 @@ import {
   type NodeProto,
 } from './onnx_pb.js';
 import { tensorType, type ValueType } from './values.js';
+
 export const attributeOf = (node: NodeProto, name: string): AttributeProto | undefined =>
   node.attribute.find((attribute) => attribute.name === name);
 

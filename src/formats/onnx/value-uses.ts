@@ -4,6 +4,7 @@ import { GraphUses, type GraphView, rearrangers, visitMainGraphs } from './graph
 import type { ModelLike } from './model.js';
 import type { GraphProto, NodeProto } from './onnx_pb.js';
 import { valueFacts } from './values.js';
+
 /** One place where a value is used: as input `index` of `node`. */
 export interface Use {
   readonly node: NodeProto;

@@ -1,10 +1,11 @@
 import { TrtforgeError } from '../../errors.js';
 import { isStored, operatorName } from './flow.js';
 import { type FloatFormatId, floatFormats } from './formats/index.js';
-import { type ResolvedConversion, requestedRules } from './options.js';
+import type { ResolvedConversion } from './options.js';
 import type { Plan } from './plan.js';
 import { keptBy } from './quantize/assert-quantizable.js';
 import type { Quantization } from './quantize/quantize.js';
+import { requestedRules } from './rules.js';
 
 /** The decisions of a conversion about a file. */
 interface Decided {

@@ -11,9 +11,7 @@ import {
 import { pattern, splitAtCommas } from '../../base/options/readers.js';
 import { TrtforgeError } from '../../errors.js';
 import { preparationOptions } from '../images/preprocess.js';
-import { nodeName } from '../onnx/graph.js';
 import type { Calibrate, ObserveRanges, ValueRange } from './calibrate/ranges.js';
-import { type Operation, operatorName } from './flow.js';
 import type { FloatFormat, QuantizedFormat } from './formats/format.js';
 import {
   defaultFormat,
@@ -312,28 +310,6 @@ export function resolveConversion(
 /** The pattern that matches one name. */
 export const exactly = (name: string): RegExp =>
   new RegExp(`^${name.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}$`);
-
-/** The user's requests to leave nodes as they are: the first two rules of everything that decides on nodes. */
-export const requestedRules = [
-  {
-    id: 'keep-node',
-    title: 'Named by --keep-nodes',
-    reason: 'Requested, by a regular expression that the node name matches.',
-    decide: ({ node }: Operation, { options }: { readonly options: ResolvedConversion }) => {
-      const pattern = options.keepNodes.find((regex) => regex.test(nodeName(node)));
-      return pattern && `its name matches ${pattern}`;
-    },
-  },
-  {
-    id: 'keep-op',
-    title: 'Named by --keep-ops',
-    reason: 'Requested, by the operator type.',
-    decide: (operation: Operation, { options }: { readonly options: ResolvedConversion }) =>
-      options.keepOps.has(operatorName(operation))
-        ? `--keep-ops names ${operatorName(operation)}`
-        : undefined,
-  },
-] as const;
 
 type Row = readonly [name: keyof typeof recordedOptions, recorded: Recorded<unknown, unknown>];
 const rows = Object.entries(recordedOptions) as unknown as readonly Row[];

@@ -1,4 +1,5 @@
 import { attributeOf } from '../onnx/attributes.js';
+import { nodeName } from '../onnx/graph.js';
 import { firstOpset, formalAt, plainDomain } from '../onnx/operators.js';
 import { isPairPart } from '../onnx/quantized-operations.js';
 import { smallIntegers } from '../onnx/shapes/stored-value.js';
@@ -7,7 +8,7 @@ import { isFloat32, type Operation, operatorName, type Scope } from './flow.js';
 import type { FloatFormat } from './formats/format.js';
 import { MASK_VALUE } from './masks.js';
 import { keptByDefault, weightRole } from './operator-traits.js';
-import { type ResolvedConversion, requestedRules } from './options.js';
+import type { ResolvedConversion } from './options.js';
 import type { WeightAt } from './range-arithmetic.js';
 import { slotsOf } from './slots.js';
 import type { ShapeOf } from './value-shapes.js';
@@ -48,6 +49,28 @@ export function notBuilt({ node }: Operation, { label, notBuilt }: FloatFormat):
     ? `TensorRT does not build ${node.opType} with sequence_lens in ${label}`
     : undefined;
 }
+
+/** The user's requests to leave nodes as they are: the first two rules of everything that decides on nodes. */
+export const requestedRules = [
+  {
+    id: 'keep-node',
+    title: 'Named by --keep-nodes',
+    reason: 'Requested, by a regular expression that the node name matches.',
+    decide: ({ node }: Operation, { options }: { readonly options: ResolvedConversion }) => {
+      const pattern = options.keepNodes.find((regex) => regex.test(nodeName(node)));
+      return pattern && `its name matches ${pattern}`;
+    },
+  },
+  {
+    id: 'keep-op',
+    title: 'Named by --keep-ops',
+    reason: 'Requested, by the operator type.',
+    decide: (operation: Operation, { options }: { readonly options: ResolvedConversion }) =>
+      options.keepOps.has(operatorName(operation))
+        ? `--keep-ops names ${operatorName(operation)}`
+        : undefined,
+  },
+] as const;
 
 /** In this order; the first rule that keeps a node is the one recorded. */
 export const rules: readonly Rule[] = [

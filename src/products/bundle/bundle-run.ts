@@ -20,10 +20,7 @@ import { type BundleSetting, ComponentRun } from './component-run.js';
 import { digestFiles } from './model-files.js';
 import { type BundleContext, type BundleRequest, chainCheckOf } from './options.js';
 import { inspectBundle, locateBundle, profiledComponents } from './read-bundle.js';
-import { availableMemory, estimateBuildBytes, runWithin } from './side-by-side.js';
-
-/** Builds of TensorRT on one GPU spoil each other's tactic timing. */
-const ONE_AT_A_TIME = 1;
+import { buildWithin, estimateBuildBytes } from './side-by-side.js';
 
 /** The error that stopped a run, and its component; null for the bundle as a whole. */
 export interface BundleStop {
@@ -170,12 +167,8 @@ export class BundleRun {
       bytes: estimateBuildBytes(typedWeightBytes(component.prepared)),
       run: () => this.#over(component, () => component.make()),
     }));
-    const isRtx = this.components[0]?.prepared.toolchain.product === 'tensorrt-rtx';
-    await runWithin(
-      tasks,
-      request.memoryBudget ?? availableMemory() / 2,
-      isRtx ? tasks.length : ONE_AT_A_TIME,
-    );
+    const [first] = this.components;
+    if (first !== undefined) await buildWithin(tasks, first.prepared.toolchain.product, request.memoryBudget);
   }
 
   /** The chained check as it is decided; undefined where none is requested. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { freemem } from 'node:os';
+import type { Toolchain } from '../../tensorrt/toolchain/toolchain.js';
 
 /** The library itself, loaded and idle (tensorrt-rtx 1.7: 234 MB of code, its tables). */
 const LIBRARY_BYTES = 512 << 20;
@@ -67,3 +68,13 @@ export async function runWithin<T>(
   if (failure !== undefined) throw failure.reason;
   return [...results].sort(([a], [b]) => a - b).map(([, result]) => result);
 }
+
+/** Builds of TensorRT on one GPU spoil each other's tactic timing. */
+const ONE_AT_A_TIME = 1;
+
+/** Runs builds of one product; those of tensorrt-rtx, which measures nothing, side by side in `budget` bytes, by default half of what can be had. */
+export const buildWithin = <T>(
+  builds: readonly PlannedTask<T>[],
+  product: Toolchain['product'],
+  budget: number = availableMemory() / 2,
+): Promise<T[]> => runWithin(builds, budget, product === 'tensorrt-rtx' ? builds.length : ONE_AT_A_TIME);

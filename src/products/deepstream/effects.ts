@@ -1,6 +1,7 @@
 import type { Work } from '../../events.js';
 import type { StreamsMode } from './options.js';
 import type { StreamsResult } from './result.js';
+
 /** The two things that sizing streams does to the world. Each has a native and a trtexec implementation, and one in the tests. */
 
 /** An engine that lies in its place and was checked against its passport. */

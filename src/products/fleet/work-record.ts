@@ -1,6 +1,7 @@
 import { ExitCode, TrtforgeError } from '../../errors.js';
 import { type FleetStore, LARGEST_RECORD } from './fleet-store.js';
 import { type FleetJob, type WorkRecord, workRecordSchema } from './plan-schema.js';
+
 /** Whether an engine that is there counts: what has a policy has to be the build, by its time, that passed that very one and was kept. */
 export const hasPassed = ({ gate }: Pick<FleetJob, 'gate'>, record: WorkRecord | null, buildMs: number) =>
   gate === null ||

@@ -1,6 +1,7 @@
 import * as is from '../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../base/options/option.js';
 import { openOptions } from '../../engines/runtime/back-end.js';
+
 export const recogniserOptions = {
   ...openOptions,
   /** The folder of built engines, `NAME.engine`; default: the models are run. */

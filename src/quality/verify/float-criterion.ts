@@ -15,12 +15,12 @@ import {
   type FloatReader,
   floatReader,
   joinedFloats,
-  mappedFloats,
 } from '../../formats/tensor/tensor-reader.js';
 import { atMost, type CheckResult, evaluate, nonFiniteCheck, severityOf, USUAL_QUANTILE } from './checks.js';
 import { countDecisions, type Decisions, decisionChecks, sharedAxis } from './decisions.js';
-import { isTypical, type JudgeRequest, located, TELLS_APART } from './judged.js';
-import { type PlantedError, plantedErrors, type VerifiedOutput } from './result.js';
+import { isTypical, type JudgeRequest, located } from './judged.js';
+import { plantedIn, TELLS_APART } from './planted-errors.js';
+import { plantedErrors, type VerifiedOutput } from './result.js';
 import { type Limits, limitsFor, PREDICTED, placeOfPeak, probabilitiesOf } from './tolerance.js';
 
 interface Sample extends FloatPairs {
@@ -325,44 +325,4 @@ export function worstChecks(all: readonly CheckResult[]): CheckResult[] {
     if (before === undefined || severityOf(check) > severityOf(before)) worst.set(key, check);
   }
   return [...worst.values()];
-}
-
-/** The reference of a sample. */
-interface PlantedSample {
-  readonly shape: readonly number[];
-  readonly reference: FloatReader;
-}
-
-/** Planted errors that are the reference times a factor. */
-const factors: Readonly<Partial<Record<PlantedError, number>>> = {
-  zeros: 0,
-  'turned sign': -1,
-  'non-zeros x 0.7': 0.7,
-};
-
-/**
- * The wrong outputs that an error makes of each sample's reference: its mean over all samples (by position of the axis), the outputs of the next
- * sample of the same shape, or the reference times a factor. Undefined where no other sample has the shape. No model runs for it.
- */
-function plantedIn(
-  samples: readonly PlantedSample[],
-  axis: number | null,
-  sums: SliceSums,
-  error: PlantedError,
-): readonly FloatReader[] | undefined {
-  if (error === 'another sample') {
-    const others = samples.flatMap(({ shape }, at) => {
-      const following = [...samples.slice(at + 1), ...samples.slice(0, at)];
-      return following.find((other) => other.shape.join() === shape.join())?.reference ?? [];
-    });
-    return others.length === samples.length ? others : undefined;
-  }
-  const means = sums.reference.map((sum, at) => sum / Math.max(1, sums.count[at]!));
-  return samples.map(({ shape, reference }) => {
-    const place = positionsOf(shape, axis);
-    const factor = factors[error];
-    return mappedFloats(reference, (value, index) =>
-      factor === undefined ? means[place.at(index)]! : value * factor,
-    );
-  });
 }

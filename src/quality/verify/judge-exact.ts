@@ -1,7 +1,6 @@
-import { compareExactly, comparePairs, zerosOutside } from '../../formats/tensor/compare/comparison.js';
+import { compareExactly, comparePairs } from '../../formats/tensor/compare/comparison.js';
 import type { FarPair } from '../../formats/tensor/compare/pair-sums.js';
 import { dtypes, elementCount } from '../../formats/tensor/dtype.js';
-import { isSameShape } from '../../formats/tensor/tensor.js';
 import {
   eachPiece,
   floatReader,
@@ -18,10 +17,9 @@ import {
   type JudgedOutput,
   type JudgeRequest,
   located,
-  TELLS_APART,
-  undecidedSentence,
   WORST_ELEMENTS,
 } from './judged.js';
+import { acceptedBy, undecidedSentence } from './planted-errors.js';
 import { measure, type VerifiedOutput } from './result.js';
 import { type ExactLimits, exactLimitsFor, mostDiffering, toleranceOf, toleranceText } from './tolerance.js';
 
@@ -148,31 +146,6 @@ function labelsOf({ reference, candidate, name, precision }: JudgeRequest): {
       pass: all < FEWEST ? null : worst.every(({ pass }) => pass),
     },
   };
-}
-
-/** The planted errors that would pass, and that the candidate is not clearly nearer to the reference than: zeros, and what another sample has. */
-function acceptedBy(request: JudgeRequest, limits: ExactLimits, found: Compared): VerifiedOutput['planted'] {
-  const { name, reference } = request;
-  const { elements } = found;
-  const isAccepted = (planted: number) =>
-    planted <= mostDiffering(limits, elements) && (planted === 0 || found.outside * TELLS_APART > planted);
-  const outside = (candidate: (at: number) => TensorReader | undefined) =>
-    reference.reduce((sum, tensor, at) => {
-      const other = candidate(at);
-      return (
-        sum +
-        (other === undefined ? elements : compareExactly(other, tensor, name, 0, limits.tolerance).outside)
-      );
-    }, 0);
-  const zeros = reference.reduce((sum, tensor) => sum + zerosOutside(tensor, limits.tolerance, name), 0);
-  const following = (at: number) => reference[(at + 1) % reference.length]!;
-  const hasOther =
-    reference.length > 1 && reference.every((tensor, at) => isSameShape(tensor, following(at)));
-  const planted = [
-    ...(isAccepted(zeros) ? (['zeros'] as const) : []),
-    ...(hasOther && isAccepted(outside(following)) ? (['another sample'] as const) : []),
-  ];
-  return planted.map((error) => ({ error, slice: null }));
 }
 
 interface Compared {

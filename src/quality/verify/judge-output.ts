@@ -16,9 +16,9 @@ import {
   type JudgedOutput,
   type JudgeRequest,
   located,
-  undecidedSentence,
   WORST_ELEMENTS,
 } from './judged.js';
+import { undecidedSentence } from './planted-errors.js';
 import { measure, type VerifiedOutput } from './result.js';
 
 /** Compares one output of all samples with the reference: floats within a tolerance, integers and booleans exactly unless a check names them. */

@@ -2,7 +2,7 @@ import type { FormatId } from '../../formats/precision/formats/index.js';
 import type { FarPair } from '../../formats/tensor/compare/pair-sums.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import type { TensorReader } from '../../formats/tensor/tensor-reader.js';
-import { type AskedCheck, checkThresholds, sliceText } from './checks.js';
+import { type AskedCheck, checkThresholds } from './checks.js';
 import type { Decides } from './decisions.js';
 import { measure, type VerifiedOutput, type VerifyPrecision } from './result.js';
 import { type AskedTolerance, checkTolerances } from './tolerance.js';
@@ -92,9 +92,6 @@ export interface JudgedOutput {
   readonly severities: ReadonlyMap<number, number>;
 }
 
-/** A candidate that is this much nearer to the reference than a planted error is told apart from it, however wide the limits are. */
-export const TELLS_APART = 4;
-
 /** The multiple of the largest weight that an output of drawn samples may reach. */
 export const BLOWN_UP = 1000;
 
@@ -133,25 +130,3 @@ export function located(pair: FarPair, samples: readonly TensorReader[]): Locate
     error: measure(error),
   };
 }
-
-/** The error that the limits accept in the place of the candidate, its place, and the input that would decide. */
-export function undecidedSentence({ reachedBy }: JudgeRequest, [first]: VerifiedOutput['planted']): string {
-  const inputs = reachedBy?.() ?? [];
-  const remedy =
-    inputs.length === 0
-      ? 'Compare runs in which it varies more.'
-      : `Pass real samples of ${inputs.join(', ')} in which it varies: --inputs.`;
-  return `these samples cannot decide: the limits would accept ${plantedText(first!)}. ${remedy}`;
-}
-
-/** `zeros at positions 4, 5 of axis 1`. */
-export const plantedText = ({ error, slice }: VerifiedOutput['planted'][number]): string =>
-  `${plantedTexts[error]}${slice === null ? '' : ` at ${sliceText(slice.axis, ...slice.positions)}`}`;
-
-const plantedTexts: Readonly<Record<VerifiedOutput['planted'][number]['error'], string>> = {
-  zeros: 'zeros',
-  mean: 'the mean of the reference everywhere',
-  'another sample': "another sample's outputs",
-  'turned sign': 'the reference with its sign turned',
-  'non-zeros x 0.7': 'the reference times 0.7',
-};

@@ -40,13 +40,13 @@ export interface SamplesFrom {
 
 const { shapes, ranges } = drawOptions;
 
-/** The source of a comparison's inputs, and the differences that it allows. */
 /** Drawn samples: this many, and more up to the second where they do not decide. */
 export const DRAWN_FIRST = 3;
 export const MOST_DRAWN = 16;
 /** Samples of data where no number is passed. They are in memory, with the outputs of both sides. */
 export const MOST_DATA = 32;
 
+/** The source of a comparison's inputs, and the differences that it allows. */
 export const judgingOptions = {
   /** Default 0. */
   seed: optional(is.whole(0), {

@@ -1,6 +1,7 @@
 import { type Markup, markup } from '../markup/markup.js';
 import { across, axisTicks, type Chart, fitted, type Tone, textShare } from './frame.js';
 import { linearScale, type Scale } from './scale.js';
+
 export interface Bar {
   readonly label: string;
   /** Where it starts; 0 by default. */

@@ -1,4 +1,5 @@
 import { powerOfTen } from '../../base/text/quantity.js';
+
 /** A map from a quantity to a place on an axis, 0 (start) to 1 (end), with the ticks to print along it. */
 export interface Scale {
   /** Clamped to the axis: a value beyond an end sits at that end. */

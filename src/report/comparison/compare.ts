@@ -3,6 +3,7 @@ import { packageVersion } from '../../version.js';
 import type { ResultAt } from '../forge-result.js';
 import type { Decision } from './decision.js';
 import type { ComparedPair, ComparedPart, ComparedRow, ComparedSide, RunComparison } from './result.js';
+
 /** The letters of the two that are compared. */
 export type Names = readonly [a: string, b: string];
 

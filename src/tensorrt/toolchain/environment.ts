@@ -4,6 +4,7 @@ import { withLoaderPath } from '../../base/process/command.js';
 import { TrtforgeError } from '../../errors.js';
 import { isSet } from './places.js';
 import type { Toolchain } from './toolchain.js';
+
 /** TensorRT loads its builder resources by bare name: the loader must know the folder before the process starts. */
 export function withLibraries({ libraries }: Toolchain, env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const folders = new Set(

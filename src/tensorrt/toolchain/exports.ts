@@ -1,6 +1,7 @@
 import { basename, dirname, relative } from 'node:path';
 import { shellQuote } from '../../base/text/shell-line.js';
 import type { FoundToolchain } from './find.js';
+
 export const exportFormats = ['shell', 'pixi', 'dockerfile'] as const;
 
 type ExportFormat = (typeof exportFormats)[number];

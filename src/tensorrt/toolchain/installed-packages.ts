@@ -1,6 +1,7 @@
 import { namesIn } from '../../base/files/files.js';
 import type { CommandRunner } from '../../base/process/command.js';
 import { type Host, sitePackages } from './places.js';
+
 /** A TensorRT package that dpkg has installed: `libnvinfer10`, 10.6.0.26, built for CUDA 12.6. */
 export interface DebianPackage {
   readonly name: string;

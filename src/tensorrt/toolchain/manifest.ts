@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { readJson } from '../../base/files/files.js';
 import { MANIFEST_NAME } from './places.js';
+
 /** The content of `toolchain.json` in an installed toolchain's folder: its origin. Paths are relative to the folder. */
 export const toolchainManifestSchema = z.object({
   schema: z.literal('trtforge.toolchain/1'),

@@ -1,4 +1,5 @@
 import { behaviour, type Processor } from '../../behaviour/facts.js';
+
 /** A TensorRT-RTX release that trtforge can install, and what its wheels must be. */
 export interface Release {
   readonly product: 'tensorrt-rtx';

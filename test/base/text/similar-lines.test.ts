@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SimilarLines } from '../../../src/base/text/suggest-name.js';
+import { SimilarLines } from '../../../src/base/text/similar-lines.js';
 
 const grouped = (lines: readonly string[]) => {
   const similar = new SimilarLines();

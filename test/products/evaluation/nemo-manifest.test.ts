@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { readManifest, readTranscripts } from '../../../src/products/evaluation/wer/transcripts.js';
+import { readManifest } from '../../../src/products/evaluation/wer/manifest.js';
+import { readTranscripts } from '../../../src/products/evaluation/wer/transcripts.js';
 import { refusal } from '../../support/refusal.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'trtforge-nemo-'));

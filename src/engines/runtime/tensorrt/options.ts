@@ -6,6 +6,7 @@ import type { Toolchain } from '../../../tensorrt/toolchain/toolchain.js';
 import { engineLoading, onlyLoadOptions } from '../../../tensorrt/trtexec/options.js';
 import { trustOptions } from '../../store/trust.js';
 import { ActivationPool } from './activation-pool.js';
+
 /** Options of loading engines, besides the GPU; everything that opens engines has the same. */
 export const enginesOptions = {
   ...onlyLoadOptions,

@@ -1,4 +1,5 @@
 import { type Extremes, extremesOf } from './ranges.js';
+
 /** Magnitudes of a tensor over all samples: bin `i` counts the values from `i * width` to `(i + 1) * width`. */
 export interface Histogram {
   /** 0 where every value was 0. */

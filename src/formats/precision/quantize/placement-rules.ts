@@ -3,7 +3,8 @@ import { attributeOf } from '../../onnx/attributes.js';
 import { nodeName } from '../../onnx/graph.js';
 import { isConstant, isFloat32, type Operation, operatorName, original, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
-import { type ResolvedConversion, requestedRules } from '../options.js';
+import type { ResolvedConversion } from '../options.js';
+import { requestedRules } from '../rules.js';
 import { isTransposed, weightOperand } from './weight-operand.js';
 
 /** The facts that a rule may use besides the node itself. */

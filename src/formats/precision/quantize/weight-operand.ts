@@ -1,5 +1,6 @@
 import { attributeOf } from '../../onnx/attributes.js';
 import { isFloat32, isStored, type Operation, operatorName, original, type Value } from '../flow.js';
+
 /** A weight as an operation reads it. */
 export interface WeightOperand {
   readonly value: Value;

@@ -2,6 +2,7 @@ import type { Annotation, DetectionTruth } from './annotations.js';
 import type { Detections } from './detections.js';
 import type { Orders } from './order.js';
 import { AREA_RANGES, MOST_DETECTIONS, THRESHOLDS } from './parameters.js';
+
 /** Rank of a detection beyond those. */
 export const NOT_SCORED = 255;
 

@@ -15,7 +15,8 @@ import { type RecogniserOptions, recogniserOptions, speechOptions } from '../../
 import type { OpenRecogniser, Recogniser, RecogniserFacts } from '../../../quality/tasks/task.js';
 import { latencyOf } from '../run/evaluate.js';
 import type { Variant } from '../run/variant.js';
-import { readManifest, type Spoken, type Utterance } from '../wer/transcripts.js';
+import { readManifest, type Spoken } from '../wer/manifest.js';
+import type { Utterance } from '../wer/transcripts.js';
 import { scoreUtterances } from '../wer/wer.js';
 import type { RecogniserResult } from './result.js';
 

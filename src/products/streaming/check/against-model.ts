@@ -4,6 +4,7 @@ import type { ModelBindings } from '../contract/bindings.js';
 import { remedies } from './compare-bindings.js';
 import type { ContractFinding } from './finding.js';
 import { rangeText, sizesOutside } from './own-numbers.js';
+
 /** A reference of other weights makes every comparison meaningless. */
 export function checkWeights(
   { provenance }: ReferenceHeader,

@@ -1,5 +1,6 @@
 import type { ContractBinding } from '../../../formats/contract/contract.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
+
 /** Names, dtypes and shapes of a model, an engine or a session; a session is one as it is. */
 export interface ModelBindings {
   readonly inputs: readonly ModelBinding[];

@@ -4,6 +4,7 @@ import { type ModelContext, readModelBindings } from '../check/model-bindings.js
 import { contractFromModel } from '../contract/draft.js';
 import { modelName } from './record.js';
 import type { DraftedContract } from './result.js';
+
 /** Writes the contract that a model's names suggest, to be completed by hand. */
 export async function draftContract(
   file: string,

@@ -9,6 +9,7 @@ import { verifyOptions } from '../../../quality/verify/options.js';
 import { toleranceOptions } from '../../../quality/verify/tolerance.js';
 import type { DriftPolicy } from '../compare/drift.js';
 import { passRules } from '../compare/tensor-parity.js';
+
 export const parityModes = ['functional', 'closed-loop'] as const;
 
 /** `functional`: every chunk begins with the recorded state. `closed-loop`: only the first one; later ones with the state that the candidate left. */

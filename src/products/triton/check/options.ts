@@ -2,6 +2,7 @@ import * as is from '../../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
 import { parseVersion } from '../../../behaviour/versions.js';
 import { type NamedGpu, parseGpu } from '../../../engines/identity/target.js';
+
 export const checkOptions = {
   repository: needed(is.text),
   /** The GPU of the server: `L4`, `sm_89`. */

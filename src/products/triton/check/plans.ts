@@ -6,6 +6,7 @@ import { isEngineFile } from '../../../engines/plan/header.js';
 import type { Report } from './findings.js';
 import { type ModelFolder, readPlan, type ServedPlan } from './repository.js';
 import type { Model } from './tensors.js';
+
 /** A model of another back end whose files are plans, whatever their names. */
 export function checkOthers(
   { path, report }: Model,

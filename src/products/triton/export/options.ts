@@ -3,6 +3,7 @@ import { needed, type OptionsOf, optional } from '../../../base/options/option.j
 import { storeOptions as stores } from '../../../engines/store/open-stores.js';
 import { trustOptions } from '../../../engines/store/trust.js';
 import { TrtforgeError } from '../../../errors.js';
+
 export const exportOptions = {
   /** Of one model, or of a bundle: files, parts of names in the store, starts of identities. */
   engines: needed(is.list<string>()),

@@ -4,6 +4,7 @@ import type { StoredEngine } from '../../../engines/store/store.js';
 import { refused, type ServedModel, serve } from './served-model.js';
 import { planFile, type TensorFiles } from './tensor-files.js';
 import { configOf } from './write-config.js';
+
 /** A model repository of Triton: `NAME/VERSION/sm_89.plan` with its passport, what the configuration names, and last `NAME/config.pbtxt`. */
 export const tritonExporter = (
   modelsOf: (engines: readonly StoredEngine[]) => readonly ServedModel[],

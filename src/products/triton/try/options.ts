@@ -1,5 +1,6 @@
 import * as is from '../../../base/options/kinds.js';
 import { needed, type OptionsOf, optional } from '../../../base/options/option.js';
+
 export const tryOptions = {
   repository: needed(is.text),
   /** Of a server that is up; default: one is started here. */

@@ -2,26 +2,20 @@ import { join } from 'node:path';
 import { listFolder, removeIfAllowed } from '../../../base/files/files.js';
 import { makeScratch } from '../../../base/files/folders.js';
 import { passportPath } from '../../../engines/identity/engine-name.js';
-import { type Passport, readPassport } from '../../../engines/identity/passport.js';
+import { readPassport } from '../../../engines/identity/passport.js';
 import { inTypesOf } from '../../../engines/run/input-dtype.js';
 import { outcomeExitCodes, TrtforgeError } from '../../../errors.js';
 import { type Work, type WorkContext, workOf } from '../../../events.js';
-import { filledTensor } from '../../../formats/contract/state.js';
-import { dtypes } from '../../../formats/tensor/dtype.js';
-import {
-  float32Values,
-  isSameShape,
-  type NamedTensors,
-  type Tensor,
-} from '../../../formats/tensor/tensor.js';
+import { float32Values, isSameShape, type NamedTensors } from '../../../formats/tensor/tensor.js';
 import { uncovered } from '../../../quality/known-answer/answer.js';
-import { madeInputs, ofEngine } from '../../../quality/known-answer/made-inputs.js';
+import { ofEngine } from '../../../quality/known-answer/made-inputs.js';
 import { runChecks } from '../../../quality/known-answer/run-checks.js';
 import { type VerifyOutcome, worst } from '../../../quality/verify/outcome.js';
 import { checkRepository } from '../check/check.js';
 import { type ModelFolder, readRepository } from '../check/repository.js';
-import { backendOf, dtypeOf, innerDims, isBatched, type ModelConfig } from '../model-config.js';
+import { backendOf, type ModelConfig } from '../model-config.js';
 import { TritonClient } from './client.js';
+import { type Answer, bindingsOf, inputsOf, reshaped } from './inputs.js';
 import type { TritonTryRequest } from './options.js';
 import type { TriedModel, TritonTry } from './result.js';
 import { findTriton, startTriton, type TritonServer } from './server.js';
@@ -168,7 +162,6 @@ async function triedModel(
 }
 
 type Judged = NonNullable<TriedModel['sequences']>;
-type Answer = NonNullable<Passport['knownAnswer']>;
 
 /** The known answer in a passport of any version. */
 function answerOf({ path, versions }: ModelFolder): Answer | undefined {
@@ -182,49 +175,6 @@ function answerOf({ path, versions }: ModelFolder): Answer | undefined {
 
 const described = (tensors: NamedTensors) =>
   [...tensors].map(([name, { dtype, shape }]) => ({ name, dtype, shape: [...shape] }));
-
-/** Inputs by the types of the configuration. Throws TF_RUN_FAILED for one that no engine has. */
-const bindingsOf = ({ input = [] }: ModelConfig) =>
-  input.map(({ name = '', data_type }) => {
-    const dtype = dtypeOf(data_type);
-    if (dtype !== undefined) return { name, dtype, shape: null };
-    throw new TrtforgeError('TF_RUN_FAILED', `${name} is of ${data_type}, which is not tried.`);
-  });
-
-/** One row of inputs: what the known answer makes, else sizes of the warm-up or the least ones, of ones and, where integers may be indices, zeros. */
-function inputsOf(config: ModelConfig, answer: Answer | undefined): NamedTensors {
-  const warm = config.model_warmup?.[0]?.inputs ?? {};
-  const isRow = ({ shape }: { readonly shape: readonly number[] }) => !isBatched(config) || shape[0] === 1;
-  const fitting = answer?.cases.find(({ inputs }) => inputs.every(isRow));
-  const own = answer && fitting ? madeInputs(answer, fitting.inputs) : new Map<string, Tensor>();
-  const bindings = bindingsOf(config);
-  const made = reshaped(inTypesOf(bindings, own, 'the known answer'), config.input, 'triton');
-  const plain = bindings.map(({ name, dtype }, at): [string, Tensor] => {
-    const dims = warm[name]?.dims ?? config.input?.[at]?.dims ?? [];
-    const sizes = dims.map((size) => Math.max(1, size));
-    const shape = isBatched(config) ? [1, ...sizes] : sizes;
-    return [name, filledTensor(dtype, shape, dtypes[dtype].kind === 'float' ? 1 : 0)];
-  });
-  return new Map([...plain, ...made]);
-}
-
-/**
- * A tensor of rows alone has an axis more in Triton, which its configuration takes away (`reshape`): from the engine's shape to Triton's, or back.
- */
-function reshaped(
-  tensors: NamedTensors,
-  list: ModelConfig['input'] = [],
-  to: 'triton' | 'engine',
-): NamedTensors {
-  return new Map(
-    [...tensors].map(([name, tensor]) => {
-      const own = list.find((one) => one.name === name);
-      if (own?.reshape === undefined) return [name, tensor];
-      const rest = to === 'triton' ? (own.dims ?? []) : innerDims(own);
-      return [name, { ...tensor, shape: [...tensor.shape.slice(0, 1), ...rest] }];
-    }),
-  );
-}
 
 /** Sequences of Triton have numbers; those of nobody else. */
 const FIRST_ID = 0x7f_00_00_01;

@@ -1,7 +1,7 @@
 import { formatCount, formatStatistic, plural } from '../../../base/text/quantity.js';
 import { sliceText, worstFirst } from '../../../quality/verify/checks.js';
 import { blindSpots, checkedLines, decidedBy, verifyHeadline } from '../../../quality/verify/headline.js';
-import { plantedText } from '../../../quality/verify/judged.js';
+import { plantedText } from '../../../quality/verify/planted-errors.js';
 import type { VerifiedOutput, VerifyResult } from '../../../quality/verify/result.js';
 import {
   type Block,

@@ -2,6 +2,7 @@ import { formatMs, formatMsTick, plural } from '../../../base/text/quantity.js';
 import { badge, charts, code, command, facts, note, numbers, type Section, table } from '../../blocks.js';
 import { type Bar, barChart } from '../../chart/bars.js';
 import type { ForgeResult, ReportPhase } from '../../forge-result.js';
+
 export type TimedPhases = Pick<ForgeResult, 'phases' | 'totalMs'>;
 
 const tones = { done: 'good', failed: 'bad', skipped: 'warn', 'not-reached': 'quiet' } as const;
