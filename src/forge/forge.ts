@@ -6,7 +6,7 @@ import { type DecidedBuild, decideBuild } from '../engines/builder/decide-build.
 import type { ResolvedBuild } from '../engines/builder/options.js';
 import { targetText } from '../engines/identity/target.js';
 import { openTrust } from '../engines/store/trust.js';
-import { ExitCode, TrtforgeError } from '../errors.js';
+import { TrtforgeError } from '../errors.js';
 import { ignoreEvents, inPhase, workOf } from '../events.js';
 import type { ForgeResult } from '../report/forge-result.js';
 import { packageVersion } from '../version.js';
@@ -19,7 +19,7 @@ import { type Forged, PhaseRun, type Run } from './phase-run.js';
 import { openRunLog, stampedLine } from './run-log.js';
 import {
   defaultRunRoot,
-  hasFinishedReport,
+  describesTheRoot,
   type RunRoot,
   runRootAt,
   writeJson,
@@ -99,7 +99,7 @@ async function forgeModel(options: ForgeOptions, context: ForgeSeams): Promise<F
     const { decide, make, check } = forgePhases(run);
     await phases.advance([...decide, ...make, ...check]);
     const heal = await healRun(run, phases, forgePhases);
-    const isReported = describesTheRoot(run, phases);
+    const isReported = describesTheRoot(run.root, phases);
     const result = resultOf(run, phases, { startedAt, totalMs: clock(), isReported, heal });
     if (!isReported) return result;
     log.begin();
@@ -111,12 +111,6 @@ async function forgeModel(options: ForgeOptions, context: ForgeSeams): Promise<F
   } finally {
     log.close();
   }
-}
-
-/** A run that failed and left the engine alone takes no report of a good run away, and none is worth writing of a request that could not begin. */
-function describesTheRoot({ root }: Run, { error, found, hasBegun }: PhaseRun<Forged>): boolean {
-  if (error === null || found.obtained !== undefined) return true;
-  return (hasBegun || error.exitCode !== ExitCode.badInput) && !hasFinishedReport(root);
 }
 
 /** The results of the steps, by the names of their files. */

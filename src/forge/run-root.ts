@@ -1,6 +1,7 @@
 import { basename, join } from 'node:path';
 import { readJson } from '../base/files/files.js';
 import { publishFile } from '../base/files/publish.js';
+import { ExitCode } from '../errors.js';
 import type { Section } from '../report/blocks.js';
 import type { ForgeResult } from '../report/forge-result.js';
 import { forgeReport, RESULT_FILE } from '../report/pages/forge.js';
@@ -50,7 +51,7 @@ export function writeJson(path: string, value: unknown): void {
 }
 
 /** Whether the run root has the report of a run that came to its end. */
-export function hasFinishedReport(root: RunRoot): boolean {
+function hasFinishedReport(root: RunRoot): boolean {
   const content = readJson(root.result);
   return typeof content === 'object' && content !== null && 'error' in content && content.error === null;
 }
@@ -74,3 +75,20 @@ const timingsOf = ({ startedAt, totalMs, phases }: ForgeResult) => ({
   totalMs,
   phases: phases.map(({ name, status, startMs, ms, steps }) => ({ name, status, startMs, ms, steps })),
 });
+
+/** A run that failed and left the engine alone takes no report of a good run away, and none is worth writing of a request that could not begin. */
+export function describesTheRoot(
+  root: RunRoot,
+  {
+    error,
+    found,
+    hasBegun,
+  }: {
+    readonly error: ForgeResult['error'];
+    readonly found: { readonly obtained?: object };
+    readonly hasBegun: boolean;
+  },
+): boolean {
+  if (error === null || found.obtained !== undefined) return true;
+  return (hasBegun || error.exitCode !== ExitCode.badInput) && !hasFinishedReport(root);
+}

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeKeys } from '../../src/engines/store/signing.js';
+import { makeKeys } from '../../src/engines/store/sign-engines.js';
 import { signaturePath } from '../../src/engines/store/trust.js';
 import { writeNpz } from '../../src/formats/tensor/npz.js';
 import type { BuildOptions, ForgeOptions } from '../../src/index.js';

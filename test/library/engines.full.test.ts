@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../scripts/build-native.mjs';
 import { LeaseFolder } from '../../src/engines/store/claims/lease.js';
-import { makeKeys } from '../../src/engines/store/signing.js';
+import { makeKeys } from '../../src/engines/store/sign-engines.js';
 import { readPrivateKey, signaturePath, signDocument } from '../../src/engines/store/trust.js';
 import type { WorkEvent } from '../../src/events.js';
 import { forge as forgeWith } from '../../src/forge/forge.js';

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { compareVariants } from '../../src/products/evaluation/compare/judge-variants.js';
+import { compareVariants } from '../../src/products/evaluation/compare/compare-variants.js';
 import { compareResults } from '../../src/report/comparison/compare.js';
 import { type ComparedPair, runComparisonSchema } from '../../src/report/comparison/result.js';
 import { comparableRuns } from '../../src/report/comparison/runs.js';

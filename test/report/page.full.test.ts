@@ -6,7 +6,7 @@ import type { Browser, Page } from 'playwright-core';
 import sharp from 'sharp';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { bundleReport } from '../../src/products/bundle/report/page.js';
-import { compareVariants } from '../../src/products/evaluation/compare/judge-variants.js';
+import { compareVariants } from '../../src/products/evaluation/compare/compare-variants.js';
 import { comparisonReport } from '../../src/products/evaluation/compare/page.js';
 import { fleetReport } from '../../src/products/fleet/page.js';
 import { rehearsalReport } from '../../src/products/fleet/rehearsal-page.js';

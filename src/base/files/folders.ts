@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, mkdirSync, mkdtempSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
+import { basename, delimiter, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { systemErrorCode, TrtforgeError } from '../../errors.js';
 import { lstatIfThere, ownEntries, removeIfAllowed } from './files.js';
 
@@ -158,3 +158,6 @@ export function assertUnbundled(what: string): void {
     `trtforge is bundled into ${import.meta.url}, and ${what} needs files of trtforge's own folder.`,
   );
 }
+
+/** Paths separated by `:` (Windows: `;`), as in PATH. */
+export const splitPaths = (text: string): readonly string[] => text.split(delimiter).filter(Boolean);

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { plural } from '../../base/text/quantity.js';
-import { makeKeys, signEngines } from '../../engines/store/signing.js';
+import { makeKeys, signEngines } from '../../engines/store/sign-engines.js';
 import { openTrust, signatureOptions } from '../../engines/store/trust.js';
 import { TrtforgeError } from '../../errors.js';
 import { defineCommand } from '../command.js';

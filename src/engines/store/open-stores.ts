@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { statIfThere } from '../../base/files/files.js';
-import { cacheFolder } from '../../base/files/folders.js';
+import { cacheFolder, splitPaths } from '../../base/files/folders.js';
 import * as is from '../../base/options/kinds.js';
 import { type OptionsOf, optional } from '../../base/options/option.js';
 import { parseSize } from '../../base/text/quantity.js';
@@ -8,7 +8,7 @@ import { TrtforgeError } from '../../errors.js';
 import { LocalStore } from './local.js';
 import { remoteAddress, unusedEndpoint } from './remote/address.js';
 import type { RemoteStore } from './remote/remote-store.js';
-import { noTrust, openTrust, signatureOptions, splitPaths, type Trust } from './trust.js';
+import { noTrust, openTrust, signatureOptions, type Trust } from './trust.js';
 
 /** Goes up when a passport is checked another way. */
 const MEMO = 'verified-engines-2';

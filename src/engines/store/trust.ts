@@ -6,10 +6,10 @@ import {
   sign as signBytes,
   verify as verifyBytes,
 } from 'node:crypto';
-import { delimiter } from 'node:path';
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
 import { FileMemo, type FileStamp, stampOf } from '../../base/files/file-memo.js';
 import { readText, removeIfThere } from '../../base/files/files.js';
+import { splitPaths } from '../../base/files/folders.js';
 import { parseJson } from '../../base/files/json.js';
 import { publishFile, writeFailed } from '../../base/files/publish.js';
 import * as is from '../../base/options/kinds.js';
@@ -237,9 +237,6 @@ export function assertSigns({ required, signingKey }: Trust, place: string): voi
     },
   );
 }
-
-/** Paths separated by `:` (Windows: `;`), as in PATH. */
-export const splitPaths = (text: string): readonly string[] => text.split(delimiter).filter(Boolean);
 
 /**
  * Checks an engine's passport, the description of a timing cache or a document of a fleet against what is trusted. A signature of a known key must fit even where none is required: what was

@@ -4,7 +4,7 @@ import type { WorkContext } from '../../events.js';
 import { elementCount } from '../../formats/tensor/dtype.js';
 import { randomStream } from '../../formats/tensor/random.js';
 import { type Tensor, tensorFrom } from '../../formats/tensor/tensor.js';
-import { type Decision, MIN_AGREEMENT } from '../../quality/tasks/decisions.js';
+import { type Decision, MIN_AGREEMENT } from '../../quality/tasks/agreement.js';
 import type { ChainCheck } from './chain-schema.js';
 import { type ChainedComponent, ChainJudge, type ChainPrecision } from './judge-chain.js';
 import type { chainCheckOf } from './options.js';

@@ -4,7 +4,7 @@ import {
   agreementSentence,
   type Decision,
   DecisionTally,
-} from '../../quality/tasks/decisions.js';
+} from '../../quality/tasks/agreement.js';
 import type { ChainCheck, ComponentDrift } from './chain-schema.js';
 import type { TransducerFacts } from './transducer.js';
 

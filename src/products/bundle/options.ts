@@ -4,7 +4,7 @@ import { splitAtCommas } from '../../base/options/readers.js';
 import { parseSize } from '../../base/text/quantity.js';
 import { buildOptions, type PlanBuilder } from '../../engines/builder/options.js';
 import type { WorkContext } from '../../events.js';
-import { minAgreementOption } from '../../quality/tasks/decisions.js';
+import { minAgreementOption } from '../../quality/tasks/agreement.js';
 import { judgingOptions } from '../../quality/verify/options.js';
 import { onlyLoadOptions } from '../../tensorrt/trtexec/options.js';
 

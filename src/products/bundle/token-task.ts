@@ -10,7 +10,7 @@ import {
   metricsOfDecisions,
   minAgreementSchema,
   outcomeOfDecisions,
-} from '../../quality/tasks/decisions.js';
+} from '../../quality/tasks/agreement.js';
 import {
   type Sample,
   SampleDigest,

@@ -1,5 +1,5 @@
 import type { Binding } from '../../engines/runtime/session.js';
-import { type Decision, largestOf } from '../../quality/tasks/decisions.js';
+import { type Decision, largestOf } from '../../quality/tasks/agreement.js';
 import {
   type Encoded,
   jointLogits,

@@ -8,7 +8,7 @@ import { CreateBucketCommand, GetObjectCommand, ListObjectsV2Command } from '@aw
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { LocalStore } from '../../../src/engines/store/local.js';
-import { makeKeys } from '../../../src/engines/store/signing.js';
+import { makeKeys } from '../../../src/engines/store/sign-engines.js';
 import { type Minio, startMinio } from '../../support/minio.js';
 import { describeWith, found } from '../../support/needs.js';
 import { sampleIdentity, samplePassport, samplePlan, writeSampleModel } from '../../support/sample-engine.js';

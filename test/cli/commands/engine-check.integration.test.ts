@@ -17,7 +17,7 @@ import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { type IdentityDocument, identityDigest } from '../../../src/engines/identity/identity.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
-import { makeKeys } from '../../../src/engines/store/signing.js';
+import { makeKeys } from '../../../src/engines/store/sign-engines.js';
 import { readPrivateKey, signDocument } from '../../../src/engines/store/trust.js';
 import { openEngineSession } from '../../../src/index.js';
 import type { DoctorResult } from '../../../src/quality/doctor/doctor.js';

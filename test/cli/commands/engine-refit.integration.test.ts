@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
 import { graphDifferences, readNamedGraph } from '../../../src/engines/identity/model-graph.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
-import { makeKeys } from '../../../src/engines/store/signing.js';
+import { makeKeys } from '../../../src/engines/store/sign-engines.js';
 import type { WorkEvent } from '../../../src/events.js';
 import { attribute } from '../../../src/formats/onnx/builder.js';
 import { floatTensor } from '../../../src/formats/tensor/tensor.js';

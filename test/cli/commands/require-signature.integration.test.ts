@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildAddon } from '../../../scripts/build-native.mjs';
-import { makeKeys } from '../../../src/engines/store/signing.js';
+import { makeKeys } from '../../../src/engines/store/sign-engines.js';
 import { readPrivateKey, signaturePath, signDocument } from '../../../src/engines/store/trust.js';
 import { affineModel, fakeIdentity, manyLayers } from '../../fakes/tensorrt/affine.js';
 import { fakeEngine } from '../../fakes/tensorrt/engine.js';

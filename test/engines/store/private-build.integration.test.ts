@@ -19,7 +19,7 @@ import type { BuildOptions, PlanBuilder } from '../../../src/engines/builder/opt
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import { verifyCache } from '../../../src/engines/store/cache.js';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
-import { makeKeys } from '../../../src/engines/store/signing.js';
+import { makeKeys } from '../../../src/engines/store/sign-engines.js';
 import { openTrust } from '../../../src/engines/store/trust.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import {

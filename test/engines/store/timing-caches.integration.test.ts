@@ -15,7 +15,7 @@ import { buildAddon } from '../../../scripts/build-native.mjs';
 import { sha256 } from '../../../src/base/files/digest.js';
 import { namedBuilder } from '../../../src/engines/builder/build-engine.js';
 import type { BuildOptions, PlanBuilder } from '../../../src/engines/builder/options.js';
-import { makeKeys } from '../../../src/engines/store/signing.js';
+import { makeKeys } from '../../../src/engines/store/sign-engines.js';
 import { LARGEST_TIMING_CACHE } from '../../../src/engines/store/timing-folder.js';
 import { TrtforgeError } from '../../../src/errors.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';

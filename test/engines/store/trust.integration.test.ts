@@ -19,7 +19,7 @@ import { passportPath } from '../../../src/engines/identity/engine-name.js';
 import { verifyEngine } from '../../../src/engines/plan/verify-engine.js';
 import { verifyCache } from '../../../src/engines/store/cache.js';
 import { openLocalStore } from '../../../src/engines/store/open-stores.js';
-import { makeKeys, signEngines } from '../../../src/engines/store/signing.js';
+import { makeKeys, signEngines } from '../../../src/engines/store/sign-engines.js';
 import {
   openTrust,
   parseSignature,

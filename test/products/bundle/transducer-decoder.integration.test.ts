@@ -10,7 +10,7 @@ import {
   window,
 } from '../../../src/products/bundle/transducer.js';
 import { decisionOf, decode, GreedyDecoder } from '../../../src/products/bundle/transducer-decoder.js';
-import type { Decision } from '../../../src/quality/tasks/decisions.js';
+import type { Decision } from '../../../src/quality/tasks/agreement.js';
 
 /** Three tokens, a blank (3), durations 0, 1, 2. */
 const facts: TransducerFacts = {

@@ -2,7 +2,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { compareVariants } from '../../../src/products/evaluation/compare/judge-variants.js';
+import { compareVariants } from '../../../src/products/evaluation/compare/compare-variants.js';
 import { runGate } from '../../../src/quality/gate/gate.js';
 import { recorded, sampleVariants } from '../../products/evaluation/compare/sample.js';
 import { folderOf, gate, policyOf, TODAY } from './gate-case.js';

@@ -6,7 +6,7 @@ import type { BuildOptions } from '../../../src/engines/builder/options.js';
 import { buildResult } from '../../../src/engines/builder/result.js';
 import { readPassport } from '../../../src/engines/identity/passport.js';
 import { LocalStore } from '../../../src/engines/store/local.js';
-import { makeKeys } from '../../../src/engines/store/signing.js';
+import { makeKeys } from '../../../src/engines/store/sign-engines.js';
 import type { WorkEvent } from '../../../src/events.js';
 import { buildOrLoad } from '../../../src/quality/known-answer/build-or-load.js';
 import type { CacheCheck } from '../../../src/quality/known-answer/check-store.js';

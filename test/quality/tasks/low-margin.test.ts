@@ -8,7 +8,7 @@ import {
   isLowMargin,
   movementOf,
   outcomeOfDecisions,
-} from '../../../src/quality/tasks/decisions.js';
+} from '../../../src/quality/tasks/agreement.js';
 import type { TaskResult } from '../../../src/quality/tasks/task.js';
 
 const identity = {

@@ -4,9 +4,9 @@ import { forgeBundle } from '../forge-bundle.js';
 import type { BundleRequest } from '../options.js';
 import { planBundle } from '../plan-bundle.js';
 import type { BundleReport } from '../result.js';
+import { type BundleOptionValues, bundleFlags, bundleRequest } from './bundle-options.js';
 import { renderBundle } from './bundle-text.js';
 import { bundleSteps } from './dry-run.js';
-import { type BundleOptionValues, bundleFlags, bundleRequest } from './options.js';
 
 export const metaArgument = { name: 'META', describe: 'the model_meta.json of the bundle' };
 

@@ -7,9 +7,9 @@ import { type BundleRequest, chainCheckOptions } from '../options.js';
 import { planBundle } from '../plan-bundle.js';
 import type { BundleReport } from '../result.js';
 import { metaArgument } from './build.js';
+import { bundleFlags, bundleRequest } from './bundle-options.js';
 import { renderBundle } from './bundle-text.js';
 import { bundleSteps } from './dry-run.js';
-import { bundleFlags, bundleRequest } from './options.js';
 
 const options = {
   ...bundleFlags,

@@ -7,7 +7,7 @@ import type { StreamsResult } from '../result.js';
 import { deepstreamLibraries, requireGpu, streamsEffects, whyNoGpu } from '../setup.js';
 import { decideStreams, planStreams, streams } from '../streams.js';
 import { streamsSteps } from './dry-run.js';
-import { type SizeOptionValues, sizeOptions, streamsRequest, streamsSetup } from './options.js';
+import { type SizeOptionValues, sizeOptions, streamsRequest, streamsSetup } from './size-options.js';
 
 export const command = defineCommand({
   arguments: [{ name: 'MODEL', describe: 'an ONNX model, best in models/NAME/model/' }],

@@ -1,9 +1,9 @@
 import { TrtforgeError } from '../../../errors.js';
-import { openedSize } from '../../../formats/onnx/edit-steps.js';
 import { visitGraphs } from '../../../formats/onnx/graph.js';
 import { fixedSizes } from '../../../formats/onnx/lint/fixed-sizes.js';
 import type { TensorShapeProto_Dimension, ValueInfoProto } from '../../../formats/onnx/onnx_pb.js';
 import { type AxisPlace, isPlaceholder } from '../../../formats/onnx/open-dimensions.js';
+import { openedSize } from '../../../formats/onnx/opened-size.js';
 import { inferShapes } from '../../../formats/onnx/shapes/infer.js';
 import { dimensionsOf, dimensionValue, feedInputs } from '../../../formats/onnx/values.js';
 import { type Done, type Editing, impossible } from '../edited-model.js';

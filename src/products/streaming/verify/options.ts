@@ -4,7 +4,7 @@ import { splitAtCommas } from '../../../base/options/readers.js';
 import { openOptions } from '../../../engines/runtime/back-end.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { Contract } from '../../../formats/contract/contract.js';
-import { minAgreementOption } from '../../../quality/tasks/decisions.js';
+import { minAgreementOption } from '../../../quality/tasks/agreement.js';
 import { verifyOptions } from '../../../quality/verify/options.js';
 import { toleranceOptions } from '../../../quality/verify/tolerance.js';
 import type { DriftPolicy } from '../compare/drift.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { violationSchema } from '../../../formats/contract/contract.js';
-import { decisionDetailsSchema } from '../../../quality/tasks/decisions.js';
+import { decisionDetailsSchema } from '../../../quality/tasks/agreement.js';
 import { taskIdentitySchema } from '../../../quality/tasks/task.js';
 import { measureSchema, outcomeSchema } from '../../../quality/verify/result.js';
 import { passRules } from '../compare/tensor-parity.js';

@@ -6,7 +6,7 @@ import {
   agreementSentence,
   type DecisionDifference,
   decisionDetailsSchema,
-} from '../../../quality/tasks/decisions.js';
+} from '../../../quality/tasks/agreement.js';
 import { openTask, type Task, type TaskKind } from '../../../quality/tasks/task.js';
 import type { VerifyOutcome } from '../../../quality/verify/outcome.js';
 import type { Measure } from '../../../quality/verify/result.js';

@@ -7,13 +7,12 @@ import { axesOf, otherThanBatch } from '../../../engines/profiles/profile.js';
 import type { WorkContext } from '../../../events.js';
 import { pairStates } from '../../../formats/contract/state.js';
 import { knownStates, profilesOf } from '../engine.js';
-import { backendOf, platforms } from '../model-config.js';
 import { checkCoreRules } from './core-rules.js';
 import { checkEnsemble } from './ensemble.js';
 import { Findings, type Report } from './findings.js';
 import type { TritonCheckRequest } from './options.js';
 import { checkOthers, checkPlanFor, checkTensorrt, servedPlans, smOf } from './plans.js';
-import { type ModelFolder, readRepository, type ServedPlan, servedVersions } from './repository.js';
+import { checkVersions, readRepository, type ServedPlan, servedVersions, servingOf } from './repository.js';
 import {
   checkLabels,
   checkPairs,
@@ -90,43 +89,6 @@ export async function checkRepository(
   const container = { tensorrt: needed, tags, command: 'trtforge toolchain list' };
   const outcome = isWrong ? 'fail' : 'pass';
   return { schema: 'trtforge.triton-check/1', repository, outcome, models, container, findings: list };
-}
-
-/** Files by which Triton completes a configuration that names no back end. */
-const completing = /^model\.\w+$/;
-
-/** The back end that serves a model; null: nothing states it. */
-function servingOf({ config, path, versions }: ModelFolder, report: Report): string | null {
-  const files = [
-    config?.default_model_filename ?? '',
-    ...versions.flatMap((each) => listFolder(join(path, each))),
-  ];
-  const completed = files.includes('model.plan') ? 'tensorrt' : null;
-  if (config === null) {
-    const near = listFolder(path).find((file) =>
-      /^(?!config\.pbtxt$).*\.pbtxt|^config\.(?:pb|te?xt)/i.test(file),
-    );
-    report(near === undefined ? 'config-missing' : 'config-named-otherwise', '', near);
-    return completed;
-  }
-  const { platform = '', backend = '' } = config;
-  const stated = backendOf(config);
-  if (stated === '') {
-    if (versions.length === 0 || files.some((file) => completing.test(file))) report('backend-missing', '');
-    else report('backend-unknown', '', platform, backend);
-    return completed;
-  }
-  const isKnown = (platforms.get(platform) ?? backend) === stated && stated !== 'tensorrt_plan';
-  if (!isKnown) report('backend-unknown', platform === '' ? 'backend' : 'platform', platform, backend);
-  return platforms.get(stated) ?? stated;
-}
-
-function checkVersions({ config, versions }: ModelFolder, served: readonly string[], report: Report): void {
-  if (versions.length === 0) report('version-missing', '', 'any version');
-  else if (served.length === 0) report('version-missing', 'version_policy', 'a version that it serves');
-  for (const each of config?.version_policy?.specific?.versions ?? [])
-    if (!versions.includes(`${each}`))
-      report('version-missing', 'version_policy.specific', `version ${each}`);
 }
 
 /** Reports the faults of a configuration by itself, whatever serves it. */

@@ -6,7 +6,7 @@ import { checkPlan } from '../../../engines/plan/verify-engine.js';
 import { TrtforgeError } from '../../../errors.js';
 import type { StatePair } from '../../../formats/contract/contract.js';
 import { readContractIfOne } from '../../../formats/contract/file.js';
-import { configText, type ModelConfig, readModelConfig } from '../model-config.js';
+import { backendOf, configText, type ModelConfig, platforms, readModelConfig } from '../model-config.js';
 import type { Report } from './findings.js';
 
 /** A folder of the repository that Triton takes for a model. */
@@ -150,4 +150,45 @@ async function passportOf(path: string, file: string, report: Report): Promise<P
     else report(of, `${file}.passport.json`, message);
     return null;
   }
+}
+
+/** Files by which Triton completes a configuration that names no back end. */
+const completing = /^model\.\w+$/;
+
+/** The back end that serves a model; null: nothing states it. */
+export function servingOf({ config, path, versions }: ModelFolder, report: Report): string | null {
+  const files = [
+    config?.default_model_filename ?? '',
+    ...versions.flatMap((each) => listFolder(join(path, each))),
+  ];
+  const completed = files.includes('model.plan') ? 'tensorrt' : null;
+  if (config === null) {
+    const near = listFolder(path).find((file) =>
+      /^(?!config\.pbtxt$).*\.pbtxt|^config\.(?:pb|te?xt)/i.test(file),
+    );
+    report(near === undefined ? 'config-missing' : 'config-named-otherwise', '', near);
+    return completed;
+  }
+  const { platform = '', backend = '' } = config;
+  const stated = backendOf(config);
+  if (stated === '') {
+    if (versions.length === 0 || files.some((file) => completing.test(file))) report('backend-missing', '');
+    else report('backend-unknown', '', platform, backend);
+    return completed;
+  }
+  const isKnown = (platforms.get(platform) ?? backend) === stated && stated !== 'tensorrt_plan';
+  if (!isKnown) report('backend-unknown', platform === '' ? 'backend' : 'platform', platform, backend);
+  return platforms.get(stated) ?? stated;
+}
+
+export function checkVersions(
+  { config, versions }: ModelFolder,
+  served: readonly string[],
+  report: Report,
+): void {
+  if (versions.length === 0) report('version-missing', '', 'any version');
+  else if (served.length === 0) report('version-missing', 'version_policy', 'a version that it serves');
+  for (const each of config?.version_policy?.specific?.versions ?? [])
+    if (!versions.includes(`${each}`))
+      report('version-missing', 'version_policy.specific', `version ${each}`);
 }

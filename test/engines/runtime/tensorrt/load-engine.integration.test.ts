@@ -7,7 +7,7 @@ import { readPassport } from '../../../../src/engines/identity/passport.js';
 import { thisPlatform } from '../../../../src/engines/identity/target.js';
 import { openEngineSession } from '../../../../src/engines/runtime/tensorrt/engine-session.js';
 import type { loadEngine } from '../../../../src/engines/runtime/tensorrt/load-engine.js';
-import { makeKeys } from '../../../../src/engines/store/signing.js';
+import { makeKeys } from '../../../../src/engines/store/sign-engines.js';
 import { readPrivateKey, signaturePath, signDocument } from '../../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { doubling, FakeAddon, tensor } from '../../../fakes/addon.js';

@@ -23,7 +23,7 @@ import { remoteAddress } from '../../../../src/engines/store/remote/address.js';
 import { RemoteLeases } from '../../../../src/engines/store/remote/remote-lease.js';
 import { RemoteStore } from '../../../../src/engines/store/remote/remote-store.js';
 import { openS3 } from '../../../../src/engines/store/remote/s3-objects.js';
-import { makeKeys } from '../../../../src/engines/store/signing.js';
+import { makeKeys } from '../../../../src/engines/store/sign-engines.js';
 import { noTrust, openTrust } from '../../../../src/engines/store/trust.js';
 import { TrtforgeError } from '../../../../src/errors.js';
 import { ignoreEvents } from '../../../../src/events.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, describe, expect, it } from 'vitest';
-import { compareVariants } from '../../../../src/products/evaluation/compare/judge-variants.js';
+import { compareVariants } from '../../../../src/products/evaluation/compare/compare-variants.js';
 import { comparisonSchema } from '../../../../src/products/evaluation/compare/result.js';
 import { readRunRoot } from '../../../../src/products/evaluation/compare/run-root.js';
 import { runs } from '../../../support/runs.js';
