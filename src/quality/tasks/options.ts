@@ -69,10 +69,3 @@ export const scorerOptions = {
   }),
   ...speechOptions,
 };
-
-export interface ScorerRequest extends OptionsOf<typeof scorerOptions> {
-  readonly model: string;
-  /** Default: as the passport of an engine states, else `yolo` for detectors, `imagenet` for classifiers. */
-  readonly preprocess?: string | undefined;
-  readonly imgsz?: number | undefined;
-}

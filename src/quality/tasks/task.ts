@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { canonicalJson, sha256 } from '../../base/files/digest.js';
+import type { OptionsOf } from '../../base/options/option.js';
 import { faultText } from '../../base/text/schema-error.js';
 import { TrtforgeError } from '../../errors.js';
 import type { WorkContext } from '../../events.js';
 import type { UtteranceChunks } from '../../formats/contract/model-meta.js';
 import type { NamedTensors, Tensor } from '../../formats/tensor/tensor.js';
 import type { outcomeSchema } from '../verify/result.js';
-import type { RecogniserOptions, ScorerRequest } from './options.js';
+import type { RecogniserOptions, scorerOptions } from './options.js';
 
 /** One figure of a task; `value` is null where nothing was scored. */
 export const metricSchema = z.object({
@@ -203,3 +204,10 @@ export type ScorerOf = (
   recognisers: readonly Recogniser[],
   context: WorkContext,
 ) => Scorer;
+
+interface ScorerRequest extends OptionsOf<typeof scorerOptions> {
+  readonly model: string;
+  /** Default: as the passport of an engine states, else `yolo` for detectors, `imagenet` for classifiers. */
+  readonly preprocess?: string | undefined;
+  readonly imgsz?: number | undefined;
+}
