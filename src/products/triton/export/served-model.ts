@@ -60,7 +60,8 @@ export const refused = (message: string, remedy?: string): TrtforgeError =>
 /** Decides how the engines of one model are served, each on its GPUs. Throws TF_SERVING_REFUSED. */
 export function serve(engines: readonly StoredEngine[], request: Serving): ServedModel {
   const warnings: string[] = [];
-  const warn = (text: string) => warnings.push(`${request.name}: ${text}`);
+  const warn = (...texts: readonly string[]) =>
+    warnings.push(...texts.map((text) => `${request.name}: ${text}`));
   const unless = (message: string, remedy: string) => {
     if (!request.force) throw refused(message, remedy);
     warn(message);
@@ -72,74 +73,108 @@ export function serve(engines: readonly StoredEngine[], request: Serving): Serve
         'Build it with --target tensorrt on a machine with the GPU, or pass --force to write the files for a trial.',
       );
   const plans = byCapability(engines, request.gpu);
+  assertServable(plans.map(({ engine }) => engine));
   const [{ engine: first }] = plans as [ServedModel['plans'][number]];
-  for (const { engine } of plans) rejectOtherSignature(first, engine);
-  const { plan } = first.passport;
-  for (const tensor of [...plan.inputs, ...plan.outputs]) rejectTensor(first, tensor);
+  const { inputs, outputs } = first.passport.plan;
   const profiles = plans.map(({ engine }) => profilesOf(engine.passport));
-  if (new Set(profiles.map(({ length }) => length)).size > 1)
-    throw refused('The engines have different numbers of profiles.', 'Export them as two models.');
   const all = statesOf(first, request.contract);
-  const isUnstated = request.contract === undefined && all.length === 0;
-  const unstated = isUnstated ? pairStates(plan.inputs, plan.outputs) : [];
-  for (const { input, output } of unstated)
-    warn(
-      `${output} reads like the next ${input}, and is no state here: each request begins anew. Pass a contract: trtforge stream draft ${first.planPath} -o contract.json`,
-    );
+  if (request.contract === undefined && all.length === 0) warn(...unstatedTexts(first));
   const wide = all.filter(({ input }) => input.shape!.length > 1);
   const batch = batchOf(first.passport, { states: wide, profiles, contract: request.contract });
   // Beside a batch a [B] state has no dimensions, and core allocates nothing for it (`GetElementCount`).
   const isBatched = typeof batch === 'number' && batch > 0;
   const states = isBatched || swappedStates(all) !== undefined ? wide : all;
   const fed = all.filter((state) => !states.includes(state));
-  for (const { input, output, initial } of fed)
-    warn(
-      `Triton cannot keep the state ${input.name}: send it with each request, at first ${initial}, then ${output.name} of the answer before.`,
-    );
+  warn(...fed.map(fedText));
   const swapped = swappedStates(states);
   if (swapped !== undefined)
     unless(
       `Triton pairs the states by the order of their names, and would feed ${swapped.fed} into ${swapped.input}.`,
       'Name the outputs so that they sort as the inputs do: h_next and c_next for h and c.',
     );
-  if (typeof batch === 'string')
-    warn(
-      `max_batch_size is 0: ${batch}. Triton runs every request alone; --instances runs several at a time.`,
-    );
-  if (isBatched) {
-    const batches = profiles.map((own) => own.map((profile) => batchesOf(profile, plan.inputs)));
-    const least = leastBatch(batches, batch);
-    if (least === undefined)
-      throw refused(
-        'No batch fits the engines of all GPUs.',
-        'Build them with the same profiles, or export them as two models.',
-      );
-    if (least > 1) warn(`a request of a batch below ${least} fails: no profile takes it on every GPU.`);
-  }
-  const { labels } = request;
-  const broken = labels.find((label) => /[\n\r]/.test(label));
-  if (broken !== undefined)
-    throw refused(`The label ${JSON.stringify(broken)} has a line break, and Triton reads one a line.`);
-  if (labels.length > 0 && !plan.outputs.some((output) => hasLabels(configTensor(output, isBatched), labels)))
-    warn(`no output has as many elements as there are labels, ${labels.length}: they are left out.`);
-  const { pluginDigests, flags } = recipeOf(first);
-  if (pluginDigests.length > 0)
-    warn('start the server with the plug-ins: --backend-config=tensorrt,plugins=FILE.so');
-  if (flags.includes('version-compatible'))
-    warn('start the server with --backend-config=tensorrt,version-compatible=true');
-  const isKept = ({ name }: EngineTensor) =>
-    states.some(({ input, output }) => input.name === name || output.name === name);
+  warn(
+    ...batchTexts(batch, profiles, inputs),
+    ...labelTexts(
+      request.labels,
+      outputs.map((output) => configTensor(output, isBatched)),
+    ),
+    ...startTexts(first),
+  );
+  const kept = new Set(states.flatMap(({ input, output }) => [input.name, output.name]));
   return {
     ...request,
     plans,
-    inputs: plan.inputs.filter((input) => !isKept(input)),
-    outputs: plan.outputs.filter((output) => !isKept(output)),
+    inputs: inputs.filter(({ name }) => !kept.has(name)),
+    outputs: outputs.filter(({ name }) => !kept.has(name)),
     states,
     fed,
     profiles,
     maxBatch: typeof batch === 'string' ? 0 : batch,
     warnings,
   };
+}
+
+/** Throws TF_SERVING_REFUSED for engines that are not one model, and for tensors that Triton does not take. */
+function assertServable(engines: readonly StoredEngine[]): void {
+  const [first] = engines as [StoredEngine];
+  for (const engine of engines) rejectOtherSignature(first, engine);
+  const { inputs, outputs } = first.passport.plan;
+  for (const tensor of [...inputs, ...outputs]) rejectTensor(first, tensor);
+  if (new Set(engines.map(({ passport }) => profilesOf(passport).length)).size > 1)
+    throw refused('The engines have different numbers of profiles.', 'Export them as two models.');
+}
+
+/** Warnings about outputs that read like states and are served as none. */
+const unstatedTexts = ({ passport: { plan }, planPath }: StoredEngine): readonly string[] =>
+  pairStates(plan.inputs, plan.outputs).map(
+    ({ input, output }) =>
+      `${output} reads like the next ${input}, and is no state here: each request begins anew. Pass a contract: trtforge stream draft ${planPath} -o contract.json`,
+  );
+
+const fedText = ({ input, output, initial }: State): string =>
+  `Triton cannot keep the state ${input.name}: send it with each request, at first ${initial}, then ${output.name} of the answer before.`;
+
+/** Warnings about the batch. Throws TF_SERVING_REFUSED where none fits every engine. */
+function batchTexts(
+  batch: number | string,
+  profiles: ServedModel['profiles'],
+  inputs: readonly EngineTensor[],
+): readonly string[] {
+  if (typeof batch === 'string')
+    return [
+      `max_batch_size is 0: ${batch}. Triton runs every request alone; --instances runs several at a time.`,
+    ];
+  if (batch <= 0) return [];
+  const batches = profiles.map((own) => own.map((profile) => batchesOf(profile, inputs)));
+  const least = leastBatch(batches, batch);
+  if (least === undefined)
+    throw refused(
+      'No batch fits the engines of all GPUs.',
+      'Build them with the same profiles, or export them as two models.',
+    );
+  return least > 1 ? [`a request of a batch below ${least} fails: no profile takes it on every GPU.`] : [];
+}
+
+/** Warnings about labels that fit no output. Throws TF_SERVING_REFUSED for a label of several lines. */
+function labelTexts(labels: readonly string[], outputs: readonly ConfigTensor[]): readonly string[] {
+  const broken = labels.find((label) => /[\n\r]/.test(label));
+  if (broken !== undefined)
+    throw refused(`The label ${JSON.stringify(broken)} has a line break, and Triton reads one a line.`);
+  if (labels.length === 0 || outputs.some((output) => hasLabels(output, labels))) return [];
+  return [`no output has as many elements as there are labels, ${labels.length}: they are left out.`];
+}
+
+/** Warnings about what the server has to be started with. */
+function startTexts(engine: StoredEngine): readonly string[] {
+  const { pluginDigests, flags } = recipeOf(engine);
+  return [
+    ...(pluginDigests.length > 0
+      ? ['start the server with the plug-ins: --backend-config=tensorrt,plugins=FILE.so']
+      : []),
+    ...(flags.includes('version-compatible')
+      ? ['start the server with --backend-config=tensorrt,version-compatible=true']
+      : []),
+  ];
 }
 
 /** Triton counts classes along the whole output of a request. */
