@@ -124,17 +124,11 @@ export async function startTriton(
       ended = error.message;
     },
   );
+  const url = `http://127.0.0.1:${port}`;
   const server: TritonServer & AsyncDisposable = {
-    url: `http://127.0.0.1:${port}`,
+    url,
     answeredBy,
-    saidOf: (model) => {
-      const errors = log().filter((line) => line.startsWith('E'));
-      const naming = (name: RegExp) => errors.findLast((line) => name.test(line));
-      const name = model.replace(/[^\w]/g, '\\$&');
-      // Of an ensemble it writes the name as it is: "in ensemble e_dim, …".
-      const said = naming(new RegExp(`'${name}'`)) ?? naming(new RegExp(`(?<![\\w.-])${name}(?![\\w-])`));
-      return said?.replace(/^E.*?\] /, '') ?? null;
-    },
+    saidOf: (model) => errorOn(model, log()),
     [Symbol.asyncDispose]: async () => {
       // It holds nothing that it would have to write.
       stop(500);
@@ -142,22 +136,45 @@ export async function startTriton(
     },
   };
   try {
-    const until = Date.now() + READY_MS;
-    const client = new TritonClient(server.url, signal);
-    while (!(await client.isLive())) {
-      throwIfCancelled(signal, DOING);
-      const why =
-        ended ?? (Date.now() > until ? `it did not answer within ${READY_MS / 60_000} minutes` : undefined);
-      if (why !== undefined)
-        throw new TrtforgeError('TF_TRITON_UNAVAILABLE', `Triton's server did not start: ${why}.`, {
-          remedy: `Its last lines: ${log().slice(-LAST_LINES).join(' | ')}`,
-        });
-      await sleep(POLL_MS, signal, DOING);
-    }
+    await untilLive({ url, log, ended: () => ended }, signal);
     return server;
   } catch (error) {
     await server[Symbol.asyncDispose]();
     throw error;
+  }
+}
+
+/** The last error of a log that names a model; null for none. */
+function errorOn(model: string, log: readonly string[]): string | null {
+  const errors = log.filter((line) => line.startsWith('E'));
+  const naming = (name: RegExp) => errors.findLast((line) => name.test(line));
+  const name = model.replace(/[^\w]/g, '\\$&');
+  // Of an ensemble it writes the name as it is: "in ensemble e_dim, …".
+  const said = naming(new RegExp(`'${name}'`)) ?? naming(new RegExp(`(?<![\\w.-])${name}(?![\\w-])`));
+  return said?.replace(/^E.*?\] /, '') ?? null;
+}
+
+interface StartedServer {
+  readonly url: string;
+  /** The lines that it wrote so far. */
+  log(): readonly string[];
+  /** How its process ended; undefined while it runs. */
+  ended(): string | undefined;
+}
+
+/** Polls a server until it answers. Throws TF_TRITON_UNAVAILABLE after its end or READY_MS, TF_CANCELLED. */
+async function untilLive({ url, log, ended }: StartedServer, signal: Work['signal']): Promise<void> {
+  const until = Date.now() + READY_MS;
+  const client = new TritonClient(url, signal);
+  while (!(await client.isLive())) {
+    throwIfCancelled(signal, DOING);
+    const late = Date.now() > until ? `it did not answer within ${READY_MS / 60_000} minutes` : undefined;
+    const why = ended() ?? late;
+    if (why !== undefined)
+      throw new TrtforgeError('TF_TRITON_UNAVAILABLE', `Triton's server did not start: ${why}.`, {
+        remedy: `Its last lines: ${log().slice(-LAST_LINES).join(' | ')}`,
+      });
+    await sleep(POLL_MS, signal, DOING);
   }
 }
 
