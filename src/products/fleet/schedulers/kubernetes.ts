@@ -83,9 +83,7 @@ const DAY_S = 86_400;
 
 /** The manifest of one target: an Indexed Job, with DRA behind the template of its claims. */
 export function kubernetesManifest(submission: Submission, where: KubernetesWhere): string {
-  const { plan, address, target, builds, jobs, attempt } = submission;
-  const isDra = where.resource === 'dra';
-  const gpu = gpuOf(builds);
+  const { plan, target, builds, jobs } = submission;
   // Names have 63 characters at most; the whole ID is in the label.
   const name = `${planName(plan.id.slice(0, 12))}-${target}`;
   const metadata = {
@@ -97,29 +95,10 @@ export function kubernetesManifest(submission: Submission, where: KubernetesWher
     },
     annotations: { [jobsAnnotation]: jobs.join(',') },
   };
-  const container = {
-    name: CONTAINER,
-    image: where.image,
-    command: ['trtforge'],
-    // Kubernetes puts variables in the place of `$(NAME)`.
-    args: ['fleet', 'work', address.replaceAll('$', '$$$$'), '--jobs', jobs.join(',')],
-    workingDir: where.folder ?? plan.folder,
-    env: [{ name: 'TMPDIR', value: '/scratch' }],
-    ...(where.secret === undefined ? {} : { envFrom: [{ secretRef: { name: where.secret } }] }),
-    resources: isDra ? { claims: [{ name: CLAIM }] } : { limits: { 'nvidia.com/gpu': 1 } },
-    volumeMounts: [...where.volumeMounts, { name: SCRATCH, mountPath: '/scratch' }],
-  };
-  const pod = {
-    restartPolicy: 'Never',
-    nodeSelector: { ...(isDra ? {} : gpu?.labels), ...processorOf(builds), ...where.nodeSelector },
-    ...(isDra ? { resourceClaims: [{ name: CLAIM, resourceClaimTemplateName: name }] } : {}),
-    containers: [container],
-    volumes: [...where.volumes, { name: SCRATCH, emptyDir: { sizeLimit: where.scratch } }],
-  };
   const job = {
     apiVersion: 'batch/v1',
     kind: 'Job',
-    metadata: { name: `${name}-${attempt}`, ...metadata },
+    metadata: { name: `${name}-${submission.attempt}`, ...metadata },
     spec: {
       completionMode: 'Indexed',
       completions: jobs.length,
@@ -136,25 +115,55 @@ export function kubernetesManifest(submission: Submission, where: KubernetesWher
       },
       template: {
         metadata: { labels: metadata.labels, annotations: metadata.annotations },
-        spec: patched(pod, where.patch),
+        spec: patched(podOf(submission, where, name), where.patch),
       },
     },
-  };
-  const exactly = {
-    deviceClassName: 'gpu.nvidia.com',
-    count: 1,
-    ...(gpu === null ? {} : { selectors: [{ cel: { expression: gpu.expression } }] }),
   };
   const claim = {
     apiVersion: 'resource.k8s.io/v1',
     kind: 'ResourceClaimTemplate',
     // Of the target alone: sending again changes nothing in it.
     metadata: { name, ...metadata, annotations: {} },
-    spec: { spec: { devices: { requests: [{ name: CLAIM, exactly }] } } },
+    spec: { spec: { devices: { requests: [{ name: CLAIM, exactly: deviceOf(builds) }] } } },
   };
   // kubectl reads YAML 1.1, in which an unquoted `yes`, `on` or `1:30` is no text.
   const yaml = { version: '1.1', customTags: (tags: Tags) => [quotedText, ...tags] } as const;
-  return (isDra ? [claim, job] : [job]).map((each) => `---\n${stringify(each, yaml)}`).join('');
+  const manifests = where.resource === 'dra' ? [claim, job] : [job];
+  return manifests.map((each) => `---\n${stringify(each, yaml)}`).join('');
+}
+
+/** The pod of a task, before the patch; with DRA its GPU comes by the claim template of this name. */
+function podOf({ plan, address, builds, jobs }: Submission, where: KubernetesWhere, claimTemplate: string) {
+  const isDra = where.resource === 'dra';
+  const container = {
+    name: CONTAINER,
+    image: where.image,
+    command: ['trtforge'],
+    // Kubernetes puts variables in the place of `$(NAME)`.
+    args: ['fleet', 'work', address.replaceAll('$', '$$$$'), '--jobs', jobs.join(',')],
+    workingDir: where.folder ?? plan.folder,
+    env: [{ name: 'TMPDIR', value: '/scratch' }],
+    ...(where.secret === undefined ? {} : { envFrom: [{ secretRef: { name: where.secret } }] }),
+    resources: isDra ? { claims: [{ name: CLAIM }] } : { limits: { 'nvidia.com/gpu': 1 } },
+    volumeMounts: [...where.volumeMounts, { name: SCRATCH, mountPath: '/scratch' }],
+  };
+  return {
+    restartPolicy: 'Never',
+    nodeSelector: { ...(isDra ? {} : gpuOf(builds)?.labels), ...processorOf(builds), ...where.nodeSelector },
+    ...(isDra ? { resourceClaims: [{ name: CLAIM, resourceClaimTemplateName: claimTemplate }] } : {}),
+    containers: [container],
+    volumes: [...where.volumes, { name: SCRATCH, emptyDir: { sizeLimit: where.scratch } }],
+  };
+}
+
+/** The device that a DRA claim of a target requests. */
+function deviceOf(target: string) {
+  const gpu = gpuOf(target);
+  return {
+    deviceClassName: 'gpu.nvidia.com',
+    count: 1,
+    ...(gpu === null ? {} : { selectors: [{ cel: { expression: gpu.expression } }] }),
+  };
 }
 
 /** `<<` merges in YAML 1.1, and `=` is a value of its own. */
