@@ -92,14 +92,8 @@ export function serve(engines: readonly StoredEngine[], request: Serving): Serve
       `Triton pairs the states by the order of their names, and would feed ${swapped.fed} into ${swapped.input}.`,
       'Name the outputs so that they sort as the inputs do: h_next and c_next for h and c.',
     );
-  warn(
-    ...batchTexts(batch, profiles, inputs),
-    ...labelTexts(
-      request.labels,
-      outputs.map((output) => configTensor(output, isBatched)),
-    ),
-    ...startTexts(first),
-  );
+  const ends = outputs.map((output) => configTensor(output, isBatched));
+  warn(...batchTexts(batch, profiles, inputs), ...labelTexts(request.labels, ends), ...startTexts(first));
   const kept = new Set(states.flatMap(({ input, output }) => [input.name, output.name]));
   return {
     ...request,
