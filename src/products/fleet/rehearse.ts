@@ -233,78 +233,97 @@ interface Setting extends Pick<ModelReaders, 'afterFailure'> {
   readonly work: Work;
 }
 
-/** One engine: its row, and its results as the gate takes them, `NAME=FILE`. What fails is a row's affair; throws TF_CANCELLED. */
-async function rehearsePart(
-  { request, samples, component, path, on, target }: Part,
-  to: TargetRequest,
-  { stores, folder, work, afterFailure }: Setting,
-): Promise<{ readonly row: Rehearsed; readonly results: readonly string[] }> {
-  const model = component === null ? path : `${path}: ${component}`;
-  let row: Rehearsed = {
-    name: model,
-    identity: '',
-    model,
-    on,
-    before: null,
-    after: null,
-    verify: null,
-    answer: null,
-    ratio: null,
-    notDone: [],
-  };
-  const results: string[] = [];
-  const keep = <T>(kind: string, result: T): T => {
-    const file = join(folder, `${kind}.json`);
+/** What is known of one engine: its row, and its results as the gate takes them, `NAME=FILE`. */
+class PartRecord {
+  row: Rehearsed;
+  readonly results: string[] = [];
+  readonly #folder: string;
+
+  constructor({ component, path, on }: Part, folder: string) {
+    const model = component === null ? path : `${path}: ${component}`;
+    this.row = {
+      name: model,
+      identity: '',
+      model,
+      on,
+      before: null,
+      after: null,
+      verify: null,
+      answer: null,
+      ratio: null,
+      notDone: [],
+    };
+    this.#folder = folder;
+  }
+
+  note(known: Partial<Rehearsed>): void {
+    this.row = { ...this.row, ...known };
+  }
+
+  /** Writes a result into a file, which the gate reads. */
+  keep<T>(kind: string, result: T): T {
+    const file = join(this.#folder, `${kind}.json`);
     writeFileSync(file, JSON.stringify(result));
     // A name begins with a letter or a digit; a path may not.
-    results.push(`${row.name.replaceAll(/[^\w.-]/g, '-').replace(/^\W+/, '')}.${kind}=${file}`);
+    this.results.push(`${this.row.name.replaceAll(/[^\w.-]/g, '-').replace(/^\W+/, '')}.${kind}=${file}`);
     return result;
-  };
-  /** Undefined for what failed, which the row then states; what has to be done counts as an error for the policy. */
-  const tried = async <T>(kind: string | null, step: () => Promise<T>): Promise<T | undefined> => {
+  }
+
+  /** Undefined for what failed, which the row then states; with a `kind` it is an error for the policy too. */
+  async tried<T>(kind: string | null, step: () => Promise<T>): Promise<T | undefined> {
     try {
       return await step();
     } catch (error) {
       if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
       const { code, message, remedy, exitCode } = error;
-      row = { ...row, notDone: [...row.notDone, `${code}: ${message}`] };
+      this.note({ notDone: [...this.row.notDone, `${code}: ${message}`] });
       if (kind !== null)
-        keep(kind, { schema: 'trtforge.error/1', error: { code, message, remedy }, exitCode });
+        this.keep(kind, { schema: 'trtforge.error/1', error: { code, message, remedy }, exitCode });
       return undefined;
     }
-  };
-  /** From the store, or built here where its library is. */
-  const obtain = async (wanted: TargetRequest, use: string) => {
-    const here = await targetHere(wanted, work);
-    const build = await resolveBuild({ ...request, ...here, output: join(folder, use) }, work);
-    const seams = { ...work, answer: answerMaker(true), takesWrong: true };
-    const { engine, passport, source } = await obtainEngine(ownBuild(build), stores, seams);
-    return { build, planPath: engine, passport, isOwn: source === 'built' };
-  };
-  const after = await tried('build', () =>
-    obtain({ ...target, ...to, computeCapabilities: target.computeCapabilities }, 'new.engine'),
-  );
-  if (after === undefined) return { row, results };
+  }
+}
+
+/** Rehearses one engine. What fails is a row's affair; throws TF_CANCELLED. */
+async function rehearsePart(part: Part, to: TargetRequest, setting: Setting): Promise<PartRecord> {
+  const { samples, target } = part;
+  const { folder, work, afterFailure } = setting;
+  const record = new PartRecord(part, folder);
+  const replacing = { ...target, ...to, computeCapabilities: target.computeCapabilities };
+  const after = await record.tried('build', () => obtain(part, replacing, 'new.engine', setting));
+  if (after === undefined) return record;
   const { name, identity, ...own } = after.passport;
-  row = { ...row, name, identity: identity.digest, after: sizeOf(own) };
-  const before = await tried(null, () => obtain(target, 'old.engine'));
+  record.note({ name, identity: identity.digest, after: sizeOf(own) });
+  const before = await record.tried(null, () => obtain(part, target, 'old.engine', setting));
   if (before !== undefined)
-    row = { ...row, before: { name: before.passport.name, ...sizeOf(before.passport) } };
+    record.note({ before: { name: before.passport.name, ...sizeOf(before.passport) } });
   const proven = { engine: after, build: after.build, samples, afterFailure, ...(before && { before }) };
   const all = resultsOf(proven, work);
   const { verify, answer, 'bench-compare': bench } = { verify: notHere, ...all };
-  const verified = await tried('verify', async () => keep('verify', await verify()));
-  const answered = answer && (await tried('answer', async () => keep('answer', await answer())));
-  const compared = bench && (await tried(null, async () => keep('bench', await bench())));
-  return {
-    row: {
-      ...row,
-      verify: verified?.outcome ?? null,
-      answer: answered?.outcome ?? null,
-      ratio: compared?.ratios.gpuMs ?? null,
-    },
-    results,
-  };
+  const verified = await record.tried('verify', async () => record.keep('verify', await verify()));
+  const answered =
+    answer && (await record.tried('answer', async () => record.keep('answer', await answer())));
+  const compared = bench && (await record.tried(null, async () => record.keep('bench', await bench())));
+  record.note({
+    verify: verified?.outcome ?? null,
+    answer: answered?.outcome ?? null,
+    ratio: compared?.ratios.gpuMs ?? null,
+  });
+  return record;
+}
+
+/** The engine of a target, from the store, or built here where its library is. */
+async function obtain(
+  { request }: Part,
+  target: TargetRequest,
+  fileName: string,
+  { stores, folder, work }: Setting,
+) {
+  const here = await targetHere(target, work);
+  const build = await resolveBuild({ ...request, ...here, output: join(folder, fileName) }, work);
+  const seams = { ...work, answer: answerMaker(true), takesWrong: true };
+  const { engine, passport, source } = await obtainEngine(ownBuild(build), stores, seams);
+  return { build, planPath: engine, passport, isOwn: source === 'built' };
 }
 
 const notHere = () => {
