@@ -127,14 +127,7 @@ function buildLine(
   const wanted =
     gpu === null ? { computeCapabilities: null } : { ...named, computeCapabilities: [gpu.capability] };
   const chosen = [
-    ...(nearest === undefined ? [] : [`Builds ${labelOf(repeated)}.`]),
-    ...(nearest === repeated
-      ? []
-      : [
-          recipe?.conversion?.calibration
-            ? `The newest engine is ${labelOf(nearest)}: add --precision ${recipe.precision} --calibration SAMPLES for that.`
-            : `The newest engine is ${labelOf(nearest)}, which this machine cannot have.`,
-        ]),
+    ...precisionTexts(nearest, repeated),
     ...(model === null ? [`Write the path of ${file}: the store knows its name alone.`] : []),
   ];
   return {
@@ -149,6 +142,20 @@ function buildLine(
     ),
     chosen: chosen.join(' ') || null,
   };
+}
+
+/** The precision of a line that repeats an engine, and the newest engine's where that is another. */
+function precisionTexts(newest: Passport | undefined, repeated: Passport | undefined): readonly string[] {
+  if (newest === undefined) return [];
+  const builds = `Builds ${labelOf(repeated)}.`;
+  if (newest === repeated) return [builds];
+  const { conversion, precision } = newest.identity.document.recipe;
+  return [
+    builds,
+    conversion?.calibration
+      ? `The newest engine is ${labelOf(newest)}: add --precision ${precision} --calibration SAMPLES for that.`
+      : `The newest engine is ${labelOf(newest)}, which this machine cannot have.`,
+  ];
 }
 
 /** NVIDIA's containers of these names have TensorRT, whatever its version. */
