@@ -177,53 +177,26 @@ async function make(fleet: Fleet, job: FleetJob, work: Work, proven: Partial<Pro
   // Before the work of minutes.
   store.assertMayWrite(recordKey(job.identity));
   const { build, samples } = await resolvedHere(fleet, job, work);
-  const policy = job.gate && { ...job.gate, path: inFolder(plan.folder, job.gate.path) };
-  if (policy !== null && policyDigest(policy.path) !== policy.digest)
-    throw new TrtforgeError('TF_FLEET_CHANGED', `${policy.path} is not the policy of the plan.`);
+  const policy = policyHere(plan, job);
   const scratch = makeScratch('fleet');
   try {
     const prove = async (engine: BuiltEngine) => {
       const { afterFailure } = fleet.readers;
       const subject = { engine, build, samples, afterFailure };
-      Object.assign(proven, await proveEngine(subject, { policy, scratch, work }));
-      const { check, gate, reasons = [] } = proven;
-      const outcomes = [check?.outcome, gate?.outcome];
-      if (outcomes.includes('fail') || (gate != null && gate.outcome === 'inconclusive'))
-        throw new TrtforgeError(
-          outcomes.includes('fail') ? 'TF_FLEET_REFUSED' : 'TF_FLEET_UNDECIDED',
-          `${job.name} was built and is not kept: ${reasons.join('; ')}`,
-        );
+      const result = await proveEngine(subject, { policy, scratch, work });
+      Object.assign(proven, result);
+      rejectUnproven(job, result);
     };
     return await closing(
       await openStores(storeOptions(store.place, scratch), work.environment),
       async (stores) => {
-        const whole = answerMaker(true)!;
-        const answer: AnswerMaker = async (made, engine, within) => {
-          const answered = await whole(made, engine, within);
-          const { planPath, passport, isFound } = engine;
-          const { answer: knownAnswer = passport.knownAnswer, wrong = null } =
-            typeof answered === 'string' ? {} : answered;
-          // An engine that was found is proven when it is obtained, unless it failed already.
-          if (isFound && wrong === null) return answered;
-          await prove({ planPath, passport: { ...passport, knownAnswer }, isOwn: !isFound });
-          return answered;
-        };
-        const obtained = await obtainEngine(ownBuild(build), stores, { ...work, answer });
-        if (obtained.source !== 'built')
-          await prove({ planPath: obtained.engine, passport: obtained.passport, isOwn: false });
-        store.forget();
-        const held = await store.find(documentOf(job), work.signal);
-        if (held.passport === null)
-          throw new TrtforgeError(
-            'TF_STORE_UNWRITABLE',
-            `${store.place} did not keep ${job.name}: ${[...obtained.warnings, held.why.reason].join(' ')}`,
-            {
-              remedy: 'Give the task the right to write there.',
-            },
-          );
+        const seams = { ...work, answer: provenAnswer(prove) };
+        const { engine, passport, source, warnings } = await obtainEngine(ownBuild(build), stores, seams);
+        if (source !== 'built') await prove({ planPath: engine, passport, isOwn: false });
+        const kept = await keptPassport(store, job, warnings, work);
         return {
-          did: obtained.source === 'built' ? 'built' : 'there',
-          engine: engineOf(held.passport),
+          did: source === 'built' ? 'built' : 'there',
+          engine: engineOf(kept),
           check: proven.check?.outcome ?? null,
           gate: proven.gate ?? null,
           reasons: proven.reasons ?? [],
@@ -233,6 +206,56 @@ async function make(fleet: Fleet, job: FleetJob, work: Work, proven: Partial<Pro
   } finally {
     removeIfAllowed(scratch);
   }
+}
+
+/** A job's policy, by its path here; null without one. Throws TF_FLEET_CHANGED where it is another now. */
+function policyHere({ folder }: FleetPlan, { gate }: FleetJob): FleetJob['gate'] {
+  if (gate === null) return null;
+  const policy = { ...gate, path: inFolder(folder, gate.path) };
+  if (policyDigest(policy.path) === policy.digest) return policy;
+  throw new TrtforgeError('TF_FLEET_CHANGED', `${policy.path} is not the policy of the plan.`);
+}
+
+/** Throws TF_FLEET_REFUSED for an engine that failed, TF_FLEET_UNDECIDED where its policy does not decide. */
+function rejectUnproven({ name }: FleetJob, { check, gate, reasons }: Proven): void {
+  const isFailed = check.outcome === 'fail' || gate?.outcome === 'fail';
+  if (!isFailed && gate?.outcome !== 'inconclusive') return;
+  throw new TrtforgeError(
+    isFailed ? 'TF_FLEET_REFUSED' : 'TF_FLEET_UNDECIDED',
+    `${name} was built and is not kept: ${reasons.join('; ')}`,
+  );
+}
+
+/** Makes known answers, and lets an engine prove itself with its own before it is kept. */
+function provenAnswer(prove: (engine: BuiltEngine) => Promise<void>): AnswerMaker {
+  const whole = answerMaker(true)!;
+  return async (made, engine, within) => {
+    const answered = await whole(made, engine, within);
+    const { planPath, passport, isFound } = engine;
+    const { answer: knownAnswer = passport.knownAnswer, wrong = null } =
+      typeof answered === 'string' ? {} : answered;
+    // An engine that was found is proven when it is obtained, unless it failed already.
+    if (isFound && wrong === null) return answered;
+    await prove({ planPath, passport: { ...passport, knownAnswer }, isOwn: !isFound });
+    return answered;
+  };
+}
+
+/** The passport of a job's engine as the store has it now. Throws TF_STORE_UNWRITABLE where it has none. */
+async function keptPassport(
+  store: Fleet['store'],
+  job: FleetJob,
+  warnings: readonly string[],
+  { signal }: Work,
+): Promise<Passport> {
+  store.forget();
+  const held = await store.find(documentOf(job), signal);
+  if (held.passport !== null) return held.passport;
+  throw new TrtforgeError(
+    'TF_STORE_UNWRITABLE',
+    `${store.place} did not keep ${job.name}: ${[...warnings, held.why.reason].join(' ')}`,
+    { remedy: 'Give the task the right to write there.' },
+  );
 }
 
 /** Throws TF_FLEET_INVALID for what a plan of the store may not ask of this machine. */
