@@ -49,34 +49,21 @@ export async function decideFleet(
     const asked = gate === null ? null : { path: gate, digest: policyDigest(inFolder(folder, gate)) };
     for (const on of names)
       for (const { component, request } of parts) {
-        const build = await located(`${where}, target ${on}`, async () =>
+        const { identity, model } = await located(`${where}, target ${on}`, async () =>
           resolveBuild({ ...request, ...(await chosenFor(on)) }, work),
         );
-        const identity = identityDigest(build.identity);
-        const { recipe, target, model: digest } = build.identity;
-        const { name, version } = build.model;
-        const earlier = jobs.get(identity);
-        if (earlier !== undefined && earlier.gate?.digest !== asked?.digest)
-          throw new TrtforgeError(
-            'TF_FLEET_INVALID',
-            `${where}, target ${on}: an entry before it has the same engine with another policy.`,
-          );
-        if (earlier !== undefined) {
-          const message = `${where}: the target ${on} has the engine of ${earlier.on}, which is built there alone.`;
-          if (earlier.on !== on) work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
-          continue;
-        }
-        jobs.set(identity, {
-          identity,
-          name: formatEngineName(engineNameOf(build.identity, name, version)),
-          model: { digest, path, component },
+        const job = {
+          identity: identityDigest(identity),
+          name: formatEngineName(engineNameOf(identity, model.name, model.version)),
+          model: { digest: identity.model, path, component },
           options: { ...options },
           ...(healed && { healed }),
-          recipe,
-          target,
+          recipe: identity.recipe,
+          target: identity.target,
           on,
           gate: asked,
-        });
+        };
+        addJob(jobs, job, where, work);
       }
   }
   const decided = [...jobs.values()];
@@ -92,6 +79,23 @@ export async function decideFleet(
 
 /** The decisions of a plan about an engine. */
 type Decided = Omit<FleetJob, 'index' | 'state' | 'why'>;
+
+/** Adds a job, unless one before it has its engine. Throws TF_FLEET_INVALID where that has another policy. */
+function addJob(jobs: Map<string, Decided>, job: Decided, where: string, work: Work): void {
+  const { identity, on, gate } = job;
+  const earlier = jobs.get(identity);
+  if (earlier === undefined) {
+    jobs.set(identity, job);
+    return;
+  }
+  if (earlier.gate?.digest !== gate?.digest)
+    throw new TrtforgeError(
+      'TF_FLEET_INVALID',
+      `${where}, target ${on}: an entry before it has the same engine with another policy.`,
+    );
+  const message = `${where}: the target ${on} has the engine of ${earlier.on}, which is built there alone.`;
+  if (earlier.on !== on) work.emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+}
 
 /** 128 bits of the digest of all that decides what tasks do: whoever has a plan's address has its content. */
 export function planId({ store, folder, targets, jobs }: Omit<FleetPlan, 'schema' | 'id' | 'made'>): string {
