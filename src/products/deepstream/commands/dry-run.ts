@@ -21,43 +21,22 @@ export async function streamsSteps(
     ...measured.map(({ log }) => step('take', log, { detail: 'of an earlier run' })),
   ];
   let resolved: Plan['resolved'] = {};
-  const { warmUpMs, durationMs } = setup.mode;
   for (const each of due) {
-    if (each.do === 'build' && missing !== null) {
-      const path = paths.engine(each.maxBatch);
+    if (each.do === 'measure') steps.push(measureStep(each.batch, paths, setup, missing));
+    if (each.do !== 'build') continue;
+    const path = paths.engine(each.maxBatch);
+    if (missing !== null) {
       const detail = existsSync(path) ? 'an engine is there' : 'with its passport';
       steps.push(step('build', path, { detail: `batch 1 to ${each.maxBatch}, ${detail}`, skipped: missing }));
-    } else if (each.do === 'build') {
-      const engine = { requested: requestedBuild(setup), inputs, paths, work: workOf(context) };
-      const requested = await engineRequest(engine, each.maxBatch);
-      const build = await decidedBuild(requested, context);
-      resolved = resolvedOf(build);
-      steps.push(
-        ...engineSteps(build),
-        step('write', paths.engine(each.maxBatch), { detail: 'with its passport' }),
-      );
-    } else if (each.do === 'measure') {
-      const detail = `batch ${each.batch} with ${setup.meter}`;
-      steps.push(
-        step('measure', paths.log(each.batch), { detail, ms: warmUpMs + durationMs, skipped: missing }),
-      );
+      continue;
     }
+    const engine = { requested: requestedBuild(setup), inputs, paths, work: workOf(context) };
+    const build = await decidedBuild(await engineRequest(engine, each.maxBatch), context);
+    resolved = resolvedOf(build);
+    steps.push(...engineSteps(build), step('write', path, { detail: 'with its passport' }));
   }
-  const { fps, maxBatchLimit } = request.limits;
-  const last = due.at(-1);
-  const stop = last?.do === 'stop' ? last.text : null;
   return {
-    steps: [
-      ...steps,
-      step('build', 'engines of twice the batch', {
-        detail: `and measure them, up to batch ${maxBatchLimit}, while more streams of ${Math.min(...fps)} fps fit than the batch`,
-        skipped: missing ?? stop,
-      }),
-      ...(request.sensitivity
-        ? [step('measure', 'the batches 8 below and 8 above the number of streams', { skipped: missing })]
-        : []),
-      ...[paths.data, paths.sizing].map((path) => step('write', path, { skipped: missing })),
-    ],
+    steps: [...steps, ...laterSteps({ request, paths }, due, missing)],
     resolved: {
       ...resolved,
       ...{ name: names.modelName, model: request.model, input: inputs.image },
@@ -72,4 +51,35 @@ export async function streamsSteps(
           }),
     },
   };
+}
+
+function measureStep(
+  batch: number,
+  paths: StreamsPlan['paths'],
+  { mode, meter }: StreamsSetup,
+  skipped: string | null,
+): PlanStep {
+  const detail = `batch ${batch} with ${meter}`;
+  return step('measure', paths.log(batch), { detail, ms: mode.warmUpMs + mode.durationMs, skipped });
+}
+
+/** The steps that depend on the measured rates, and the files written at the end. */
+function laterSteps(
+  { request, paths }: Pick<StreamsPlan, 'request' | 'paths'>,
+  due: DecidedSizing['due'],
+  missing: string | null,
+): readonly PlanStep[] {
+  const { fps, maxBatchLimit } = request.limits;
+  const last = due.at(-1);
+  const stop = last?.do === 'stop' ? last.text : null;
+  return [
+    step('build', 'engines of twice the batch', {
+      detail: `and measure them, up to batch ${maxBatchLimit}, while more streams of ${Math.min(...fps)} fps fit than the batch`,
+      skipped: missing ?? stop,
+    }),
+    ...(request.sensitivity
+      ? [step('measure', 'the batches 8 below and 8 above the number of streams', { skipped: missing })]
+      : []),
+    ...[paths.data, paths.sizing].map((path) => step('write', path, { skipped: missing })),
+  ];
 }
