@@ -9,12 +9,13 @@ import type { StreamsPlan } from '../streams.js';
 
 /** The steps taken over, the steps due, and those that depend on the measured rates; `missing` is why none of it can be done here, or null. */
 export async function streamsSteps(
-  { request, names, paths, inputs }: StreamsPlan,
+  plan: StreamsPlan,
   setup: StreamsSetup,
   { engines, baseline, due }: DecidedSizing,
   missing: string | null,
   context: Work,
 ): Promise<Plan> {
+  const { request, names, paths, inputs } = plan;
   const measured = [baseline, ...engines.map(({ peak }) => peak)].flatMap((each) => each ?? []);
   const steps: PlanStep[] = [
     ...engines.map(({ engine }) => step('take', engine.path, { detail: 'of an earlier run' })),
@@ -36,7 +37,7 @@ export async function streamsSteps(
     steps.push(...engineSteps(build), step('write', path, { detail: 'with its passport' }));
   }
   return {
-    steps: [...steps, ...laterSteps({ request, paths }, due, missing)],
+    steps: [...steps, ...laterSteps(plan, due, missing)],
     resolved: {
       ...resolved,
       ...{ name: names.modelName, model: request.model, input: inputs.image },
@@ -65,7 +66,7 @@ function measureStep(
 
 /** The steps that depend on the measured rates, and the files written at the end. */
 function laterSteps(
-  { request, paths }: Pick<StreamsPlan, 'request' | 'paths'>,
+  { request, paths }: StreamsPlan,
   due: DecidedSizing['due'],
   missing: string | null,
 ): readonly PlanStep[] {
