@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseSync, Visitor } from 'oxc-parser';
 import { describe, expect, test } from 'vitest';
 
 const source = fileURLToPath(new URL('../src', import.meta.url));
@@ -50,6 +51,27 @@ const target = (path: string, imported: string) =>
   relative(source, resolve(source, dirname(path), imported)).replace(/\.js$/, '.ts');
 
 const imports = (path: string) => importsOf(path).map((imported) => target(path, imported));
+
+/** Most lines of a function, from its parameters or the word before them to its end. */
+const LONGEST_FUNCTION = 60;
+/** Longer functions that stay, as the test reports them. */
+const longFunctions: readonly string[] = [];
+
+/** The functions of a source that are too long: where, their lines, and the line with which each begins. */
+function longFunctionsIn(path: string, text: string): readonly string[] {
+  const found: string[] = [];
+  const measure = ({ start, end }: { readonly start: number; readonly end: number }) => {
+    const count = text.slice(start, end).split('\n').length;
+    const [first = ''] = text.slice(text.lastIndexOf('\n', start) + 1).split('\n');
+    if (count > LONGEST_FUNCTION) found.push(`${path}: ${count} lines from "${first.trim()}"`);
+  };
+  new Visitor({
+    FunctionDeclaration: measure,
+    FunctionExpression: measure,
+    ArrowFunctionExpression: measure,
+  }).visit(parseSync(path, text).program);
+  return found;
+}
 
 /** Every way that leads from a file back to it, found by walking in depth; a file is walked once. */
 function circlesIn(graph: ReadonlyMap<string, readonly string[]>): readonly (readonly string[])[] {
@@ -152,6 +174,23 @@ describe('the layers', () => {
       ['d', []],
     ]);
     expect(circlesIn(circle)).toEqual([['a', 'b', 'c', 'a']]);
+  });
+
+  test('no function has more than 60 lines, generated files apart', () => {
+    const written = files.filter((path) => !path.endsWith('_pb.ts'));
+    const found = written.flatMap((path) => longFunctionsIn(path, readFileSync(join(source, path), 'utf8')));
+    expect(found.sort()).toEqual(longFunctions);
+  });
+
+  test.each([
+    ['async function run() {', '}'],
+    ['export const run = (): void => {', '};'],
+    ['export const run = () => [', '];'],
+    ['class Runner { run() {', '}}'],
+  ])('a function of 61 lines is found: %s', (first, last) => {
+    const ofLines = (count: number) => [first, ...Array<string>(count - 2).fill(''), last].join('\n');
+    expect(longFunctionsIn('a.ts', `// é\n${ofLines(61)}`)).toEqual([`a.ts: 61 lines from "${first}"`]);
+    expect(longFunctionsIn('a.ts', ofLines(60))).toEqual([]);
   });
 
   test('only the format itself is named by its id: everything else reads formats', () => {
