@@ -79,16 +79,8 @@ export async function evaluateClassifier(
     }),
   );
   const classes = best[0]?.[0] ?? 0;
-  const outside = images.find(({ label }) => label >= classes);
-  if (outside !== undefined)
-    throw new TrtforgeError(
-      'TF_EVAL_DATA',
-      `${request.truth} has the label ${outside.label} (${outside.id}); the model has ${classes} classes.`,
-      { remedy: 'Use the truth of the data set that the model was trained for.' },
-    );
-  const hits = (count: number) =>
-    images.filter(({ label }, at) => best[at]!.subarray(1, 1 + count).includes(label)).length / images.length;
-  const [top1, top5] = [hits(1), hits(5)];
+  assertLabelsWithin(classes, images, request.truth);
+  const [top1, top5] = [hitShare(images, best, 1), hitShare(images, best, 5)];
   const dataDigest = sha256(images.map(({ id, label }) => `${id}\t${label}\n`).join(''));
   const settings = {
     preprocess: request.preprocess,
@@ -149,6 +141,21 @@ function fiveBest(scores: Float32Array): Int32Array {
   const order = Array.from(scores.keys()).sort((a, b) => scores[b]! - scores[a]! || a - b);
   return Int32Array.of(scores.length, ...order.slice(0, 5));
 }
+
+/** Throws TF_EVAL_DATA for a label that the model has no class for. */
+function assertLabelsWithin(classes: number, images: readonly Labelled[], truth: string): void {
+  const outside = images.find(({ label }) => label >= classes);
+  if (outside === undefined) return;
+  throw new TrtforgeError(
+    'TF_EVAL_DATA',
+    `${truth} has the label ${outside.label} (${outside.id}); the model has ${classes} classes.`,
+    { remedy: 'Use the truth of the data set that the model was trained for.' },
+  );
+}
+
+/** The share of images whose label is among so many of their highest scores. */
+const hitShare = (images: readonly Labelled[], best: readonly Int32Array[], count: number): number =>
+  images.filter(({ label }, at) => best[at]!.subarray(1, 1 + count).includes(label)).length / images.length;
 
 function perClassOf(
   images: readonly Labelled[],

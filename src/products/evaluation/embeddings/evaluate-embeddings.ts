@@ -12,8 +12,8 @@ import { float32Values } from '../../../formats/tensor/tensor.js';
 import { taskIdentity } from '../../../quality/tasks/task.js';
 import { Findings } from '../findings.js';
 import { embeddingOptions, imageRequestOptions } from '../options.js';
-import { withCandidate } from '../run/candidate.js';
-import { type ImageFile, preprocessingFor, runImages } from '../run/images.js';
+import { type Candidate, withCandidate } from '../run/candidate.js';
+import { type ImageFile, type ImageRun, preprocessingFor, runImages } from '../run/images.js';
 import type { EmbeddingsResult } from './result.js';
 
 export const embeddingsOptions = {
@@ -34,6 +34,8 @@ const TASK = { id: 'embeddings', revision: 2 } as const;
 const UNRELATED = 0.5;
 /** Of a length from 1, for a vector that the network normalised. */
 const UNIT = 0.01;
+/** Images that the result names as the worst. */
+const MOST_WORST = 5;
 
 /**
  * Runs two networks over the same images and compares their embeddings. Errors: TF_EVAL_DATA (no image, all that cannot be read), TF_EVAL_HEAD (an output that is not one vector,
@@ -45,78 +47,36 @@ export async function evaluateEmbeddings(
 ): Promise<EmbeddingsResult> {
   assertWithin(embeddingsOptions, request);
   const images = embeddedImages(request);
-  const embed = (file: string, role: string, open: OpenOptions) =>
-    inPhase(`run ${role}`, work.emit, () =>
-      withCandidate(file, open, { ...work, preprocess: request.preprocess }, async (session) => {
-        const preprocessing = preprocessingFor(session, request.preprocess, request.imgsz);
-        const vectors: Float32Array[] = [];
-        const run = await runImages(
-          session,
-          images,
-          { ...request, preprocessing, findings: new Findings(null) },
-          work,
-          ({ image }, outputs) => {
-            vectors.push(vectorOf(outputs, image, file));
-          },
-        );
-        return { run, vectors, size: `${preprocessing.width}x${preprocessing.height}` };
-      }),
-    );
+  const run = (role: 'reference' | 'candidate', open: OpenOptions) =>
+    inPhase(`run ${role}`, work.emit, () => embed(request[role], open, images, request, work));
   // Options of engines are the candidate's; the reference is a model as a rule, which has none of them.
-  const reference = await embed(request.reference, 'reference', {});
-  const candidate = await embed(request.candidate, 'candidate', request.open);
-  const [expected, found] = [reference.result, candidate.result];
-  if (expected.size !== found.size || expected.vectors[0]!.length !== found.vectors[0]!.length)
-    throw new TrtforgeError(
-      'TF_EVAL_HEAD',
-      `${request.reference} makes vectors of ${expected.vectors[0]!.length} from ${expected.size}, ${request.candidate} of ${found.vectors[0]!.length} from ${found.size}.`,
-      { remedy: 'Compare networks with the same input and output.' },
-    );
-  const norms = { reference: expected.vectors.map(lengthOf), candidate: found.vectors.map(lengthOf) };
-  const cosines = images.map((_, at) =>
-    Math.min(
-      1,
-      dot(expected.vectors[at]!, found.vectors[at]!) / (norms.reference[at]! * norms.candidate[at]!),
-    ),
-  );
-  const distances = cosines.map((cosine) => Math.sqrt(Math.max(0, 2 * (1 - cosine))));
-  const [cosine, distance] = [spreadOf(cosines), spreadOf(distances)];
-  const [referenceNorms, candidateNorms] = [spreadOf(norms.reference), spreadOf(norms.candidate)];
+  const reference = await run('reference', {});
+  const candidate = await run('candidate', request.open);
+  assertSameForm(reference, candidate);
+  const { cosines, cosine, distance, norms } = compareVectors(reference.vectors, candidate.vectors);
   const reason = failureOf(request, cosine, distance);
   const dataDigest = createHash('sha256')
     .update(images.map(({ id }) => `${id}\n`).join(''))
-    .update(expected.run.firstInput.sha256)
+    .update(reference.run.firstInput.sha256)
     .digest('hex');
   const settings = {
     preprocess: request.preprocess,
-    size: found.size,
-    images: expected.run.imagesDigest,
-    reference: reference.candidate.sha256,
+    size: candidate.size,
+    images: reference.run.imagesDigest,
+    reference: reference.network.sha256,
   };
-  const referenceMs = expected.run.latency?.median_ms ?? null;
-  const candidateMs = found.run.latency?.median_ms ?? null;
+  const { minMeanCosine, minCosine, maxMeanL2 } = request;
   return {
     schema: 'trtforge.eval-embeddings/1',
     n_samples: images.length,
     cosine_similarity: cosine,
     l2_distance: distance,
-    norms: { reference: referenceNorms, candidate: candidateNorms },
-    timing: {
-      reference_ms: referenceMs,
-      candidate_ms: candidateMs,
-      speedup: referenceMs === null || candidateMs === null ? null : referenceMs / candidateMs,
-    },
+    norms,
+    timing: timingOf(reference.run, candidate.run),
     validation: { passed: reason === null, failure_reason: reason },
-    dimensions: expected.vectors[0]!.length,
-    worst: images
-      .map(({ id }, at) => ({ image: String(id), cosine: cosines[at]! }))
-      .sort((a, b) => a.cosine - b.cosine)
-      .slice(0, 5),
-    limits: {
-      minMeanCosine: request.minMeanCosine,
-      minCosine: request.minCosine,
-      maxMeanL2: request.maxMeanL2,
-    },
+    dimensions: dimensionsOf(reference),
+    worst: furthestApart(images, cosines),
+    limits: { minMeanCosine, minCosine, maxMeanL2 },
     dataDigest,
     comparabilityKey: taskIdentity(TASK, settings, images.length, dataDigest).comparabilityKey,
     metrics: [
@@ -124,12 +84,11 @@ export async function evaluateEmbeddings(
       { name: 'minCosine', value: cosine.min, unit: 'cosine', higherIsBetter: true },
       { name: 'meanL2', value: distance.mean, unit: 'distance', higherIsBetter: false },
     ],
-    reference: reference.candidate,
-    candidate: candidate.candidate,
+    reference: reference.network,
+    candidate: candidate.network,
     preprocess: request.preprocess,
-    runs: { reference: expected.run, candidate: found.run },
-    warnings:
-      isUnit(referenceNorms) === isUnit(candidateNorms) ? [] : [normWarning(referenceNorms, candidateNorms)],
+    runs: { reference: reference.run, candidate: candidate.run },
+    warnings: normWarnings(norms.reference, norms.candidate),
     exitCode: reason === null ? ExitCode.pass : ExitCode.failed,
   };
 }
@@ -146,6 +105,54 @@ function embeddedImages({
     .sort()
     .slice(0, maxImages)
     .map((name) => ({ id: name, path: join(imagesDir, name) }));
+}
+
+/** A network, and the vectors that it makes of the images, in their order. */
+interface EmbeddedImages {
+  readonly network: Candidate;
+  readonly run: ImageRun;
+  readonly vectors: readonly Float32Array[];
+  /** Width and height of its input in pixels, `112x112`. */
+  readonly size: string;
+}
+
+/** Runs one network over all images. Throws TF_EVAL_DATA, TF_EVAL_HEAD, TF_SESSION_BINDING, and what opening and running throw. */
+async function embed(
+  file: string,
+  open: OpenOptions,
+  images: readonly ImageFile[],
+  request: EmbeddingsRequest,
+  work: WorkContext,
+): Promise<EmbeddedImages> {
+  const { preprocess, imgsz } = request;
+  const { candidate, result } = await withCandidate(file, open, { ...work, preprocess }, async (session) => {
+    const preprocessing = preprocessingFor(session, preprocess, imgsz);
+    const vectors: Float32Array[] = [];
+    const run = await runImages(
+      session,
+      images,
+      { ...request, preprocessing, findings: new Findings(null) },
+      work,
+      ({ image }, outputs) => {
+        vectors.push(vectorOf(outputs, image, file));
+      },
+    );
+    return { run, vectors, size: `${preprocessing.width}x${preprocessing.height}` };
+  });
+  return { network: candidate, ...result };
+}
+
+const dimensionsOf = ({ vectors }: EmbeddedImages): number => vectors[0]!.length;
+
+/** Throws TF_EVAL_HEAD for networks that differ in the size of their images or in the length of their vectors. */
+function assertSameForm(reference: EmbeddedImages, candidate: EmbeddedImages): void {
+  if (reference.size === candidate.size && dimensionsOf(reference) === dimensionsOf(candidate)) return;
+  const formOf = (side: EmbeddedImages) => `of ${dimensionsOf(side)} from ${side.size}`;
+  throw new TrtforgeError(
+    'TF_EVAL_HEAD',
+    `${reference.network.file} makes vectors ${formOf(reference)}, ${candidate.network.file} ${formOf(candidate)}.`,
+    { remedy: 'Compare networks with the same input and output.' },
+  );
 }
 
 function vectorOf(
@@ -190,8 +197,44 @@ type Spread = ReturnType<typeof spreadOf>;
 
 const isUnit = ({ min, max }: Spread): boolean => Math.abs(min - 1) < UNIT && Math.abs(max - 1) < UNIT;
 
-const normWarning = (reference: Spread, candidate: Spread): string =>
-  `One network normalises its embeddings and the other does not: lengths ${reference.mean.toPrecision(3)} and ${candidate.mean.toPrecision(3)}. Distances are of vectors made length 1.`;
+/** Of the lengths of vectors: a warning where one network alone makes them 1. */
+function normWarnings(reference: Spread, candidate: Spread): string[] {
+  if (isUnit(reference) === isUnit(candidate)) return [];
+  const lengths = `lengths ${reference.mean.toPrecision(3)} and ${candidate.mean.toPrecision(3)}`;
+  return [
+    `One network normalises its embeddings and the other does not: ${lengths}. Distances are of vectors made length 1.`,
+  ];
+}
+
+/** Vectors of the same images, image by image; distances are of vectors made length 1. */
+function compareVectors(reference: readonly Float32Array[], candidate: readonly Float32Array[]) {
+  const lengths = { reference: reference.map(lengthOf), candidate: candidate.map(lengthOf) };
+  const cosines = reference.map((vector, at) =>
+    Math.min(1, dot(vector, candidate[at]!) / (lengths.reference[at]! * lengths.candidate[at]!)),
+  );
+  const distances = cosines.map((cosine) => Math.sqrt(Math.max(0, 2 * (1 - cosine))));
+  return {
+    cosines,
+    cosine: spreadOf(cosines),
+    distance: spreadOf(distances),
+    norms: { reference: spreadOf(lengths.reference), candidate: spreadOf(lengths.candidate) },
+  };
+}
+
+/** Medians of single runs in milliseconds; null where every time was skipped. */
+function timingOf(reference: ImageRun, candidate: ImageRun): EmbeddingsResult['timing'] {
+  const referenceMs = reference.latency?.median_ms ?? null;
+  const candidateMs = candidate.latency?.median_ms ?? null;
+  const speedup = referenceMs === null || candidateMs === null ? null : referenceMs / candidateMs;
+  return { reference_ms: referenceMs, candidate_ms: candidateMs, speedup };
+}
+
+/** The images with the lowest cosines, the lowest first. */
+const furthestApart = (images: readonly ImageFile[], cosines: readonly number[]): EmbeddingsResult['worst'] =>
+  images
+    .map(({ id }, at) => ({ image: String(id), cosine: cosines[at]! }))
+    .sort((a, b) => a.cosine - b.cosine)
+    .slice(0, MOST_WORST);
 
 function failureOf(
   { minMeanCosine, minCosine, maxMeanL2 }: EmbeddingsRequest,

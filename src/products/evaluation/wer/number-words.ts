@@ -25,9 +25,11 @@ const ORDINALS: Readonly<Record<string, string>> = {
   twelve: 'twelfth',
 };
 
-type Entry =
+type Numeral =
   | { readonly kind: 'zero' }
-  | { readonly kind: 'one' | 'ten' | 'scale'; readonly value: bigint; readonly suffix: string }
+  | { readonly kind: 'one' | 'ten' | 'scale'; readonly value: bigint; readonly suffix: string };
+type Entry =
+  | Numeral
   | { readonly kind: 'sign' | 'currency'; readonly symbol: string }
   | { readonly kind: 'percent' | 'per' | 'and' | 'repeat' | 'point' };
 
@@ -117,6 +119,12 @@ class NumberReader {
     if (this.value !== undefined) this.put(String(this.value));
   }
 
+  /** Ends the number, and puts a word that is no part of one. */
+  putAlone(word: string): void {
+    this.flush();
+    this.put(word);
+  }
+
   /** The number with one to nineteen behind it. */
   withOne(one: bigint, previous: string | undefined): bigint | string {
     const { value } = this;
@@ -146,15 +154,20 @@ class NumberReader {
   }
 }
 
+const isDigits = (word: string | undefined): boolean => word !== undefined && DIGITS.test(word);
+
+/** Whether a number can go on with a word: digits, or a word of the lexicon. */
+const goesOnWith = (word: string | undefined): boolean =>
+  isDigits(word) || (word !== undefined && lexicon.has(word));
+
 function readNumbers(words: readonly string[]): readonly string[] {
   const reader = new NumberReader();
   for (let at = 0; at < words.length; at++) {
-    const [previous, word, next] = [words[at - 1], words[at]!, words[at + 1]];
-    const numericNext = next !== undefined && DIGITS.test(next);
+    const word = words[at]!;
     const hasPrefix = PREFIXES.has(word[0]!);
     const unsigned = hasPrefix ? word.slice(1) : word;
     const entry = lexicon.get(word);
-    if (DIGITS.test(unsigned)) {
+    if (isDigits(unsigned)) {
       if (typeof reader.value === 'string' && reader.value.endsWith('.')) {
         reader.value += word;
         continue;
@@ -163,50 +176,26 @@ function readNumbers(words: readonly string[]): readonly string[] {
       if (hasPrefix) reader.prefix = word[0]!;
       const { digits, scale } = fraction(unsigned)!;
       reader.value = digits % scale === 0n ? digits / scale : unsigned;
-    } else if (entry === undefined) {
-      reader.flush();
-      reader.put(word);
-    } else if (readEntry(reader, entry, word, previous, next, numericNext)) at++;
+    } else if (entry === undefined) reader.putAlone(word);
+    else if (readEntry(reader, entry, words, at)) at++;
   }
   reader.flush();
   return reader.out;
 }
 
 /** Takes one word of a number; true where the next word is part of it. */
-function readEntry(
-  reader: NumberReader,
-  entry: Entry,
-  word: string,
-  previous: string | undefined,
-  next: string | undefined,
-  numericNext: boolean,
-): boolean {
-  const standsAlone = () => {
-    reader.flush();
-    reader.put(word);
-  };
+function readEntry(reader: NumberReader, entry: Entry, words: readonly string[], at: number): boolean {
+  const [previous, word, next] = [words[at - 1], words[at]!, words[at + 1]];
   switch (entry.kind) {
     case 'zero':
-      reader.value = `${reader.digits}0`;
-      return false;
     case 'one':
-    case 'ten': {
-      const value =
-        entry.kind === 'one' ? reader.withOne(entry.value, previous) : reader.withTen(entry.value);
-      if (entry.suffix === '') reader.value = value;
-      else reader.put(`${value}${entry.suffix}`);
+    case 'ten':
+    case 'scale':
+      readNumeral(reader, entry, previous);
       return false;
-    }
-    case 'scale': {
-      const value = reader.scaled(entry.value, entry.suffix === '');
-      if (value === undefined) reader.flush();
-      if (entry.suffix === '') reader.value = value ?? entry.value;
-      else reader.put(`${value ?? entry.value}${entry.suffix}`);
-      return false;
-    }
     case 'sign':
       reader.flush();
-      if (numericNext || (next !== undefined && lexicon.has(next))) reader.prefix = entry.symbol;
+      if (goesOnWith(next)) reader.prefix = entry.symbol;
       else reader.put(word);
       return false;
     case 'currency':
@@ -217,31 +206,58 @@ function readEntry(
       }
       return false;
     case 'percent':
-      if (reader.value === undefined) reader.put(word);
-      else reader.put(`${reader.value}%`);
+      reader.put(reader.value === undefined ? word : `${reader.value}%`);
       return false;
     case 'per':
-      if (reader.value !== undefined && next === 'cent') {
-        reader.put(`${reader.value}%`);
-        return true;
+      if (reader.value === undefined || next !== 'cent') {
+        reader.putAlone(word);
+        return false;
       }
-      standsAlone();
-      return false;
+      reader.put(`${reader.value}%`);
+      return true;
     default:
-      break;
+      return readConnective(reader, entry.kind, words, at);
   }
-  if (!numericNext && (next === undefined || !lexicon.has(next))) standsAlone();
-  else if (entry.kind === 'and') {
-    if (!plain(previous, 'scale')) standsAlone();
-  } else if (entry.kind === 'point') {
-    if (numericNext || ['zero', 'one', 'ten'].some((kind) => plain(next, kind as Entry['kind'])))
+}
+
+/** Takes a word that has a value. */
+function readNumeral(reader: NumberReader, entry: Numeral, previous: string | undefined): void {
+  if (entry.kind === 'zero') {
+    reader.value = `${reader.digits}0`;
+    return;
+  }
+  let value: bigint | string;
+  if (entry.kind === 'one') value = reader.withOne(entry.value, previous);
+  else if (entry.kind === 'ten') value = reader.withTen(entry.value);
+  else {
+    const scaled = reader.scaled(entry.value, entry.suffix === '');
+    if (scaled === undefined) reader.flush();
+    value = scaled ?? entry.value;
+  }
+  if (entry.suffix === '') reader.value = value;
+  else reader.put(`${value}${entry.suffix}`);
+}
+
+/** Takes a word that counts only before a number: "and", "point", "double", "triple"; true where the next word is part of it. */
+function readConnective(
+  reader: NumberReader,
+  kind: 'and' | 'point' | 'repeat',
+  words: readonly string[],
+  at: number,
+): boolean {
+  const [previous, word, next] = [words[at - 1], words[at]!, words[at + 1]];
+  if (!goesOnWith(next)) reader.putAlone(word);
+  else if (kind === 'and') {
+    if (!plain(previous, 'scale')) reader.putAlone(word);
+  } else if (kind === 'point') {
+    if (isDigits(next) || ['zero', 'one', 'ten'].some((each) => plain(next, each as Entry['kind'])))
       reader.value = `${reader.digits}.`;
   } else if (plain(next, 'one') || plain(next, 'zero')) {
     const digit = lexicon.get(next!)!;
     reader.value =
       reader.digits + String('value' in digit ? digit.value : 0).repeat(word === 'double' ? 2 : 3);
     return true;
-  } else standsAlone();
+  } else reader.putAlone(word);
   return false;
 }
 
