@@ -10,10 +10,12 @@ import {
 import { judgeRuns, type RunsJudgement } from '../../quality/verify/judge-runs.js';
 import type { OwnNoise } from '../../quality/verify/judged.js';
 import type { VerifyRequest } from '../../quality/verify/options.js';
+import { worst } from '../../quality/verify/outcome.js';
 import type { reachingOutputs } from '../../quality/verify/reached-by.js';
 import type { VerifiedOutput } from '../../quality/verify/result.js';
 import type { ReferenceRun, SampleRuns, SideRun } from '../../quality/verify/sample-runs.js';
 import { OwnNoises } from '../../quality/verify/stability.js';
+import type { EditProof } from './result.js';
 
 /** What a comparison of both models knows of the original. */
 interface Comparing {
@@ -41,6 +43,47 @@ export const reasonsOf = (
   ...broken.flatMap(({ name, reason }) => (isLeftOut(name) ? [] : reason)),
   ...judged.flatMap(({ output }) => (isLeftOut(output.name) ? [] : output.reasons)),
 ];
+
+/** An output of the edited model, its name in the original, and the type that it has now where that is another. */
+export interface LinkedOutput {
+  readonly name: string;
+  readonly was: string;
+  readonly cast: Dtype | undefined;
+}
+
+/** The verdict on each output and on all of them. `doubts` has outputs that the original does not repeat, with the reason. */
+export function judgeOutputs(
+  linked: readonly LinkedOutput[],
+  { differing, judgement }: Compared,
+  doubts: ReadonlyMap<string, string>,
+  promised: EditProof['promised'],
+): Pick<EditProof, 'outcome' | 'found' | 'outputs' | 'reasons'> {
+  const outputs = linked.map(({ name, was }): EditProof['outputs'][number] => {
+    const { judged, isRounded } = differing.get(was) ?? {};
+    const equal = !differing.has(was) ? 'bits' : isRounded ? 'rounding' : null;
+    const isKept = equal === 'bits' || (equal === 'rounding' && promised === 'rounding');
+    const isOpen = doubts.has(was) || judged?.outcome === 'inconclusive';
+    const outcome = isKept ? 'pass' : isOpen ? 'inconclusive' : 'fail';
+    const error = judged?.statistics.find((statistic) => statistic.name === 'max')?.amount;
+    return { name, was, outcome, equal, largestError: equal === 'bits' ? 0 : (error ?? null) };
+  });
+  const found = outputs.map(({ equal }) => equal);
+  const isProven = (name: string) => outputs.some(({ was, outcome }) => was === name && outcome === 'pass');
+  return {
+    outcome: worst(outputs.map(({ outcome }) => outcome)),
+    found: found.includes(null) ? null : found.includes('rounding') ? 'rounding' : 'bits',
+    outputs,
+    reasons: [
+      ...doubts.values(),
+      ...reasonsOf(judgement, (name) => doubts.has(name) || isProven(name)),
+      ...outputs.flatMap(({ name, outcome, equal }) =>
+        outcome === 'fail' && equal === 'rounding'
+          ? [`${name} is equal to rounding only, and these steps promise every bit.`]
+          : [],
+      ),
+    ],
+  };
+}
 
 /** Compares outputs bit by bit, and where they differ by the rules of `verify` for FP32. */
 export const comparing =

@@ -11,13 +11,12 @@ import { writeModel } from '../../formats/onnx/write.js';
 import { usesOf } from '../../formats/precision/normalise.js';
 import { float32Values, type NamedTensors, type Tensor, tensorFrom } from '../../formats/tensor/tensor.js';
 import type { VerifyRequest } from '../../quality/verify/options.js';
-import { worst } from '../../quality/verify/outcome.js';
 import { reachingOutputs } from '../../quality/verify/reached-by.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../quality/verify/sample-runs.js';
 import { unrepeatable } from '../../quality/verify/stability.js';
 import { regrouped } from './batch-proof.js';
 import type { EditContext, Editing, Link } from './edited-model.js';
-import { comparing, inType, reasonsOf } from './proof-criterion.js';
+import { comparing, inType, judgeOutputs, type LinkedOutput, reasonsOf } from './proof-criterion.js';
 import type { EditProof } from './result.js';
 
 /** What both models run on. */
@@ -47,19 +46,8 @@ const cannotRun: readonly ErrorCode[] = [
  */
 export async function prove(proven: Proven, request: ProofRequest, context: EditContext): Promise<EditProof> {
   const { edited, editing } = proven;
-  const promised: EditProof['promised'] = editing.isRounded ? 'rounding' : 'bits';
-  const linked = [...editing.outputs].filter(([, { source }]) => source !== null);
-  const unproven = [...editing.outputs.keys()].filter((name) => !linked.some(([each]) => each === name));
-  const none = {
-    promised,
-    found: null,
-    samples: 0,
-    shapes: [],
-    backend: null,
-    outputs: [],
-    opened: [],
-    unproven,
-  };
+  const linked = linkedOutputs(editing);
+  const none = noProof(editing, linked);
   const inconclusive = (reason: string): EditProof => ({
     ...none,
     outcome: 'inconclusive',
@@ -69,15 +57,15 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
   if (lost !== undefined) return inconclusive(`Input ${lost[0]} is no value of the original.`);
   if (linked.length === 0) return inconclusive('No output has an original.');
   const asked = { ...request, ...(await referenceOf(proven, request, context.signal)), candidate: edited };
-  let runs: SampleRuns;
-  let reference: ReferenceRun;
+  let original: OriginalRun;
   try {
-    ({ runs, reference } = await ran(asked, editing.inputs, context));
+    original = await ran(asked, editing.inputs, context);
   } catch (error) {
     if (!isUnable(error)) throw error;
     return inconclusive(`The original does not run here: ${error.message}`);
   }
-  const named = new Map(linked.map(([name, link]) => [name, link.source!]));
+  const { runs, reference } = original;
+  const named = new Map(linked.map(({ name, was }) => [name, was]));
   const run = (expected: ReferenceRun) =>
     candidateRun(edited, expected, editing.inputs, named, request.threads, context);
   let candidate: SideRun;
@@ -85,52 +73,55 @@ export async function prove(proven: Proven, request: ProofRequest, context: Edit
     candidate = await run(reference);
   } catch (error) {
     if (!isUnable(error, 'TF_SESSION_INPUT')) throw error;
-    const isOther = error.code === 'TF_SESSION_INPUT' && editing.sizes.some(({ input }) => input !== null);
-    const reasons = [
-      `The edited model does not run, as the original does: ${error.message}`,
-      ...(isOther
-        ? ["Pass what leads to the sizes that were set, of the original's inputs: --shapes, or --inputs."]
-        : []),
-    ];
-    return { ...none, outcome: error.code === 'TF_ONNXRUNTIME_FAILED' ? 'fail' : 'inconclusive', reasons };
+    return { ...none, ...notRunning(error, editing) };
   }
-  const casts = new Map(linked.map(([, { source, cast }]) => [source!, cast]));
+  const casts = new Map(linked.map(({ was, cast }) => [was, cast]));
   const known = { reaching: reachingOutputs(asked.reference), plant: false };
   const compare = comparing({ asked, runs, reference, casts, known });
-  const { differing, judgement } = await compare(reference, candidate);
-  const doubts = await unrepeatable(asked, 'fp32', judgement, runs, { reference, candidate });
-  const outputs = linked.map(([name, link]): EditProof['outputs'][number] => {
-    const was = link.source!;
-    const { judged, isRounded } = differing.get(was) ?? {};
-    const equal = !differing.has(was) ? 'bits' : isRounded ? 'rounding' : null;
-    const isKept = equal === 'bits' || (equal === 'rounding' && promised === 'rounding');
-    const isOpen = doubts.has(was) || judged?.outcome === 'inconclusive';
-    const outcome = isKept ? 'pass' : isOpen ? 'inconclusive' : 'fail';
-    const error = judged?.statistics.find((statistic) => statistic.name === 'max')?.amount;
-    return { name, was, outcome, equal, largestError: equal === 'bits' ? 0 : (error ?? null) };
-  });
-  const found = outputs.map(({ equal }) => equal);
-  const isProven = (name: string) => outputs.some(({ was, outcome }) => was === name && outcome === 'pass');
+  const compared = await compare(reference, candidate);
+  const doubts = await unrepeatable(asked, 'fp32', compared.judgement, runs, { reference, candidate });
   const proof: EditProof = {
     ...none,
-    outcome: worst(outputs.map(({ outcome }) => outcome)),
-    found: found.includes(null) ? null : found.includes('rounding') ? 'rounding' : 'bits',
+    ...judgeOutputs(linked, compared, doubts, none.promised),
     samples: reference.outputs.length,
     shapes: shapesOf(reference),
     backend: candidate.backend,
-    outputs,
-    reasons: [
-      ...doubts.values(),
-      ...reasonsOf(judgement, (name) => doubts.has(name) || isProven(name)),
-      ...outputs.flatMap(({ name, outcome, equal }) =>
-        outcome === 'fail' && equal === 'rounding'
-          ? [`${name} is equal to rounding only, and these steps promise every bit.`]
-          : [],
-      ),
-    ],
   };
   if (editing.opened.length === 0 || proof.outcome !== 'pass') return proof;
   return proveOpened(proof, reference, { editing, runs, compare, reaching: known.reaching, run });
+}
+
+/** Outputs of the edited model that are values of the original. */
+const linkedOutputs = ({ outputs }: Proven['editing']): readonly LinkedOutput[] =>
+  [...outputs].flatMap(([name, { source, cast }]) => (source === null ? [] : [{ name, was: source, cast }]));
+
+/** A proof before anything has run. */
+function noProof({ outputs, isRounded }: Proven['editing'], linked: readonly LinkedOutput[]) {
+  const promised: EditProof['promised'] = isRounded ? 'rounding' : 'bits';
+  const unproven = [...outputs.keys()].filter((output) => !linked.some(({ name }) => name === output));
+  return {
+    promised,
+    found: null,
+    samples: 0,
+    shapes: [],
+    backend: null,
+    outputs: [],
+    opened: [],
+    unproven,
+  };
+}
+
+/** The verdict on an edited model that does not run on what the original ran on. */
+function notRunning(
+  { code, message }: TrtforgeError,
+  { sizes }: Proven['editing'],
+): Pick<EditProof, 'outcome' | 'reasons'> {
+  const reasons = [`The edited model does not run, as the original does: ${message}`];
+  if (code === 'TF_SESSION_INPUT' && sizes.some(({ input }) => input !== null))
+    reasons.push(
+      "Pass what leads to the sizes that were set, of the original's inputs: --shapes, or --inputs.",
+    );
+  return { outcome: code === 'TF_ONNXRUNTIME_FAILED' ? 'fail' : 'inconclusive', reasons };
 }
 
 /** What the proof of opened axes needs beside the proof at their stored sizes. */
@@ -245,8 +236,14 @@ async function referenceOf(
 type Links = ReadonlyMap<string, Link>;
 const quietly = () => {};
 
+/** The original after its run, and what runs it again. */
+interface OriginalRun {
+  readonly runs: SampleRuns;
+  readonly reference: ReferenceRun;
+}
+
 /** Runs the original: at the sizes that are requested or guessed, then at others of its open dimensions too; and on values that the types of the edited model have. */
-async function ran(request: VerifyRequest, inputs: Links, context: EditContext) {
+async function ran(request: VerifyRequest, inputs: Links, context: EditContext): Promise<OriginalRun> {
   const casts = [...inputs.values()].flatMap(({ source, cast }) =>
     cast === undefined ? [] : [[source!, cast] as const],
   );
