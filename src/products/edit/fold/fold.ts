@@ -14,8 +14,8 @@ import { type IntegerDtype, integerTensor, isIntegerDtype } from '../../../forma
 import { dropDead } from '../dead.js';
 import type { Done, EditContext, Editing } from '../edited-model.js';
 import { evaluate, isRepeatable } from './evaluate.js';
-import { dtypeIs, Round } from './round.js';
-import { type Rewrite, rules } from './rules.js';
+import { dtypeIs, type Rewrite, Round } from './round.js';
+import { rules } from './rules.js';
 
 /** Each round leaves fewer nodes, or larger ones; chains of them end long before. */
 const MOST_ROUNDS = 200;

@@ -176,10 +176,18 @@ export class Round extends GraphUses {
   }
 }
 
+/** What becomes of a node: its first output is another value, or other nodes make it; undefined where it stays. `rounds`: the last bit of results may be another. */
+export type Rewrite =
+  | (({ readonly alias: string } | { readonly nodes: readonly NodeProto[] }) & { readonly rounds?: true })
+  | undefined;
+export type Rule = (node: NodeProto, round: Round) => Rewrite;
+
 const untyped: GraphTypes = { types: new Map(), bodies: new Map() };
 
 export const intsOf = (node: NodeProto, name: string): readonly number[] | undefined =>
   attributeOf(node, name)?.ints.map(Number);
 export const intOf = (node: NodeProto, name: string, otherwise: number): number =>
   Number(attributeOf(node, name)?.i ?? otherwise);
+/** Whether an optional input or output is there. */
+export const isPassed = (name: string | undefined): name is string => name !== undefined && name !== '';
 export const dtypeIs = (type: ValueType | undefined): type is Dtype => type !== undefined && type in dtypes;

@@ -1,18 +1,11 @@
-import { attributeOf, textAttribute } from '../../../formats/onnx/attributes.js';
+import { attributeOf } from '../../../formats/onnx/attributes.js';
 import { isOnnxDomain } from '../../../formats/onnx/graph.js';
 import type { NodeProto } from '../../../formats/onnx/onnx_pb.js';
 import { equals, isNumber } from '../../../formats/onnx/shapes/size.js';
-import { tensorFrom } from '../../../formats/tensor/tensor.js';
-import { intOf, intsOf, type Round } from './round.js';
-
-/** What becomes of a node: its first output is another value, or other nodes make it; undefined where it stays. `rounds`: the last bit of results may be another. */
-export type Rewrite =
-  | (({ readonly alias: string } | { readonly nodes: readonly NodeProto[] }) & { readonly rounds?: true })
-  | undefined;
-type Rule = (node: NodeProto, round: Round) => Rewrite;
+import { intoConvolution, ofPadded, ofScaled } from './convolution-rules.js';
+import { intOf, intsOf, isPassed, type Round, type Rule } from './round.js';
 
 const input = ({ input: [first = ''] }: NodeProto) => ({ alias: first });
-const isPassed = (name: string | undefined): name is string => name !== undefined && name !== '';
 
 /** An operator that leaves its first input as it is where that has the shape of the output already. */
 const whereShapeStays: Rule = (node, round) =>
@@ -202,72 +195,6 @@ const unsqueeze: Rule = (node, round) => {
   return { nodes: [made] };
 };
 
-/** A convolution before a node that scales and shifts its channels by constants takes both into its weights. */
-const intoConvolution: Rule = (node, round) => {
-  const at = node.input.findIndex((name) => round.onlyMaker(name, 'Conv', 'ConvTranspose') !== undefined);
-  const conv = round.producers.get(node.input[at] ?? '');
-  if (conv === undefined || at > 1 || (at === 1 && !/^(?:Add|Mul)$/.test(node.opType))) return undefined;
-  const [x = '', weight = '', bias] = conv.input;
-  const dims = round.shape(weight);
-  const isTransposed = conv.opType === 'ConvTranspose';
-  if (!round.constants.has(weight) || dims === undefined || (isTransposed && intOf(conv, 'group', 1) !== 1))
-    return undefined;
-  if (isPassed(bias) && !round.constants.has(bias)) return undefined;
-  const channels = Number(dims[isTransposed ? 1 : 0]);
-  const [output = ''] = node.output;
-  const nodes: NodeProto[] = [];
-  const made = (opType: string, ...inputs: string[]): string => {
-    const { node: arithmetic, name } = round.node(opType, `${output}_${opType}`, inputs);
-    nodes.push(arithmetic);
-    return name;
-  };
-  const scaled = (factor: string) => {
-    const shape = dims.map((_, axis) => (axis === (isTransposed ? 1 : 0) ? channels : 1));
-    return made('Mul', weight, made('Reshape', factor, round.integers(`${output}_channels`, shape)));
-  };
-  const replaced = (weights: string, shift: string | undefined) => {
-    const inputs = [x, weights, ...(isPassed(shift) ? [shift] : [])];
-    return {
-      nodes: [...nodes, round.made(conv, { input: inputs, output: [output] })],
-      rounds: true as const,
-    };
-  };
-  if (node.opType === 'BatchNormalization') {
-    const [, scale = '', shift = '', mean = '', variance = ''] = node.input;
-    const isConstant = [scale, shift, mean, variance].every((name) => round.constants.has(name));
-    if (!isConstant || node.output.filter(isPassed).length > 1 || intOf(node, 'training_mode', 0) !== 0)
-      return undefined;
-    if (round.types.get(scale) !== 'float32' || round.types.get(weight) !== 'float32') return undefined;
-    const epsilon = round.store(
-      `${output}_epsilon`,
-      tensorFrom('float32', [], Float32Array.of(attributeOf(node, 'epsilon')?.f ?? 1e-5)),
-    );
-    const factor = made('Div', scale, made('Sqrt', made('Add', variance, epsilon)));
-    const centred = isPassed(bias) ? made('Sub', bias, mean) : made('Neg', mean);
-    return replaced(scaled(factor), made('Add', made('Mul', centred, factor), shift));
-  }
-  const constant = node.input[1 - at] ?? '';
-  const shape = round.shape(constant);
-  const rank = dims.length;
-  // One number for each channel: [C, 1, 1], or a single one.
-  const isPerChannel =
-    round.constants.has(constant) &&
-    shape !== undefined &&
-    shape.length <= rank &&
-    shape.every((size, index) => size === 1 || (index === shape.length - rank + 1 && size === channels));
-  if (!isPerChannel) return undefined;
-  const list = made('Reshape', constant, round.integers(`${output}_list`, [-1]));
-  const factor = made('Expand', list, round.integers(`${output}_count`, [channels]));
-  if (node.opType === 'Mul' || node.opType === 'Div')
-    return replaced(
-      scaled(node.opType === 'Mul' ? factor : made('Reciprocal', factor)),
-      isPassed(bias) ? made(node.opType, bias, factor) : undefined,
-    );
-  if (node.opType === 'Sub')
-    return replaced(weight, isPassed(bias) ? made('Sub', bias, factor) : made('Neg', factor));
-  return replaced(weight, isPassed(bias) ? made('Add', bias, factor) : factor);
-};
-
 /** A product of two matrices, and a bias that does not make it larger. */
 const intoGemm: Rule = (node, round) => {
   const at = node.input.findIndex((name) => round.onlyMaker(name, 'MatMul', 'Gemm') !== undefined);
@@ -285,45 +212,6 @@ const intoGemm: Rule = (node, round) => {
   if (!isMatrix || !isRow || !isKnown || isPassed(c) || isScaled) return undefined;
   const made = round.made(product, { input: [a, b, bias], output: [...node.output] });
   return { nodes: [{ ...made, opType: 'Gemm' }], rounds: true };
-};
-
-/** A convolution pads by itself. */
-const padded: Rule = (node, round) => {
-  const before = round.onlyMaker(node.input[0], 'Pad');
-  const rank = round.shape(node.input[0])?.length ?? round.shape(node.input[1])?.length;
-  if (before === undefined || rank === undefined) return undefined;
-  if (textAttribute(before, 'mode', 'constant') !== 'constant' || isPassed(before.input[3])) return undefined;
-  const value = isPassed(before.input[2])
-    ? round.only(before.input[2])
-    : (attributeOf(before, 'value')?.f ?? 0);
-  const pads = intsOf(before, 'pads') ?? round.numbers(before.input[1]);
-  if (
-    value !== 0 ||
-    pads?.length !== 2 * rank ||
-    !['NOTSET', ''].includes(textAttribute(node, 'auto_pad', 'NOTSET'))
-  )
-    return undefined;
-  const outer = [pads[0], pads[1], pads[rank], pads[rank + 1]];
-  const spatial = [...pads.slice(2, rank), ...pads.slice(rank + 2)];
-  if (outer.some((size) => size !== 0) || spatial.some((size) => size < 0)) return undefined;
-  const own = intsOf(node, 'pads') ?? spatial.map(() => 0);
-  const sum = spatial.map((size, axis) => size + (own[axis] ?? 0));
-  const inputs = [before.input[0]!, ...node.input.slice(1)];
-  return { nodes: [round.made(node, { input: inputs, ints: { pads: sum } })], rounds: true };
-};
-
-/** A convolution of what one number scales has the number in its weights. */
-const scaled: Rule = (node, round) => {
-  const before = round.onlyMaker(node.input[0], 'Mul');
-  const weight = node.input[1] ?? '';
-  if (before === undefined || !round.constants.has(weight)) return undefined;
-  const at = before.input.findIndex((name) => round.constants.has(name) && round.only(name) !== undefined);
-  const [factor = '', x = ''] = at === 0 ? before.input : before.input.toReversed();
-  const isOne = at >= 0 && round.shape(factor)?.length === 0;
-  if (!isOne || !round.isSameShape(x, before.output[0])) return undefined;
-  const { node: product, name } = round.node('Mul', `${node.output[0]}_weight`, [weight, factor]);
-  const made = round.made(node, { input: [x, name, ...node.input.slice(2)] });
-  return { nodes: [product, made], rounds: true };
 };
 
 const firstOf =
@@ -362,7 +250,7 @@ export const rules: Readonly<Record<string, Rule>> = {
   Div: firstOf(neutral(1, 1), intoConvolution),
   Pow: neutral(1, 1),
   BatchNormalization: intoConvolution,
-  Conv: firstOf(padded, scaled),
+  Conv: firstOf(ofPadded, ofScaled),
   ReduceMax: whereShapeStays,
   ReduceMin: whereShapeStays,
   ReduceMean: reduction,
