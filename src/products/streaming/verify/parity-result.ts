@@ -42,41 +42,17 @@ export interface ParityRun {
 
 /** The result of a run: outputs, drift, verdicts and reasons out of what every chunk gave. The schema takes the fields of the result from these records. */
 export function parityResult(run: ParityRun): ParityResult {
-  const { request, plan, stream, candidate } = run;
+  const { plan, stream } = run;
   const { chunks } = stream;
   const drifts = floatDrifts(chunks);
-  const mainName = mainOutput(plan);
-  const main = drifts.find(({ tensor }) => tensor === mainName);
   const times = timesOf(chunks);
-  const passRate = passRateOf(mainName, chunks);
   const outputs = outputsOf(chunks, plan, drifts);
-  const { absolute = 0 } = outputs.find(({ tensor }) => tensor === mainName)?.tolerance ?? {};
-  const { policy } = request;
-  const checks =
-    main === undefined || policy === null
-      ? []
-      : judgeDrift(
-          main,
-          { ...policyFor(absolute), ...policy },
-          { passRate, latencyP95Ms: times.rest?.total.p95 ?? null },
-        );
-  const { cacheLengthRule } = run;
-  const { isFullFloat32 } = candidate;
-  const explanations = [
-    ...run.explanations,
-    ...explain({
-      mode: plan.mode,
-      stream,
-      main: mainName,
-      drifts,
-      cacheLengthRule,
-      isFullFloat32,
-      referenceTf32: run.provenance?.tf32 ?? null,
-    }),
-  ];
+  const drift = mainDrift(run, drifts, outputs, times);
+  const checks = drift?.checks ?? [];
+  const explanations = explanationsOf(run, drifts);
   const failures = chunks.flatMap(failuresOf);
   const passed = chunks.filter(({ pass }) => pass).length;
-  const misses = missesOf(mainName, failures, checks);
+  const misses = missesOf(mainOutput(plan), failures, checks);
   const failing = failures.filter((each) => !misses.includes(each));
   const verdicts = {
     contract: contractVerdict(run, failures),
@@ -86,19 +62,7 @@ export function parityResult(run: ParityRun): ParityResult {
   const isAllowed = misses.length > 0 && verdicts.numeric === 'pass';
   return parityResultSchema.parse({
     schema: 'trtforge.stream-verify/1',
-    candidate: request.candidate,
-    reference: request.reference,
-    candidateBackend: candidate.backend,
-    referenceBackend: run.provenance?.backend ?? null,
-    built: candidate.built,
-    mode: plan.mode,
-    rule: plan.rule,
-    contract: {
-      name: plan.contract.name,
-      ...plan.contract.origin,
-      notExecutable: plan.contract.notExecutable,
-    },
-    state: statePlace(run),
+    ...setupOf(run),
     chunks: chunks.length,
     passed,
     failed: chunks.length - passed,
@@ -108,7 +72,7 @@ export function parityResult(run: ParityRun): ParityResult {
     task: run.task,
     violations: stream.violations,
     failures,
-    drift: main === undefined ? null : { ...main, passRate, checks },
+    drift,
     times,
     gpuTimes: run.gpuTimes,
     memory: run.memory,
@@ -130,6 +94,58 @@ export function parityResult(run: ParityRun): ParityResult {
     repeat: null,
   } satisfies Immutable<ParityResult>);
 }
+
+/** What was compared, and how. */
+const setupOf = (run: ParityRun) => {
+  const { request, plan, candidate, provenance } = run;
+  const { name, origin, notExecutable } = plan.contract;
+  return {
+    candidate: request.candidate,
+    reference: request.reference,
+    candidateBackend: candidate.backend,
+    referenceBackend: provenance?.backend ?? null,
+    built: candidate.built,
+    mode: plan.mode,
+    rule: plan.rule,
+    contract: { name, ...origin, notExecutable },
+    state: statePlace(run),
+  };
+};
+
+/** The drift of the main output, judged where a policy is requested; null where the output is not compared as floating point. */
+function mainDrift(
+  { request: { policy }, plan, stream: { chunks } }: ParityRun,
+  drifts: readonly Drift[],
+  outputs: Immutable<ParityResult['outputs']>,
+  times: Immutable<ParityResult['times']>,
+) {
+  const name = mainOutput(plan);
+  const main = drifts.find(({ tensor }) => tensor === name);
+  if (main === undefined) return null;
+  const passRate = passRateOf(name, chunks);
+  if (policy === null) return { ...main, passRate, checks: [] };
+  const { absolute = 0 } = outputs.find(({ tensor }) => tensor === name)?.tolerance ?? {};
+  const limits = { ...policyFor(absolute), ...policy };
+  const checks = judgeDrift(main, limits, { passRate, latencyP95Ms: times.rest?.total.p95 ?? null });
+  return { ...main, passRate, checks };
+}
+
+/** The explanations known beforehand, then those that the stream shows. */
+const explanationsOf = (
+  { explanations, plan, stream, candidate, cacheLengthRule, provenance }: ParityRun,
+  drifts: readonly Drift[],
+): readonly Explanation[] => [
+  ...explanations,
+  ...explain({
+    mode: plan.mode,
+    stream,
+    main: mainOutput(plan),
+    drifts,
+    cacheLengthRule,
+    isFullFloat32: candidate.isFullFloat32,
+    referenceTf32: provenance?.tf32 ?? null,
+  }),
+];
 
 /** The error of every floating-point output, chunk by chunk. */
 function floatDrifts(chunks: readonly ChunkOutcome[]): readonly Drift[] {
