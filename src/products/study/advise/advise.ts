@@ -95,31 +95,22 @@ async function decideAdvice(request: AdviseRequest, context: AdviseContext): Pro
 async function find(request: AdviseRequest, context: AdviseContext): Promise<Advice> {
   const started = performance.now();
   const startedAt = new Date().toISOString();
-  const { precision, output, threads } = request;
-  const { signal } = context;
-  const { format, budget, samples, judged, taskDigest } = await decideAdvice(request, context);
+  const { precision, output } = request;
+  const decided = await decideAdvice(request, context);
+  const { format, budget, samples, judged } = decided;
   sweepPending(output);
   const pending = createPending(output);
-  const work = pending.folder;
   try {
-    const model = await withNodeNames(request.model, join(output, 'named.onnx'), signal);
+    const model = await withNodeNames(request.model, join(output, 'named.onnx'), context.signal);
     const ranges = join(output, 'calibration.json');
-    const observed = calibrationOf({
-      data: request.data,
-      method: request.method,
-      ...(request.heldOut.length === 0 ? { part: 'calibration' } : {}),
-      ...request.preparation,
-    });
-    const options: ConversionOptions = {
-      ...request.conversion,
-      calibration: rememberedRanges(observed, ranges),
-    };
-    const sizes = [...samples.tensors[0]!].map(([name, { shape }]) => [name, shape] as const);
-    const units = await unitsOf(model, precision, options, new Map(sizes));
-    const judge = await openFp32Judge(model, judged, samples.tensors, { work, threads, context });
-    const question = await questionOf({ model, precision, options }, samples.tensors, taskDigest);
-    const place = { folder: output, question, path: join(work, 'candidate.onnx') };
-    const choices = new Choices({ model, precision, options }, units, judge, place, context);
+    const options = optionsOf(request, ranges);
+    const { units, choices } = await openChoices(
+      { model, precision, options },
+      decided,
+      request,
+      pending.folder,
+      context,
+    );
     const search = new BudgetSearch(units, choices, budget, context);
     const found = await search.run(format.activations);
     const chosenPath = join(output, 'chosen.onnx');
@@ -156,6 +147,33 @@ async function find(request: AdviseRequest, context: AdviseContext): Promise<Adv
   } finally {
     pending.remove();
   }
+}
+
+/** The options of each conversion; the ranges are observed once and kept in a file. */
+function optionsOf(
+  { data, method, heldOut, preparation, conversion }: AdviseRequest,
+  ranges: string,
+): ConversionOptions {
+  const part = heldOut.length === 0 ? ({ part: 'calibration' } as const) : {};
+  const observed = calibrationOf({ data, method, ...part, ...preparation });
+  return { ...conversion, calibration: rememberedRanges(observed, ranges) };
+}
+
+/** The units of a model, and what tries choices of them; candidates are written into `work`. Throws what running FP32 throws. */
+async function openChoices(
+  conversion: Conversion & { readonly precision: FormatId },
+  { samples, judged, taskDigest }: DecidedAdvice,
+  { output, threads }: AdviseRequest,
+  work: string,
+  context: AdviseContext,
+) {
+  const { model, precision, options } = conversion;
+  const shapes = [...samples.tensors[0]!].map(([name, { shape }]) => [name, shape] as const);
+  const units = await unitsOf(model, precision, options, new Map(shapes));
+  const judge = await openFp32Judge(model, judged, samples.tensors, { work, threads, context });
+  const question = await questionOf(conversion, samples.tensors, taskDigest);
+  const place = { folder: output, question, path: join(work, 'candidate.onnx') };
+  return { units, choices: new Choices(conversion, units, judge, place, context) };
 }
 
 function budgetOf({ budget }: AdviseRequest, { scorer }: AdviseContext): Budget {

@@ -17,7 +17,7 @@ import { digestsOf } from '../../../quality/verify/sample-plan.js';
 import { type OpenedSide, SampleRuns } from '../../../quality/verify/sample-runs.js';
 import { packageVersion } from '../../../version.js';
 import { convertLine } from '../command-lines.js';
-import { type Change, type Conversion, writeChange } from '../conversion.js';
+import { type Conversion, writeChange } from '../conversion.js';
 import { innerTensors } from '../fusions.js';
 import { madeTensors } from '../made-tensors.js';
 import { withNodeNames } from '../model-nodes.js';
@@ -83,7 +83,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   const startedAt = new Date().toISOString();
   const started = performance.now();
   const decided = await decideBisect(requested, context);
-  const { request, engines, precision, budget } = decided;
+  const { engines, precision, budget } = decided;
   const { reference, candidate, output } = requested;
   sweepPending(output);
   removeResults(output);
@@ -91,31 +91,16 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
   const work = pending.folder;
   let kept: Candidates['searched']['trials'] | undefined;
   try {
-    const tolerance = precision ?? 'fp32';
-    const { judge, first, trials, earlier, conversion, typed, finding } = await searchFailure(
-      decided,
-      { output, work },
-      context,
-      (trials) => (kept = trials),
-    );
-    const named = conversion.model;
+    const searched = await searchFailure(decided, { output, work }, context, (trials) => (kept = trials));
+    const { judge, first, trials, conversion, finding } = searched;
     const hasModel = finding.outcome === 'pass' && finding.cause !== 'none';
     const workaround = hasModel ? join(output, 'workaround.onnx') : null;
     if (workaround !== null) await writeChange(conversion, finding.change, workaround, context.signal);
-    const { sample } = first;
-    const reducing = { model: named, typed, precision: tolerance, engines, work, sample } as const;
     const { reduced, why }: Reduction =
       workaround === null || !finding.isMinimal
         ? { reduced: null, why: null }
-        : await reducedBy(
-            judge,
-            { ...reducing, ...suspectedBy(finding, typed) },
-            { passing: workaround, change: finding.change },
-            request,
-            context,
-          );
-    const isCounted = earlier > 0 && first.outcome === 'fail';
-    const notes = [why ?? [], isCounted ? countedSentence(earlier, trials.path) : []].flat();
+        : await reducedBy(searched, decided, { workaround, work }, context);
+    const notes = [...(why === null ? [] : [why]), ...countedNotes(searched)];
     return {
       schema: 'trtforge.bisect/1',
       version: packageVersion(),
@@ -123,7 +108,7 @@ async function bisect(requested: BisectRequest, context: BisectContext): Promise
       totalMs: performance.now() - started,
       reference,
       candidate,
-      precision: tolerance,
+      precision: precision ?? 'fp32',
       judge: judge.kind,
       backend: first.backend,
       seed: judge.seed,
@@ -233,8 +218,14 @@ function removeResults(output: string): void {
   for (const path of paths) rmSync(path, { force: true });
 }
 
-const countedSentence = (earlier: number, path: string): string =>
-  `${plural(earlier, 'result')} of an earlier run ${earlier === 1 ? 'counts' : 'count'}; remove ${path} to try everything again.`;
+/** That results of an earlier run count, where a failure was searched for and there are some. */
+function countedNotes({ first, trials, earlier }: SearchedFailure): readonly string[] {
+  if (earlier === 0 || first.outcome !== 'fail') return [];
+  const verb = earlier === 1 ? 'counts' : 'count';
+  return [
+    `${plural(earlier, 'result')} of an earlier run ${verb}; remove ${trials.path} to try everything again.`,
+  ];
+}
 
 /** Options that give the inputs of a model the types that a candidate's have. */
 export const typedAs = (
@@ -283,17 +274,30 @@ export function conversionOf(
 
 /** Parts are cut on what the reference computes. Where a command judges it has not run yet, and runs on seeded inputs: what keeps it from that is no error of the search. */
 async function reducedBy(
-  judge: Judge,
-  failing: Omit<Failing, 'reference' | 'check'>,
-  passing: { readonly passing: string; readonly change: Change },
-  request: BisectRequest,
+  { judge, first, conversion, typed, finding }: SearchedFailure,
+  { request, engines, precision }: DecidedBisect,
+  { workaround, work }: { readonly workaround: string; readonly work: string },
   context: BisectContext,
 ): Promise<Reduction> {
+  const failing: Omit<Failing, 'reference' | 'check'> = {
+    model: conversion.model,
+    typed,
+    precision: precision ?? 'fp32',
+    engines,
+    work,
+    sample: first.sample,
+    ...suspectedBy(finding, typed),
+  };
   if (judge.reference !== null)
     return reduceFailure({ ...failing, reference: judge.reference, check: null }, request, context);
   try {
     const reference = await new SampleRuns({ ...request, samples: 1 }, context).reference(() => {});
-    const check = { command: request.check ?? '', judge: judge.judge, ...passing };
+    const check = {
+      command: request.check ?? '',
+      judge: judge.judge,
+      passing: workaround,
+      change: finding.change,
+    };
     return await reduceFailure({ ...failing, reference, check }, request, context);
   } catch (error) {
     if (!(error instanceof TrtforgeError) || error.code === 'TF_CANCELLED') throw error;
