@@ -17,21 +17,48 @@ export interface LayerRow {
 
 /** The rows of one side, and what they have together. */
 export function sideOf(evidence: Evidence): { readonly side: Side; readonly rows: readonly LayerRow[] } {
-  const { kind, file, from, times, model } = evidence;
+  const { kind, file, from, times } = evidence;
   const profiles = new Set(evidence.layers.map(({ profile }) => profile));
   const profile = timedProfile(evidence.layers, times);
   const layers = evidence.layers.filter((layer) => layer.profile === profile);
   const timed = withTimes(layers, times, profile);
-  const totalMs = times === null ? null : timed.reduce((sum, { ms }) => sum + (ms ?? 0), 0);
   const tensors = new TensorTable();
+  const rows = rowsOf(evidence, layers, timed, tensors);
+  const all = rows.map(({ row }) => row);
+  const side: Side = {
+    ...{ kind, file, from: [...from] },
+    profile: kind === 'onnx' ? null : profile,
+    timing: times && {
+      file: times.file,
+      runs: Math.max(0, ...times.layers.map(({ runs }) => runs)),
+      totalMs: totalMsOf(timed),
+      measuredMs: times.measuredMs,
+    },
+    totals: totalsOf(all),
+    tensors: tensors.list,
+    rows: all,
+    notes: [
+      ...evidence.notes,
+      ...(profiles.size > 1 ? [`These are the layers of profile ${profile}, one of ${profiles.size}.`] : []),
+    ],
+  };
+  return { side, rows };
+}
+
+/** A row for each timed layer, whose tensors get places in `tensors`; `layers` are those of the profile. */
+function rowsOf(
+  evidence: Evidence,
+  layers: readonly EngineLayer[],
+  timed: readonly Timed[],
+  tensors: TensorTable,
+): readonly LayerRow[] {
+  const totalMs = totalMsOf(timed);
   const why = reasons(evidence);
   const errors = errorsByNode(evidence);
-  const sensitivity = new Map(
-    (evidence.advice?.units ?? []).flatMap(({ nodes, alone }) => nodes.map((node) => [node, alone.sqnrDb])),
-  );
+  const sensitivity = sensitivityByNode(evidence);
   const shared = sharedNodes(layers);
   const constants = constantLayers(layers);
-  const rows = timed.map(({ layer, ms }): LayerRow => {
+  return timed.map(({ layer, ms }) => {
     const { name, type, precision, copies, onnxNodes, outputs, weightBytes, outputBytes, tactic } = layer;
     const worst = onnxNodes.flatMap((node) => errors.get(node) ?? []).sort(byError)[0];
     const first = onnxNodes.find((node) => sensitivity.has(node));
@@ -42,9 +69,9 @@ export function sideOf(evidence: Evidence): { readonly side: Side; readonly rows
       bytes: outputBytes,
       tactic: tactic.name ?? tactic.value,
       onnx: onnxNodes,
-      operator: operatorOf(layer, model?.nodes),
+      operator: operatorOf(layer, evidence.model?.nodes),
       flops: copies ? null : flopsOf(onnxNodes, evidence, shared),
-      share: ms === null || totalMs === null ? null : totalMs === 0 ? 0 : ms / totalMs,
+      share: shareOf(ms, totalMs),
       error: worst ?? null,
       sensitivityDb: first === undefined ? null : (sensitivity.get(first) ?? null),
       inputs: layer.inputs.map((tensor) => tensors.place(tensor)),
@@ -53,32 +80,17 @@ export function sideOf(evidence: Evidence): { readonly side: Side; readonly rows
     };
     return { layer, row };
   });
-  const all = rows.map(({ row }) => row);
-  const sum = (of: (row: Row) => number | null) => all.reduce((total, row) => total + (of(row) ?? 0), 0);
-  const side: Side = {
-    ...{ kind, file, from: [...from] },
-    profile: kind === 'onnx' ? null : profile,
-    timing: times && {
-      file: times.file,
-      runs: Math.max(0, ...times.layers.map(({ runs }) => runs)),
-      totalMs: totalMs ?? 0,
-      measuredMs: times.measuredMs,
-    },
-    totals: {
-      rows: all.length,
-      copies: all.filter(({ copies }) => copies).length,
-      bytes: sum(({ bytes }) => bytes),
-      weightBytes: sum((row) => row.weightBytes),
-      flops: all.some(({ flops }) => flops !== null) ? sum(({ flops }) => flops) : null,
-    },
-    tensors: tensors.list,
-    rows: all,
-    notes: [
-      ...evidence.notes,
-      ...(profiles.size > 1 ? [`These are the layers of profile ${profile}, one of ${profiles.size}.`] : []),
-    ],
+}
+
+function totalsOf(rows: readonly Row[]): Side['totals'] {
+  const sum = (of: (row: Row) => number | null) => rows.reduce((total, row) => total + (of(row) ?? 0), 0);
+  return {
+    rows: rows.length,
+    copies: rows.filter(({ copies }) => copies).length,
+    bytes: sum(({ bytes }) => bytes),
+    weightBytes: sum(({ weightBytes }) => weightBytes),
+    flops: rows.some(({ flops }) => flops !== null) ? sum(({ flops }) => flops) : null,
   };
-  return { side, rows };
 }
 
 /** The profile that the times name (`name [profile 1]`), else the first. */
@@ -105,6 +117,14 @@ function withTimes(layers: readonly EngineLayer[], times: Times | null, profile:
       foreign.push({ layer: { ...noLayer, index: layers.length, name: time.name }, ms: time.ms });
   }
   return [...layers.map((layer) => ({ layer, ms: ms.get(layer.index) ?? null })), ...foreign];
+}
+
+const totalMsOf = (timed: readonly Timed[]): number => timed.reduce((sum, { ms }) => sum + (ms ?? 0), 0);
+
+/** Of the whole, from 0 to 1; null for a layer without a time. */
+function shareOf(ms: number | null, totalMs: number): number | null {
+  if (ms === null) return null;
+  return totalMs === 0 ? 0 : ms / totalMs;
 }
 
 /** Tensors once each, by name. */
@@ -158,6 +178,10 @@ function errorsByNode({ errors, model }: Evidence): ReadonlyMap<string, readonly
   }
   return byNode;
 }
+
+/** What quantizing the unit of a node alone does to the model, in decibels. */
+const sensitivityByNode = ({ advice }: Evidence) =>
+  new Map((advice?.units ?? []).flatMap(({ nodes, alone }) => nodes.map((node) => [node, alone.sqnrDb])));
 
 /** Why a layer is in its precision: what decided it, as far as a result that was read states it. */
 function reasons({

@@ -14,7 +14,8 @@ import { failedOutputs, judgeRuns, type RunsJudgement } from '../../../quality/v
 import { checkRules } from '../../../quality/verify/judged.js';
 import type { VerifyContext, VerifyRequest } from '../../../quality/verify/options.js';
 import { precisionBetween } from '../../../quality/verify/precision.js';
-import type { ErrorMap, VerifiedOutput } from '../../../quality/verify/result.js';
+import type { ErrorMap, VerifiedOutput, VerifyPrecision } from '../../../quality/verify/result.js';
+import type { SamplePlan } from '../../../quality/verify/sample-plan.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../../quality/verify/sample-runs.js';
 import { unrepeatable } from '../../../quality/verify/stability.js';
 import { packageVersion } from '../../../version.js';
@@ -38,14 +39,7 @@ export const compareLayers = (
 
 async function compare(request: VerifyRequest, context: VerifyContext): Promise<LayerComparison> {
   checkRules(request);
-  if (isEngineFile(request.reference))
-    throw new TrtforgeError(
-      'TF_USAGE',
-      `${request.reference} is an engine, which returns its outputs only.`,
-      {
-        remedy: 'Pass the ONNX model that it was built from.',
-      },
-    );
+  assertModel(request.reference);
   const precision = request.precision ?? precisionBetween(request);
   const found = new Findings();
   const folder = makeScratch('layers');
@@ -53,33 +47,22 @@ async function compare(request: VerifyRequest, context: VerifyContext): Promise<
     const engine = isEngineFile(request.candidate) ? await engineLayers(request, folder, context) : null;
     const model = engine?.model ?? request.candidate;
     const common = commonTensors(request, model);
-    const marked = { reference: join(folder, 'reference.onnx'), candidate: join(folder, 'candidate.onnx') };
     const tensors = common.tensors.filter(({ name }) => engine?.inside.has(name) !== true);
     const total = tensors.length;
     let builds = 0;
-    let outputsFail = true;
-    let sides: { readonly reference: ReferenceRun; readonly candidate: SideRun } | undefined;
+    let sides: Sides | undefined;
     const kept = () => [...(sides?.reference.outputs ?? []), ...(sides?.candidate.outputs ?? [])];
     for (const { group, done } of inGroups(tensors, kept)) {
       context.emit?.({ type: 'progress', phase: 'compare layers', done, total, detail: 'tensors' });
-      const names = group.map(({ name }) => name);
-      const own = engine === null ? 'dropped' : 'kept';
-      await writeMarked(request.reference, marked.reference, names, own, context.signal);
-      await writeMarked(model, marked.candidate, names, own, context.signal);
+      const asked = await markedRequest(request, group, { model, engine, folder }, context.signal);
       if (engine !== null) builds++;
-      const candidatePath = (await engine?.build(marked.candidate)) ?? marked.candidate;
-      const asked = ownRequest(request, { ...marked, candidate: candidatePath }, group);
-      const runs = new SampleRuns(asked, { ...context, emit: undefined }, sides?.reference.plan);
-      const reference = await runs.reference(() => {});
-      const candidate = await runs.candidate(candidatePath, reference, () => {});
-      const judgement = judgeRuns(asked, precision, reference, candidate);
-      sides = { reference, candidate };
-      found.add(group, judgement, await unrepeatable(asked, precision, judgement, runs, sides), sides);
-      const added = new Set(group.flatMap(({ name, isOutput }) => (isOutput ? [] : [name])));
-      outputsFail &&= failedOutputs(judgement).some(({ name }) => !added.has(name));
+      const compared = await compareGroup(asked, precision, sides?.reference.plan, context);
+      found.add(group, compared);
+      sides = compared.sides;
     }
     if (sides === undefined) throw new TrtforgeError('TF_INTERNAL', 'No group of tensors was run.');
     const { plan, outputs } = sides.reference;
+    const inside = common.tensors.length - tensors.length;
     return {
       schema: 'trtforge.compare-layers/1',
       version: packageVersion(),
@@ -93,13 +76,21 @@ async function compare(request: VerifyRequest, context: VerifyContext): Promise<
       inputs: plan.inputs.map(describedInput),
       onlyReference: common.onlyReference,
       onlyCandidate: common.onlyCandidate,
-      engine: engine && { builds, inside: common.tensors.length - tensors.length, outputsFail },
+      engine: engine && { builds, inside, outputsFail: found.outputsFail },
       ...found.summary(),
       repeat: null,
     };
   } finally {
     removeIfAllowed(folder);
   }
+}
+
+/** Throws TF_USAGE for an engine. */
+function assertModel(reference: string): void {
+  if (!isEngineFile(reference)) return;
+  throw new TrtforgeError('TF_USAGE', `${reference} is an engine, which returns its outputs only.`, {
+    remedy: 'Pass the ONNX model that it was built from.',
+  });
 }
 
 /** Tensors of two models under one name, in the order of the reference's graph. */
@@ -140,32 +131,69 @@ function commonTensors(
   };
 }
 
-/** The request for a group of tensors: tolerances by the names of others are left out. */
-function ownRequest(
+/** The request for copies of both models with a group of tensors as outputs too; an engine is built of its copy. Tolerances by the names of other tensors are left out. */
+async function markedRequest(
   request: VerifyRequest,
-  marked: Pick<VerifyRequest, 'reference' | 'candidate'>,
   group: readonly MadeTensor[],
-): VerifyRequest {
-  const names = new Set<string | null>([null, ...group.map(({ name }) => name)]);
-  const own = (asked: VerifyRequest['atol']) => asked?.filter(({ name }) => names.has(name));
-  return { ...request, ...marked, atol: own(request.atol), rtol: own(request.rtol) };
+  { model, engine, folder }: CandidateLayers,
+  signal: AbortSignal | undefined,
+): Promise<VerifyRequest> {
+  const reference = join(folder, 'reference.onnx');
+  const marked = join(folder, 'candidate.onnx');
+  const names = group.map(({ name }) => name);
+  const outputs = engine === null ? 'dropped' : 'kept';
+  await writeMarked(request.reference, reference, names, outputs, signal);
+  await writeMarked(model, marked, names, outputs, signal);
+  const candidate = (await engine?.build(marked)) ?? marked;
+  const known = new Set<string | null>([null, ...names]);
+  const own = (asked: VerifyRequest['atol']) => asked?.filter(({ name }) => known.has(name));
+  return { ...request, reference, candidate, atol: own(request.atol), rtol: own(request.rtol) };
 }
 
-type Sides = { readonly reference: SideRun; readonly candidate: SideRun };
+/** Runs two marked models and judges their outputs; `plan` is that of the group before. */
+async function compareGroup(
+  asked: VerifyRequest,
+  precision: VerifyPrecision,
+  plan: SamplePlan | undefined,
+  context: VerifyContext,
+): Promise<ComparedGroup> {
+  const runs = new SampleRuns(asked, { ...context, emit: undefined }, plan);
+  const reference = await runs.reference(() => {});
+  const candidate = await runs.candidate(asked.candidate, reference, () => {});
+  const sides = { reference, candidate };
+  const judgement = judgeRuns(asked, precision, reference, candidate);
+  return { sides, judgement, doubts: await unrepeatable(asked, precision, judgement, runs, sides) };
+}
+
+interface Sides {
+  readonly reference: ReferenceRun;
+  readonly candidate: SideRun;
+}
+
+interface ComparedGroup {
+  readonly sides: Sides;
+  readonly judgement: RunsJudgement;
+  /** Outputs whose failure shows nothing, with the reason. */
+  readonly doubts: ReadonlyMap<string, string>;
+}
 
 /** The results of the groups so far. */
 class Findings {
   readonly #tensors: ComparedTensor[] = [];
   #first: ErrorMap | undefined;
   #worst: { readonly loss: number; readonly map: ErrorMap } | undefined;
+  #outputsFail = true;
 
-  add(
-    group: readonly MadeTensor[],
-    { judged, broken }: RunsJudgement,
-    doubts: ReadonlyMap<string, string>,
-    sides: Sides,
-  ): void {
-    const failed = new Set(failedOutputs({ judged, broken }).map(({ name }) => name));
+  /** Whether an output that the models have unmarked failed in each group. */
+  get outputsFail(): boolean {
+    return this.#outputsFail;
+  }
+
+  add(group: readonly MadeTensor[], { sides, judgement, doubts }: ComparedGroup): void {
+    const { judged, broken } = judgement;
+    const failed = new Set(failedOutputs(judgement).map(({ name }) => name));
+    const added = new Set(group.flatMap(({ name, isOutput }) => (isOutput ? [] : [name])));
+    this.#outputsFail &&= [...failed].some((name) => !added.has(name));
     for (const { name, node, op, dtype } of group) {
       const doubt = doubts.get(name);
       const output = judged.find((one) => one.output.name === name)?.output;
@@ -243,6 +271,14 @@ function nonFiniteOf(output: VerifiedOutput | undefined): ComparedTensor['nonFin
 
 const valuesOf = ({ outputs }: SideRun, name: string) =>
   outputs.flatMap((tensors) => tensors.get(name) ?? []).map(tensorReader);
+
+/** The candidate as an ONNX model, its engine, and a folder for their copies. */
+interface CandidateLayers {
+  readonly model: string;
+  /** null for a model. */
+  readonly engine: EngineLayers | null;
+  readonly folder: string;
+}
 
 /** An engine whose layers are compared: engines of its model are built with some of its tensors as outputs too. */
 interface EngineLayers {
