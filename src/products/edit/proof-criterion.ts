@@ -59,19 +59,25 @@ export function judgeOutputs(
   promised: EditProof['promised'],
 ): Pick<EditProof, 'outcome' | 'found' | 'outputs' | 'reasons'> {
   const outputs = linked.map(({ name, was }): EditProof['outputs'][number] => {
-    const { judged, isRounded } = differing.get(was) ?? {};
-    const equal = !differing.has(was) ? 'bits' : isRounded ? 'rounding' : null;
-    const isKept = equal === 'bits' || (equal === 'rounding' && promised === 'rounding');
+    const difference = differing.get(was);
+    if (difference === undefined) return { name, was, outcome: 'pass', equal: 'bits', largestError: 0 };
+    const { judged, isRounded } = difference;
     const isOpen = doubts.has(was) || judged?.outcome === 'inconclusive';
-    const outcome = isKept ? 'pass' : isOpen ? 'inconclusive' : 'fail';
-    const error = judged?.statistics.find((statistic) => statistic.name === 'max')?.amount;
-    return { name, was, outcome, equal, largestError: equal === 'bits' ? 0 : (error ?? null) };
+    const otherwise = isOpen ? 'inconclusive' : 'fail';
+    return {
+      name,
+      was,
+      outcome: isRounded && promised === 'rounding' ? 'pass' : otherwise,
+      equal: isRounded ? 'rounding' : null,
+      largestError: judged?.statistics.find((statistic) => statistic.name === 'max')?.amount ?? null,
+    };
   });
   const found = outputs.map(({ equal }) => equal);
+  const weakest = found.includes('rounding') ? 'rounding' : 'bits';
   const isProven = (name: string) => outputs.some(({ was, outcome }) => was === name && outcome === 'pass');
   return {
     outcome: worst(outputs.map(({ outcome }) => outcome)),
-    found: found.includes(null) ? null : found.includes('rounding') ? 'rounding' : 'bits',
+    found: found.includes(null) ? null : weakest,
     outputs,
     reasons: [
       ...doubts.values(),
