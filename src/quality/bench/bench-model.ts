@@ -3,7 +3,13 @@ import { assertWithin } from '../../base/options/library-arguments.js';
 import { type OptionsOf, valuesOf } from '../../base/options/option.js';
 import { isEngineFile } from '../../engines/plan/header.js';
 import { resolveShapes } from '../../engines/run/drawn-inputs.js';
-import { checkSources, gatherForModel, shapesOf, tensorsOf } from '../../engines/run/gather-inputs.js';
+import {
+  checkSources,
+  type GatheredInput,
+  gatherForModel,
+  shapesOf,
+  tensorsOf,
+} from '../../engines/run/gather-inputs.js';
 import { guessLine, runGuessed } from '../../engines/run/guessed-run.js';
 import {
   type OpenedFacts,
@@ -91,27 +97,40 @@ async function measureCase(
   caseAt: (attempt: number) => ModelCase,
   signal: AbortSignal,
 ): Promise<{ readonly run: BenchRun; readonly guess: string | null }> {
-  const { seed, ranges, files } = request.inputs;
-  const named = new Set(files.map(({ name }) => name));
   const plan = (attempt: number) => {
-    const { shapes, guessedAxes } = caseAt(attempt);
-    const planned = gatherForModel(session.inputs, {
-      file: request.model,
-      sources: sourcesOf(request.inputs),
-      seed,
-      ranges,
-      // The shape of a file is its own.
-      shapes: new Map([...shapes].filter(([name]) => !named.has(name))),
-    });
-    const guessed = planned.map((input) => ({
-      ...input,
-      guessedAxes: named.has(input.name) ? undefined : guessedAxes.get(input.name),
-    }));
-    return { planned: guessed, inputs: shapesOf(guessed) };
+    const planned = plannedInputs(session, request, caseAt(attempt));
+    return { planned, inputs: shapesOf(planned) };
   };
   const { planned: inputs, result: measured } = await runGuessed(request.model, plan, (planned) =>
     session.measure(tensorsOf(planned), request.pace, { signal, transfers: request.transfers }),
   );
+  return { run: runOf(request, inputs, measured), guess: guessLine(shapesOf(inputs)) };
+}
+
+/** The inputs of a case, with the axes whose sizes are guessed. */
+function plannedInputs(
+  session: OpenedModel,
+  request: ModelBenchRequest,
+  { shapes, guessedAxes }: ModelCase,
+): readonly GatheredInput[] {
+  const { seed, ranges, files } = request.inputs;
+  const named = new Set(files.map(({ name }) => name));
+  const planned = gatherForModel(session.inputs, {
+    file: request.model,
+    sources: sourcesOf(request.inputs),
+    seed,
+    ranges,
+    // The shape of a file is its own.
+    shapes: new Map([...shapes].filter(([name]) => !named.has(name))),
+  });
+  return planned.map((input) => ({
+    ...input,
+    guessedAxes: named.has(input.name) ? undefined : guessedAxes.get(input.name),
+  }));
+}
+
+/** The figures of a measured case; writes its samples where that is requested. Throws TF_RUN_FAILED where no run was timed. */
+function runOf(request: ModelBenchRequest, inputs: readonly GatheredInput[], measured: PacedRuns): BenchRun {
   const batch = inputs.find(({ tensor }) => tensor.shape.length > 0)?.tensor.shape[0] ?? 1;
   const isOneOfSeveral = request.shapes.kind === 'batches' && request.shapes.batches.length > 1;
   const times = timesOf(measured);
@@ -122,7 +141,7 @@ async function measureCase(
   const samples = request.samples === undefined ? null : samplesPath(request.samples, batch, isOneOfSeveral);
   if (samples !== null) writeSamples(samples, times);
   const nobodyAsked = { before: null, during: [], after: null };
-  const run: BenchRun = {
+  return {
     batch,
     shapes: inputs.map(({ name, tensor }) => ({ name, shape: [...tensor.shape] })),
     profile: null,
@@ -150,7 +169,6 @@ async function measureCase(
     gpuStates: nobodyAsked,
     samples,
   };
-  return { run, guess: guessLine(shapesOf(inputs)) };
 }
 
 /** All of a call is computing; copies and enqueues that one could tell from it there are none. */
