@@ -27,117 +27,147 @@ const TICK_MS = 100;
 const SLOW_MS = 10_000;
 
 /** Shows events on stderr: a live line and a tree of phases on a terminal, a line for each phase elsewhere, JSON lines with `--events`, nothing with `--quiet`. */
-export function createProgress(console: Console, style: ProgressStyle): Progress {
-  if (style.events) {
-    const listen: EventListener = (event) =>
-      console.err(toJson({ time: new Date().toISOString(), ...event }, 0));
-    return {
-      listen,
-      cancelling: () => listen({ type: 'log', source: 'trtforge', severity: 'info', message: 'cancelling' }),
-      end: () => {},
-    };
+export const createProgress = (console: Console, style: ProgressStyle): Progress =>
+  style.events ? jsonProgress(console) : new TextProgress(console, style);
+
+function jsonProgress(console: Console): Progress {
+  const listen: EventListener = (event) =>
+    console.err(toJson({ time: new Date().toISOString(), ...event }, 0));
+  return {
+    listen,
+    cancelling: () => listen({ type: 'log', source: 'trtforge', severity: 'info', message: 'cancelling' }),
+    end: () => {},
+  };
+}
+
+class TextProgress implements Progress {
+  readonly #console: Console;
+  readonly #style: ProgressStyle;
+  readonly #colors: Colors;
+  readonly #tree = new PhaseTree();
+  readonly #live: ReturnType<typeof liveLine> | undefined;
+  /** What reports a phase that takes long. */
+  readonly #slow = new Map<OpenPhase, NodeJS.Timeout>();
+  readonly #warned = new SimilarLines();
+
+  constructor(console: Console, style: ProgressStyle) {
+    this.#console = console;
+    this.#style = style;
+    this.#live = console.isTerminal.err && !style.quiet ? liveLine(console, this.#tree) : undefined;
+    this.#colors = colorsFor(console, console.isTerminal.err);
   }
-  const tree = new PhaseTree();
-  const isLive = console.isTerminal.err && !style.quiet;
-  const live = isLive ? liveLine(console, tree) : undefined;
-  const colors = colorsFor(console, console.isTerminal.err);
-  const print = (text: string) => {
-    live?.clear();
-    console.err(printable(text));
-  };
-  const slow = new Map<OpenPhase, NodeJS.Timeout>();
-  const start = (name: string, detail: string | undefined) => {
-    const phase = tree.start(name, detail);
-    if (isLive || style.quiet) return;
-    const report = () => print(`${'  '.repeat(phase.depth)}${name} …${suffix(detail)}`);
-    slow.set(phase, setTimeout(report, SLOW_MS).unref());
-  };
-  /** A line for something that is over. A terminal has the parts of a phase below it, which is known when it ends; elsewhere each line comes at once. */
-  const over = (
-    parent: OpenPhase | undefined,
-    depth: number,
-    text: string,
-    parts: readonly string[] = [],
-  ) => {
-    if (style.quiet) return;
-    const lines = isLive ? tree.place(parent, [text, ...parts]) : [`${'  '.repeat(depth)}${text}`];
-    for (const line of lines) print(line);
-  };
-  const end = (name: string, text: (phase: OpenPhase) => string) => {
-    const phase = tree.end(name);
-    if (phase === undefined) return false;
-    clearTimeout(slow.get(phase));
-    slow.delete(phase);
-    over(phase.parent, phase.depth, text(phase), phase.lines);
-    if (tree.isEmpty) live?.stop();
-    return true;
-  };
-  const failed = ({ name }: OpenPhase) => `${colors.red('✗')} ${name}`;
-  const warned = new SimilarLines();
-  /** A warning like one before it; the result states how many there are. */
-  const isRepeated = ({ severity, message }: Extract<WorkEvent, { type: 'log' }>) =>
-    severity === 'warning' && !style.verbose && !warned.add(message);
-  const listen: EventListener = (event) => {
+
+  readonly listen: EventListener = (event) => {
     switch (event.type) {
       case 'phase-start':
-        start(event.phase, event.detail);
-        live?.start();
+        this.#start(event.phase, event.detail);
+        this.#live?.start();
         return;
       case 'phase-end':
-        end(event.phase, ({ detail }) => {
-          const more = event.detail ?? detail;
-          return `${colors.green('✓')} ${event.phase} ${colors.dim(formatMs(event.ms))}${more === '' ? '' : ` ${colors.dim(more)}`}`;
-        });
+        this.#end(event.phase, (phase) => endedLine(event, phase, this.#colors));
         return;
       case 'phase-failed':
         // Phases of a child process or a library have no end of their own when an error stops them.
-        for (const { name } of tree.within(event.phase)) end(name, failed);
-        end(event.phase, failed);
+        for (const { name } of this.#tree.within(event.phase)) this.#fail(name);
+        this.#fail(event.phase);
         return;
-      case 'phase-skipped': {
-        const text = `${colors.yellow('–')} ${event.phase} skipped: ${event.reason}`;
-        if (end(event.phase, () => text)) return;
-        const parent = tree.innermost(event.phase);
-        over(parent, parent === undefined ? 0 : parent.depth + 1, text);
+      case 'phase-skipped':
+        this.#skip(event.phase, event.reason);
         return;
-      }
       case 'progress': {
-        const phase = tree.named(event.phase);
+        const phase = this.#tree.named(event.phase);
         if (phase !== undefined) phase.progress = fraction(event);
         return;
       }
       case 'log':
-        if (!logShown(event, style) || isRepeated(event)) return;
-        for (const text of event.message.split(/\r?\n/)) print(logLine(event, text, colors));
+        if (!logShown(event, this.#style) || this.#isRepeated(event)) return;
+        for (const text of event.message.split(/\r?\n/)) this.#print(logLine(event, text, this.#colors));
         return;
     }
   };
-  return {
-    listen,
-    cancelling: () => {
-      if (!style.quiet) print('cancelling …');
-    },
-    // Phases that run still are those that an error ended.
-    end: () => {
-      for (let phase = tree.innermost(); phase !== undefined; phase = tree.innermost())
-        end(phase.name, failed);
-    },
-  };
+
+  cancelling(): void {
+    if (!this.#style.quiet) this.#print('cancelling …');
+  }
+
+  /** Phases that run still are those that an error ended. */
+  end(): void {
+    for (let phase = this.#tree.innermost(); phase !== undefined; phase = this.#tree.innermost())
+      this.#fail(phase.name);
+  }
+
+  #start(name: string, detail: string | undefined): void {
+    const phase = this.#tree.start(name, detail);
+    if (this.#live !== undefined || this.#style.quiet) return;
+    const report = () => this.#print(`${'  '.repeat(phase.depth)}${name} …${suffix(detail)}`);
+    this.#slow.set(phase, setTimeout(report, SLOW_MS).unref());
+  }
+
+  /** Ends the phase of a name with a line; false where none runs. */
+  #end(name: string, text: (phase: OpenPhase) => string): boolean {
+    const phase = this.#tree.end(name);
+    if (phase === undefined) return false;
+    clearTimeout(this.#slow.get(phase));
+    this.#slow.delete(phase);
+    this.#over(phase.parent, phase.depth, text(phase), phase.lines);
+    if (this.#tree.isEmpty) this.#live?.stop();
+    return true;
+  }
+
+  #fail(phase: string): void {
+    this.#end(phase, ({ name }) => `${this.#colors.red('✗')} ${name}`);
+  }
+
+  #skip(name: string, reason: string): void {
+    const text = `${this.#colors.yellow('–')} ${name} skipped: ${reason}`;
+    if (this.#end(name, () => text)) return;
+    const parent = this.#tree.innermost(name);
+    this.#over(parent, parent === undefined ? 0 : parent.depth + 1, text);
+  }
+
+  /** A line for something that is over. A terminal has the parts of a phase below it, which is known when it ends; elsewhere each line comes at once. */
+  #over(parent: OpenPhase | undefined, depth: number, text: string, parts: readonly string[] = []): void {
+    if (this.#style.quiet) return;
+    const isLive = this.#live !== undefined;
+    const lines = isLive ? this.#tree.place(parent, [text, ...parts]) : [`${'  '.repeat(depth)}${text}`];
+    for (const line of lines) this.#print(line);
+  }
+
+  #print(text: string): void {
+    this.#live?.clear();
+    this.#console.err(printable(text));
+  }
+
+  /** Whether a warning is like one before it; the result states how many there are. */
+  #isRepeated({ severity, message }: LogEvent): boolean {
+    return severity === 'warning' && !this.#style.verbose && !this.#warned.add(message);
+  }
 }
 
-function logShown(event: Extract<WorkEvent, { type: 'log' }>, style: ProgressStyle): boolean {
+function endedLine(
+  { phase, ms, detail }: Extract<WorkEvent, { type: 'phase-end' }>,
+  { detail: begun }: OpenPhase,
+  colors: Colors,
+): string {
+  const more = detail ?? begun;
+  const took = `${colors.green('✓')} ${phase} ${colors.dim(formatMs(ms))}`;
+  return more === '' ? took : `${took} ${colors.dim(more)}`;
+}
+
+type LogEvent = Extract<WorkEvent, { type: 'log' }>;
+
+function logShown(event: LogEvent, style: ProgressStyle): boolean {
   if (style.quiet) return false;
   return style.verbose || ['internal_error', 'error', 'warning'].includes(event.severity);
 }
 
-function logLine(event: Extract<WorkEvent, { type: 'log' }>, text: string, colors: Colors): string {
-  const severity =
-    event.severity === 'warning'
-      ? colors.yellow('warning')
-      : event.severity === 'error' || event.severity === 'internal_error'
-        ? colors.red('error')
-        : colors.dim(event.severity);
-  return `  ${colors.dim(event.source)} ${severity} ${text}`;
+function logLine(event: LogEvent, text: string, colors: Colors): string {
+  return `  ${colors.dim(event.source)} ${severityText(event.severity, colors)} ${text}`;
+}
+
+function severityText(severity: LogEvent['severity'], colors: Colors): string {
+  if (severity === 'warning') return colors.yellow('warning');
+  return severity === 'error' || severity === 'internal_error' ? colors.red('error') : colors.dim(severity);
 }
 
 const suffix = (detail: string | undefined): string => (detail === undefined ? '' : ` ${detail}`);

@@ -129,7 +129,7 @@ function plannedInputs(
   }));
 }
 
-/** The figures of a measured case; writes its samples where that is requested. Throws TF_RUN_FAILED where no run was timed. */
+/** The figures of a case; its samples are written where requested. Throws TF_RUN_FAILED without a sample. */
 function runOf(request: ModelBenchRequest, inputs: readonly GatheredInput[], measured: PacedRuns): BenchRun {
   const batch = inputs.find(({ tensor }) => tensor.shape.length > 0)?.tensor.shape[0] ?? 1;
   const isOneOfSeveral = request.shapes.kind === 'batches' && request.shapes.batches.length > 1;
