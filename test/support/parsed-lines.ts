@@ -1,7 +1,8 @@
 import { COMMANDS, inLibraryWords } from '../../src/base/options/library-arguments.js';
 import type { Command, Product } from '../../src/cli/command.js';
 import { shellWords } from '../../src/cli/migrate/line.js';
-import { type Program, runProgram } from '../../src/cli/program/program.js';
+import type { Program } from '../../src/cli/program/execution.js';
+import { runProgram } from '../../src/cli/program/program.js';
 import { recordedConsole } from '../fakes/console.js';
 
 /** A command line of trtforge in a text. */

@@ -1,6 +1,7 @@
 import type { Command } from '../../src/cli/command.js';
 import type { Console } from '../../src/cli/output.js';
-import { type Program, runProgram } from '../../src/cli/program/program.js';
+import type { Program } from '../../src/cli/program/execution.js';
+import { runProgram } from '../../src/cli/program/program.js';
 import type { ExitCode } from '../../src/errors.js';
 import { products } from '../../src/registry.js';
 import { recordedConsole } from '../fakes/console.js';
