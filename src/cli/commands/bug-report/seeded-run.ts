@@ -52,87 +52,148 @@ interface Seeding extends Pick<BugReport, 'isReproduced' | 'reduced' | 'repeat'>
 }
 
 /** Runs the line on the packed files where their weights are seeded, and reduces them where that is requested. */
-export async function seededRun(
-  { line, own, packed, packing }: Packed,
-  context: CommandContext,
-): Promise<Seeding> {
-  const { emit, signal, environment } = context;
-  const at = (name: string) => join(packing.work, name);
+export async function seededRun(request: Packed, context: CommandContext): Promise<Seeding> {
+  const { line, own, packed, packing } = request;
+  const { emit, signal } = context;
   const next = resultIn<{ readonly next?: { readonly bisect?: string | null } }>(own.output)?.next?.bisect;
   // What differs in numbers alone is reduced by the search that compares the numbers inside.
   const isSearched = packing.reduced && (line.verb.path === SEARCH || typeof next === 'string');
   const chosen = isSearched && next ? await lineOf(shellWords(next), context) : line;
-  let [folder, models] = [at('report'), packed.models];
-  /** The lines that show the failure of the part of a search. */
-  let found: string | null = null;
-  /** A line on the packed models, or on parts of them. */
-  const placed = (of: Line, shown: (place: string) => string): Line => {
-    const [whole, parts] = [at('report'), folder].map((each) =>
-      packed.models.map((name) => join(each, name)),
-    );
-    return withFiles(folder === at('part') ? withSizes(of, whole!, parts!) : of, packed, shown);
-  };
-  const run = (name: string, more: NodeJS.ProcessEnv = {}) => {
-    makeFolder(at(name));
-    // The engine of a run that passes goes into no store of the user.
-    const ownStore = { ...environment, TENSORRT_CACHE_DIR: at('engines'), ARTIFACTS_BUCKET: '', ...more };
-    const onFiles = found === null ? placed(chosen, (place) => join(folder, place)) : searched;
-    return runLine(withoutStores(onFiles), at(name), context, ownStore);
-  };
-  const searched = placed(chosen, (place) => join(folder, place));
-  const nodesOf = () => Math.max(0, ...models.map((name) => nodesIn(join(folder, name))));
-  const of = nodesOf();
-  const made = (
-    ended: Pick<Seeding, 'seeded' | 'isReproduced'>,
-    tried: number,
-    why: string | null,
-  ): Seeding => ({
-    ...ended,
-    repeat:
-      found ?? shellLine(['trtforge', ...line.verb.path.split(' '), ...placed(line, (place) => place).args]),
-    files: filesIn(folder),
-    models: models.map((name) => ({ name, path: join(folder, name) })),
-    run,
-    reduced: packing.reduced ? { nodes: why === null ? nodesOf() : null, of, tried, why } : null,
-  });
-  if (packing.withWeights || models.length === 0)
-    return made({ seeded: null, isReproduced: null }, 0, 'The line read no model.');
-  const seeded = await inPhase('run with seeded weights', emit, () => run('seeded'));
+  const files = new PackedFiles(request, chosen, context);
+  if (packing.withWeights || packed.models.length === 0)
+    return files.seeding({ seeded: null, isReproduced: null }, 0, 'The line read no model.');
+  const seeded = await inPhase('run with seeded weights', emit, () => files.run('seeded'));
   const part = isSearched ? resultIn<{ readonly reduced?: SearchedPart }>(seeded.output)?.reduced : undefined;
   const isReproduced = isSearched ? Boolean(part) : isSameFailure(seeded, own);
+  const ended = { seeded, isReproduced };
   if (!isReproduced || !packing.reduced)
-    return made({ seeded, isReproduced }, 0, 'With seeded weights the line does not fail in the same way.');
-  folder = at('part');
-  cpSync(at('report'), folder, {
-    recursive: true,
-    filter: (path) => !models.includes(relative(at('report'), path)),
-  });
+    return files.seeding(ended, 0, 'With seeded weights the line does not fail in the same way.');
+  files.beginPart();
   if (part) {
-    for (const file of [part.model, part.inputs, part.expected]) {
-      makeFolder(join(folder, 'reduced'));
-      copyFileSync(file, join(folder, 'reduced', basename(file)));
-    }
-    models = [join('reduced', basename(part.model))];
-    found = part.commands.join(' && ').replaceAll(dirname(part.model), 'reduced');
-    return made({ seeded, isReproduced }, 1, null);
+    files.takeSearched(part);
+    return files.seeding(ended, 1, null);
   }
   const { run: smallest, tried } = await inPhase('reduce', emit, () =>
     reduceModels({
-      whole: at('report'),
-      into: folder,
-      models,
+      whole: files.whole,
+      into: files.part,
+      models: packed.models,
       message: seeded.error?.message ?? '',
       attempt: async (count) => {
-        const ended = await run(`part-${count}`);
+        const attempted = await files.run(`part-${count}`);
         emit({ type: 'progress', phase: 'reduce', done: count + 1, total: MOST_RUNS });
-        return isSameFailure(ended, seeded) ? ended : null;
+        return isSameFailure(attempted, seeded) ? attempted : null;
       },
       signal,
     }),
   );
-  if (smallest !== null) return made({ seeded: smallest, isReproduced }, tried, null);
-  folder = at('report');
-  return made({ seeded, isReproduced }, tried, 'No part of the models fails by itself in the same way.');
+  if (smallest !== null) return files.seeding({ seeded: smallest, isReproduced }, tried, null);
+  files.takeWhole();
+  return files.seeding(ended, tried, 'No part of the models fails by itself in the same way.');
+}
+
+/** The files of the archive: all that are packed, or, once there is one, the part of them that fails. */
+class PackedFiles {
+  readonly whole: string;
+  readonly part: string;
+  readonly #request: Packed;
+  /** What runs on them: the line, or the search in its place. */
+  readonly #chosen: Line;
+  readonly #context: CommandContext;
+  readonly #wholeLine: Line;
+  readonly #wholeNodes: number;
+  #folder: string;
+  #models: readonly string[];
+  /** The lines that show the failure of the part of a search. */
+  #searchedLines: string | null = null;
+
+  constructor(request: Packed, chosen: Line, context: CommandContext) {
+    this.#request = request;
+    this.#chosen = chosen;
+    this.#context = context;
+    this.whole = this.#at('report');
+    this.part = this.#at('part');
+    this.#folder = this.whole;
+    this.#models = request.packed.models;
+    this.#wholeLine = this.#placed(chosen, (place) => join(this.whole, place));
+    this.#wholeNodes = this.#nodes();
+  }
+
+  /** Runs the line on the files, with its own store. */
+  run(name: string, more: NodeJS.ProcessEnv = {}): Promise<FailingRun> {
+    const { environment } = this.#context;
+    makeFolder(this.#at(name));
+    // The engine of a run that passes goes into no store of the user.
+    const ownStore = {
+      ...environment,
+      TENSORRT_CACHE_DIR: this.#at('engines'),
+      ARTIFACTS_BUCKET: '',
+      ...more,
+    };
+    const onFiles =
+      this.#searchedLines === null
+        ? this.#placed(this.#chosen, (place) => join(this.#folder, place))
+        : this.#wholeLine;
+    return runLine(withoutStores(onFiles), this.#at(name), this.#context, ownStore);
+  }
+
+  /** From here on the files are those of the part, which has no models yet. */
+  beginPart(): void {
+    this.#folder = this.part;
+    cpSync(this.whole, this.part, {
+      recursive: true,
+      filter: (path) => !this.#models.includes(relative(this.whole, path)),
+    });
+  }
+
+  takeSearched({ model, inputs, expected, commands }: SearchedPart): void {
+    for (const file of [model, inputs, expected]) {
+      makeFolder(join(this.part, 'reduced'));
+      copyFileSync(file, join(this.part, 'reduced', basename(file)));
+    }
+    this.#models = [join('reduced', basename(model))];
+    this.#searchedLines = commands.join(' && ').replaceAll(dirname(model), 'reduced');
+  }
+
+  takeWhole(): void {
+    this.#folder = this.whole;
+  }
+
+  /** `why` states why there is no part, null where there is one. */
+  seeding(ended: Pick<Seeding, 'seeded' | 'isReproduced'>, tried: number, why: string | null): Seeding {
+    const { line, packing } = this.#request;
+    const nodes = () => (why === null ? this.#nodes() : null);
+    return {
+      ...ended,
+      repeat: this.#searchedLines ?? this.#repeat(line),
+      files: filesIn(this.#folder),
+      models: this.#models.map((name) => ({ name, path: join(this.#folder, name) })),
+      run: (name, more) => this.run(name, more),
+      reduced: packing.reduced ? { nodes: nodes(), of: this.#wholeNodes, tried, why } : null,
+    };
+  }
+
+  #repeat(line: Line): string {
+    const { args } = this.#placed(line, (place) => place);
+    return shellLine(['trtforge', ...line.verb.path.split(' '), ...args]);
+  }
+
+  /** A line on the files; on a part of the models with sizes that it has. */
+  #placed(line: Line, shown: (place: string) => string): Line {
+    const { packed } = this.#request;
+    const inFolder = (folder: string) => packed.models.map((name) => join(folder, name));
+    const isPart = this.#folder === this.part;
+    const sized = isPart ? withSizes(line, inFolder(this.whole), inFolder(this.part)) : line;
+    return withFiles(sized, packed, shown);
+  }
+
+  #nodes(): number {
+    return Math.max(0, ...this.#models.map((name) => nodesIn(join(this.#folder, name))));
+  }
+
+  #at(name: string): string {
+    return join(this.#request.packing.work, name);
+  }
 }
 
 export const asEntry = ({ name, path }: NamedFile): TarEntry => ({ name, content: { path } });
