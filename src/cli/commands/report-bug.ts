@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { arch, platform, release } from 'node:os';
 import { join } from 'node:path';
-import { writeTarGz } from '../../base/archive/tar-writer.js';
+import { type TarEntry, writeTarGz } from '../../base/archive/tar-writer.js';
 import { removeIfAllowed } from '../../base/files/files.js';
 import { makeFolder, makeScratch } from '../../base/files/folders.js';
 import { assertNotInput, noteInput } from '../../base/files/user-files.js';
@@ -16,16 +16,18 @@ import { packageVersion } from '../../version.js';
 import { type CommandContext, defineCommand, type TextOutput } from '../command.js';
 import { flag, text } from '../option.js';
 import { type FailingRun, type Line, lineOf, runLine } from './bug-report/failing-run.js';
-import { packInputs } from './bug-report/packed-inputs.js';
+import { type PackedInputs, packInputs } from './bug-report/packed-inputs.js';
 import { type Redact, redaction, reportedVariables } from './bug-report/redaction.js';
 import type { BugReport } from './bug-report/result.js';
 import {
   asEntry,
   entry,
   filesIn,
+  type NamedFile,
   outputsOf,
   type Packing,
   SEARCH,
+  type Seeding,
   seededRun,
 } from './bug-report/seeded-run.js';
 
@@ -86,55 +88,30 @@ async function reportOf(
   const { withWeights, work } = packing;
   const { emit, signal, environment } = context;
   const redact = redaction(environment, { [work]: '.', [process.cwd()]: '.' });
-  const at = (name: string) => join(work, name);
-  for (const folder of ['own', 'report', CAPTURE]) makeFolder(at(folder));
-  const path = line.verb.path;
-  const own = await inPhase('run', emit, () => runLine(line, at('own'), context, environment), path);
-  if (own.exitCode === ExitCode.pass && path !== SEARCH)
-    throw new TrtforgeError('TF_USAGE', `\`trtforge ${path}\` passes, so there is no failure to report.`, {
-      remedy: 'Pass the line that fails, with all of its options.',
-    });
+  for (const folder of ['own', 'report', CAPTURE]) makeFolder(join(work, folder));
+  const own = await userRun(line, join(work, 'own'), context);
   for (const input of own.inputs) noteInput(input);
   assertNotInput(output);
   const packed = await inPhase('pack', emit, () =>
-    packInputs(own.inputs, at('report'), { withWeights, redact, signal }),
+    packInputs(own.inputs, join(work, 'report'), { withWeights, redact, signal }),
   );
   const seeding = await seededRun({ line, own, packed, packing }, context);
   const { seeded, isReproduced, reduced } = seeding;
-  const models = withWeights
-    ? []
-    : seeding.models.map(({ name, path: file }) => ({
-        path: name,
-        ...viewModel(file, (model) => ({ nodes: model.proto.graph!.node.length, ...seedingOf(model) })),
-      }));
+  const models = withWeights ? [] : seeding.models.map(seededModel);
   const captured = packing.captureApi
-    ? await inPhase('run with a capture', emit, () =>
-        seeding.run('captured', {
-          TENSORRT_CACHE_DIR: at('captured-engines'),
-          [CAPTURE_FILE]: join(at(CAPTURE), 'capture.json'),
-        }),
-      )
+    ? await inPhase('run with a capture', emit, () => capturedRun(seeding, work))
     : null;
-  const recorded = filesIn(at(CAPTURE), CAPTURE);
-  const isLoaded = captured?.error?.code !== 'TF_LIBRARY_LOAD_FAILED';
+  const recorded = filesIn(join(work, CAPTURE), CAPTURE);
   const described: Described = {
     version: packageVersion(),
     repeat: redact(seeding.repeat),
     failure: { exitCode: own.exitCode, code: own.error?.code ?? null, message: messageOf(own, redact) },
-    weights: packed.models.length === 0 ? 'none' : withWeights ? 'original' : 'seeded',
+    weights: weightsOf(packed, withWeights),
     isReproduced,
     seeded: seeded === null ? null : { exitCode: seeded.exitCode, code: seeded.error?.code ?? null },
     models,
     reduced,
-    capture: captured && {
-      files: recorded.map(({ name }) => name),
-      why:
-        recorded.length > 0
-          ? null
-          : isLoaded
-            ? 'The line built no engine by the library itself.'
-            : messageOf(captured, redact),
-    },
+    capture: captured && captureOf(captured, recorded, redact),
     leftOut: packed.leftOut.map((each) => ({ path: redact(each.path), why: redact(each.why) })),
   };
   const texts = {
@@ -150,28 +127,78 @@ async function reportOf(
   const entries = [
     ...Object.entries(texts).map(([name, content]) => entry(name, redact(content))),
     ...seeding.files.map(asEntry),
-    ...(isSeededAlone ? outputsOf(at('seeded'), 'seeded-outputs', true, redact) : []),
-    ...outputsOf(at('own'), 'outputs', withWeights, redact),
-    ...recorded.map(({ name, path: file }) =>
-      name.endsWith('.json')
-        ? entry(name, redact(readFileSync(file, 'utf8')))
-        : asEntry({ name, path: file }),
-    ),
+    ...(isSeededAlone ? outputsOf(join(work, 'seeded'), 'seeded-outputs', true, redact) : []),
+    ...outputsOf(join(work, 'own'), 'outputs', withWeights, redact),
+    ...recorded.map((file) => recordedEntry(file, redact)),
   ];
-  const files = entries.map(({ name, content }) => ({
-    path: name,
-    bytes: content instanceof Uint8Array ? content.length : statSync(content.path).size,
-  }));
-  const report = { schema: 'trtforge.report-bug/1' as const, ...described, files };
-  const all = [...entries, entry('report.json', `${JSON.stringify(report, null, 2)}\n`)];
-  const bytes = await writeTarGz(
-    output,
-    all.map(({ name, content }) => ({ name: `bug-report/${name}`, content })),
-  );
+  const report = { schema: 'trtforge.report-bug/1' as const, ...described, files: entries.map(packedFile) };
+  const bytes = await writeArchive(output, [
+    ...entries,
+    entry('report.json', `${JSON.stringify(report, null, 2)}\n`),
+  ]);
   const lacks = reduced?.nodes === null || report.capture?.files.length === 0;
   const exitCode = isReproduced === false || lacks ? ExitCode.inconclusive : ExitCode.pass;
   return { ...report, archive: output, bytes, exitCode };
 }
+
+/** The run of the line on the user's files. Throws TF_USAGE where it passes. */
+async function userRun(line: Line, folder: string, context: CommandContext): Promise<FailingRun> {
+  const { path } = line.verb;
+  const ended = await inPhase(
+    'run',
+    context.emit,
+    () => runLine(line, folder, context, context.environment),
+    path,
+  );
+  if (ended.exitCode === ExitCode.pass && path !== SEARCH)
+    throw new TrtforgeError('TF_USAGE', `\`trtforge ${path}\` passes, so there is no failure to report.`, {
+      remedy: 'Pass the line that fails, with all of its options.',
+    });
+  return ended;
+}
+
+const capturedRun = ({ run }: Seeding, work: string): Promise<FailingRun> =>
+  run('captured', {
+    TENSORRT_CACHE_DIR: join(work, 'captured-engines'),
+    [CAPTURE_FILE]: join(work, CAPTURE, 'capture.json'),
+  });
+
+function captureOf(
+  captured: FailingRun,
+  recorded: readonly NamedFile[],
+  redact: Redact,
+): BugReport['capture'] {
+  const files = recorded.map(({ name }) => name);
+  if (files.length > 0) return { files, why: null };
+  const isLoaded = captured.error?.code !== 'TF_LIBRARY_LOAD_FAILED';
+  const why = isLoaded ? 'The line built no engine by the library itself.' : messageOf(captured, redact);
+  return { files, why };
+}
+
+const recordedEntry = ({ name, path }: NamedFile, redact: Redact): TarEntry =>
+  name.endsWith('.json') ? entry(name, redact(readFileSync(path, 'utf8'))) : asEntry({ name, path });
+
+function weightsOf({ models }: PackedInputs, withWeights: boolean): BugReport['weights'] {
+  if (models.length === 0) return 'none';
+  return withWeights ? 'original' : 'seeded';
+}
+
+const seededModel = ({ name, path }: NamedFile): BugReport['models'][number] => ({
+  path: name,
+  ...viewModel(path, (model) => ({ nodes: model.proto.graph!.node.length, ...seedingOf(model) })),
+});
+
+const packedFile = ({ name, content }: TarEntry): BugReport['files'][number] => ({
+  path: name,
+  bytes: content instanceof Uint8Array ? content.length : statSync(content.path).size,
+});
+
+/** Writes the archive; returns its size in bytes. */
+const writeArchive = (path: string, entries: readonly TarEntry[]): Promise<number> =>
+  writeTarGz(
+    path,
+    entries.map(({ name, content }) => ({ name: `bug-report/${name}`, content })),
+  );
 
 /** The folder of a capture, in the archive too. */
 const CAPTURE = 'api-capture';

@@ -71,76 +71,21 @@ export async function migrate(
   products: readonly Product[],
   known: readonly ForeignFlag[],
 ): Promise<Migration> {
-  const steps = stepsOf(line);
-  const lines: (WrittenLine & { why: string })[] = [];
-  for (const { path, args, why } of steps) {
-    const verb = products.flatMap(({ verbs }) => verbs).find((each) => each.path === path);
-    const { options = {}, arguments: places = [] } = (await verb?.load()) ?? {};
-    lines.push({ words: [...path.split(' '), ...args], why, path, options, places });
-  }
+  const lines = await writtenLines(line, products);
   const codes = quantizationOf(line);
-  const isEdit = editors.has(line.tool);
   const isConverted = convertedFirst(line) !== undefined && lines.some(({ path }) => path === 'convert');
   const converts = isConverted ? new Set(['convert']) : typed;
   for (const { path, words } of lines)
     if (codes !== undefined && converts.has(path)) words.push(...codes.words);
-  const flags = line.flags.map((read): MigratedFlag => {
-    const { flag, values } = read;
-    const [script] = line.tool.endsWith(' script') ? lines : [];
-    const isForScript = (each: ForeignFlag) =>
-      script !== undefined &&
-      each.flag === flag &&
-      !isOwn(script.options, flag) &&
-      oursFor(each, values[0] ?? '', script.path, script.options) !== undefined;
-    const row = read.row ?? known.find(isForScript);
-    const written = [flag, values.join(' ')]
-      .filter((text) => text !== '')
-      .join(line.tool === 'trtexec' ? '=' : ' ');
-    if (row === undefined && script !== undefined) return ownFlag(read, written, script);
-    if (row === undefined)
-      return {
-        flag: written,
-        ours: null,
-        why: `not a flag of ${line.tool} that trtforge knows.${didYouMean(
-          flag,
-          known.filter(({ of }) => of === line.tool).map((each) => each.flag),
-        )}`,
-      };
-    const option = isEdit ? cuts[flag] : spelledOtherwise[flag];
-    if (option !== undefined) {
-      if (isEdit && values.some(isPattern))
-        return {
-          flag: written,
-          ours: null,
-          why: 'tensors are named one by one: `trtforge inspect --nodes .` lists them',
-        };
-      const at = lines.flatMap(({ words }) => words);
-      const ours = at.slice(at.indexOf(option), at.indexOf(option) + 2).join(' ');
-      return { flag: written, ours: at.includes(option) ? ours : '', why: row.why };
-    }
-    if (!isEdit && (structural.has(flag) || isProfileFlag(flag)))
-      return { flag: written, ours: placed(read, lines), why: row.why };
-    if (flag === codes?.flag) return { flag: written, ours: codes.words.join(' '), why: row.why };
-    if (codes !== undefined && flag === `--${defaultFormat.id}`)
-      return {
-        flag: written,
-        ours: '',
-        why: 'what is around quantized nodes is FP16: --high-precision of convert',
-      };
-    let ours: readonly string[] | undefined;
-    for (const each of lines) {
-      if (row.removed && script === undefined && (isTyped(line) || !converts.has(each.path))) continue;
-      const added = addTo(each, row, row.takesValue === 'ranked' ? values.slice(0, 1) : values);
-      ours ??= added;
-    }
-    return { flag: written, ours: ours === undefined ? null : ours.join(' '), why: row.why };
-  });
+  const [script] = line.tool.endsWith(' script') ? lines : [];
+  const translation: Translation = { line, lines, script, codes, converts };
+  const flags = line.flags.map((read) => migratedFlag(read, translation, known));
   const conversion = conversionOf(line);
   const isYolo = line.tool === 'yolo';
   const unread = isYolo ? [] : line.inputs.slice(placesOf[line.tool] ?? 0);
   const settings = isYolo ? yoloSettings(line) : [];
   return {
-    lines: lines.map((line) => ({ words: completed(line), why: line.why })),
+    lines: lines.map((each) => ({ words: completed(each), why: each.why })),
     alternatives: conversion === undefined ? [] : [conversion],
     flags: [
       ...flags,
@@ -156,6 +101,92 @@ interface WrittenLine {
   readonly path: string;
   readonly options: OptionTable;
   readonly places: readonly ArgumentSpec[];
+  readonly why: string;
+}
+
+/** A line of another tool, and the lines of trtforge that are made of it. */
+interface Translation {
+  readonly line: ForeignLine;
+  readonly lines: readonly WrittenLine[];
+  /** The line that replaces a script; its flags are options of the verb. */
+  readonly script: WrittenLine | undefined;
+  readonly codes: ReturnType<typeof quantizationOf>;
+  /** Verbs that convert. */
+  readonly converts: ReadonlySet<string>;
+}
+
+/** The lines as they are planned, before flags are added. */
+async function writtenLines(
+  line: ForeignLine,
+  products: readonly Product[],
+): Promise<readonly WrittenLine[]> {
+  const lines: WrittenLine[] = [];
+  for (const { path, args, why } of stepsOf(line)) {
+    const verb = products.flatMap(({ verbs }) => verbs).find((each) => each.path === path);
+    const { options = {}, arguments: places = [] } = (await verb?.load()) ?? {};
+    lines.push({ words: [...path.split(' '), ...args], why, path, options, places });
+  }
+  return lines;
+}
+
+/** What became of a flag; adds it to the lines that have an option for it. */
+function migratedFlag(read: ReadFlag, translation: Translation, known: readonly ForeignFlag[]): MigratedFlag {
+  const { line, script } = translation;
+  const { flag, values } = read;
+  const written = [flag, values.join(' ')]
+    .filter((text) => text !== '')
+    .join(line.tool === 'trtexec' ? '=' : ' ');
+  const row = read.row ?? (script && known.find((each) => isForScript(each, read, script)));
+  if (row === undefined && script !== undefined) return ownFlag(read, written, script);
+  if (row === undefined) {
+    const names = known.filter(({ of }) => of === line.tool).map((each) => each.flag);
+    const why = `not a flag of ${line.tool} that trtforge knows.${didYouMean(flag, names)}`;
+    return { flag: written, ours: null, why };
+  }
+  const planned = plannedFlag(read, row, translation);
+  return { flag: written, ...(planned ?? { ours: addToEach(read, row, translation), why: row.why }) };
+}
+
+/** Whether a row of another tool states what a flag of a script is for the verb in its place. */
+const isForScript = (row: ForeignFlag, { flag, values }: ReadFlag, { path, options }: WrittenLine): boolean =>
+  row.flag === flag && !isOwn(options, flag) && oursFor(row, values[0] ?? '', path, options) !== undefined;
+
+/** What became of a flag that the plan of the line handles by itself; undefined for others. */
+function plannedFlag(
+  read: ReadFlag,
+  { why }: ForeignFlag,
+  { line, lines, codes }: Translation,
+): Omit<MigratedFlag, 'flag'> | undefined {
+  const { flag, values } = read;
+  const isEdit = editors.has(line.tool);
+  const option = isEdit ? cuts[flag] : spelledOtherwise[flag];
+  if (option !== undefined && isEdit && values.some(isPattern))
+    return { ours: null, why: 'tensors are named one by one: `trtforge inspect --nodes .` lists them' };
+  if (option !== undefined) {
+    const words = lines.flatMap((each) => each.words);
+    const at = words.indexOf(option);
+    return { ours: at < 0 ? '' : words.slice(at, at + 2).join(' '), why };
+  }
+  if (!isEdit && (structural.has(flag) || isProfileFlag(flag))) return { ours: placed(read, lines), why };
+  if (flag === codes?.flag) return { ours: codes.words.join(' '), why };
+  return codes !== undefined && flag === `--${defaultFormat.id}`
+    ? { ours: '', why: 'what is around quantized nodes is FP16: --high-precision of convert' }
+    : undefined;
+}
+
+/** Adds what a flag is to every line that has it; returns what the first of them got, null where none has it. */
+function addToEach(
+  { values }: ReadFlag,
+  row: ForeignFlag,
+  { line, lines, script, converts }: Translation,
+): string | null {
+  let ours: readonly string[] | undefined;
+  for (const each of lines) {
+    if (row.removed && script === undefined && (isTyped(line) || !converts.has(each.path))) continue;
+    const added = addTo(each, row, row.takesValue === 'ranked' ? values.slice(0, 1) : values);
+    ours ??= added;
+  }
+  return ours === undefined ? null : ours.join(' ');
 }
 
 /** The words with what the verb needs and the line of the other tool does not name, under the names of its help. */

@@ -40,10 +40,10 @@ interface Packed {
   readonly packing: Packing;
 }
 
-type NamedFile = { readonly name: string; readonly path: string };
+export type NamedFile = { readonly name: string; readonly path: string };
 
 /** What the archive has instead of the user's files, and how the line ends with it. */
-interface Seeding extends Pick<BugReport, 'isReproduced' | 'reduced' | 'repeat'> {
+export interface Seeding extends Pick<BugReport, 'isReproduced' | 'reduced' | 'repeat'> {
   readonly seeded: FailingRun | null;
   readonly files: readonly NamedFile[];
   readonly models: readonly NamedFile[];
