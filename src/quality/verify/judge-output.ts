@@ -48,44 +48,32 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
     ...bySample.flat(),
   ]);
   const failed = checks.some(({ pass }) => !pass);
-  const severity = Math.max(0, ...checks.map(severityOf));
-  const hasNumbers = checks.every(isNumber);
   const isBlind = isUnstable(request);
-  const isNoise =
-    failed &&
-    limits.usual !== null &&
-    areDrawn(request) &&
-    hasNumbers &&
-    (hasRanges(request) || severity < NEAR_ON_NOISE);
+  const isNoise = failed && limits.usual !== null && mayBeNoise(request, checks);
   const planted =
     failed || isBlind || request.plant === false || request.allowLoose ? [] : criterion.accepted();
   const doubt = failed ? undefined : whyInconclusive(request, comparison, planted);
   const reasons = [
     ...(failed && !isBlind ? whyFailed(criterion, comparison, checks, decisions) : []),
-    ...(failed && request.rounded !== undefined
-      ? [
-          `Rounding the inputs to 16 bits alone moves the original beyond the limits (sample ${request.rounded}): the nodes that read them first have to stay FP32 (--keep-nodes), or the inputs have to be scaled.`,
-        ]
-      : []),
+    ...(failed && request.rounded !== undefined ? [roundedSentence(request.rounded)] : []),
     ...(isBlind ? [UNSTABLE] : []),
     ...(failed && areDrawn(request) ? [isNoise && hasRanges(request) ? NOISE_OF_CODES : NOISE] : []),
     ...(doubt === undefined ? [] : [doubt]),
   ];
   const { absolute, relative, why } = limits.tolerance;
-  const references = typical.map((at) => request.reference[at]!);
   const classes = criterion.classes();
-  const largestWeight = areDrawn(request) ? request.largestWeight?.() : undefined;
-  const { peak } = criterion;
-  const isBlownUp = largestWeight !== undefined && peak > BLOWN_UP * Math.max(1, largestWeight);
+  const blownUp = blownUpBy(request, criterion);
+  const isUndecided = isNoise || isBlind || doubt !== undefined;
+  const decided = failed ? 'fail' : 'pass';
   return {
     output: {
       ...described(request, comparison.elements),
-      outcome: isNoise || isBlind || doubt !== undefined ? 'inconclusive' : failed ? 'fail' : 'pass',
+      outcome: isUndecided ? 'inconclusive' : decided,
       pass: !failed,
       checks,
       ...(decisions.length > 0 && { decisions: [...decisions] }),
       ...(classes !== undefined && { classes }),
-      ...(isBlownUp && { blownUp: { peak, largestWeight } }),
+      ...(blownUp !== undefined && { blownUp }),
       ...(request.unstable !== undefined && {
         unstable: [...request.unstable].map(([sample, moved]) => ({ sample, moved: measure(moved) })),
       }),
@@ -95,25 +83,68 @@ function judgeFloats(request: JudgeRequest): JudgedOutput {
       histogram: histogram.histogram(),
       planted,
       nonFinite: comparison.nonFinite,
-      worst: furthest.list().map((pair) => {
-        const place = located(pair, references);
-        return { ...place, sample: typical[place.sample]! };
-      }),
+      worst: placesOf(furthest, request, typical),
       reasons: reasons.map((reason) => `${name}: ${reason}`),
     },
-    isClose:
-      limits.usual !== null &&
-      severity < CLEAR_MARGIN &&
-      (severity > 1 / CLEAR_MARGIN || comparison.elements < FEWEST_ELEMENTS || criterion.decideAlike()),
-    severities: new Map(bySample.map((own, at) => [at, Math.max(0, ...own.map(severityOf))])),
-    failures: bySample.flatMap((own, chunk) => {
-      if (own.every(({ pass }) => pass)) return [];
-      const { largest } = sliceSums(samples[chunk]!, samples[chunk]!.shape, null);
-      const kind = own.every(isNumber) ? 'outside-tolerance' : NON_FINITE;
-      return [{ chunk, kind, maxAbs: largest }];
-    }),
+    isClose: limits.usual !== null && asksForMore(criterion, comparison, checks),
+    severities: new Map(bySample.map((own, at) => [at, largestSeverity(own)])),
+    failures: failuresIn(bySample, criterion),
   };
 }
+
+const largestSeverity = (checks: readonly CheckResult[]): number => Math.max(0, ...checks.map(severityOf));
+
+/** Whether checks fail by no more than what drawn samples alone may cause. */
+const mayBeNoise = (request: JudgeRequest, checks: readonly CheckResult[]): boolean =>
+  areDrawn(request) &&
+  checks.every(isNumber) &&
+  (hasRanges(request) || largestSeverity(checks) < NEAR_ON_NOISE);
+
+/** Whether more samples may decide otherwise: an error near its limit, few elements, or one decision in all samples. */
+function asksForMore(
+  criterion: Criterion,
+  { elements }: Comparison,
+  checks: readonly CheckResult[],
+): boolean {
+  const severity = largestSeverity(checks);
+  if (!(severity < CLEAR_MARGIN)) return false;
+  return severity > 1 / CLEAR_MARGIN || elements < FEWEST_ELEMENTS || criterion.decideAlike();
+}
+
+/** The peak of a reference that drawn samples drive far beyond the weights behind it; undefined for others. */
+function blownUpBy(request: JudgeRequest, { peak }: Criterion): VerifiedOutput['blownUp'] {
+  const largestWeight = areDrawn(request) ? request.largestWeight?.() : undefined;
+  const isBlownUp = largestWeight !== undefined && peak > BLOWN_UP * Math.max(1, largestWeight);
+  return isBlownUp ? { peak, largestWeight } : undefined;
+}
+
+/** The samples that fail by themselves. */
+const failuresIn = (
+  bySample: readonly (readonly CheckResult[])[],
+  { samples }: Criterion,
+): JudgedOutput['failures'] =>
+  bySample.flatMap((own, chunk) => {
+    if (own.every(({ pass }) => pass)) return [];
+    const { largest } = sliceSums(samples[chunk]!, samples[chunk]!.shape, null);
+    const kind = own.every(isNumber) ? 'outside-tolerance' : NON_FINITE;
+    return [{ chunk, kind, maxAbs: largest }];
+  });
+
+/** Where the largest errors of the typical samples are. */
+function placesOf(
+  furthest: WorstPairs,
+  { reference }: JudgeRequest,
+  typical: readonly number[],
+): VerifiedOutput['worst'] {
+  const references = typical.map((at) => reference[at]!);
+  return furthest.list().map((pair) => {
+    const place = located(pair, references);
+    return { ...place, sample: typical[place.sample]! };
+  });
+}
+
+const roundedSentence = (sample: number): string =>
+  `Rounding the inputs to 16 bits alone moves the original beyond the limits (sample ${sample}): the nodes that read them first have to stay FP32 (--keep-nodes), or the inputs have to be scaled.`;
 
 /** Whether a check found no NaN or infinity that fails. */
 const isNumber = ({ statistic, pass }: CheckResult): boolean => statistic !== NON_FINITE || pass;

@@ -123,14 +123,8 @@ function withMatchedRows(
   const hasFailed = ({ output }: JudgedOutput) =>
     output.outcome === 'fail' && reaching(output.name).isOrdered;
   const { bound, differing: share } = toleranceOf(precision);
-  // Scores are sorted, so that ties do not move them.
-  const isSorted = ({ output }: JudgedOutput) => output.shape.length < 3 && output.nonFinite !== undefined;
-  const hasNonFinite = ({ output }: JudgedOutput) =>
-    output.checks.some(({ statistic, pass }) => statistic === 'non-finite' && !pass);
   const failed = judged.filter(hasFailed);
-  // No tie makes NaN.
-  const isPlain = failed.some((one) => isSorted(one) || hasNonFinite(one));
-  if (failed.length === 0 || isPlain || share === 0) return judged;
+  if (failed.length === 0 || failed.some(isPlain) || share === 0) return judged;
   const ordered = judged.flatMap(({ output }) => (reaching(output.name).isOrdered ? [output.name] : []));
   const typical = reference.outputs.flatMap((_, at) =>
     reference.samples?.[at]?.kind === 'edge' ? [] : [at],
@@ -145,34 +139,51 @@ function withMatchedRows(
     });
   const unmoved = rejudged(typical.map((at) => candidate.outputs[at]!));
   if (!unmoved.some(hasFailed)) return unmoved;
-  const matched = typical.map((at, index) =>
+  const matches = typical.map((at, index) =>
     matchRows(theirs[index]!, candidate.outputs[at]!, ordered, bound),
   );
-  if (matched.length === 0 || matched.some((one) => one === undefined)) return judged;
-  const sum = (of: (one: MatchedRows) => number) => matched.reduce((all, one) => all + of(one!), 0);
-  const [rows, clear] = [sum((one) => one.rows), sum((one) => one.clear)];
-  const lost = Math.max(
-    sum((one) => one.lost),
-    sum((one) => one.added),
-  );
+  const matched = matches.filter((one) => one !== undefined);
+  if (matched.length === 0 || matched.length < matches.length) return judged;
+  const counts = countsOf(matched);
   const hasData = infos.some(({ kind }) => kind === 'data');
-  const most = Math.max(1, OF_ROWS * Math.max(share, bound / 2) * clear);
-  const isSame = lost <= most;
+  const most = Math.max(1, OF_ROWS * Math.max(share, bound / 2) * counts.clear);
+  const isSame = counts.lost <= most;
   // Scores that agree leave no other rows to ties; within rows of boxes and scores they are not judged alone.
   const isScored = judged.some((one) => ordered.includes(one.output.name) && isSorted(one));
   if (!isSame && (hasData || isScored)) return unmoved;
-  const again = rejudged(matched.map((one) => one!.tensors)).map((one, at) =>
+  const again = rejudged(matched.map(({ tensors }) => tensors)).map((one, at) =>
     withDecisionsOf(unmoved[at]!, one),
   );
   // More samples are drawn while the margin is below 2.
-  if (isSame && clear >= FEWEST_CLEAR)
-    return again.map((one) => ({ ...one, isClose: one.isClose || 2 * lost > most }));
+  if (isSame && counts.clear >= FEWEST_CLEAR)
+    return again.map((one) => ({ ...one, isClose: one.isClose || 2 * counts.lost > most }));
   return again.map((one) => {
-    const { name, outcome } = one.output;
-    if (!ordered.includes(name) || (outcome === 'fail' && hasData)) return one;
-    const reason = `${name}: ${lost} of ${clear} rows are others than the reference's, and near ties choose the ${rows - clear} below them. Pass real samples (--inputs), or compare with the metric of the task (\`trtforge eval\`).`;
-    return { ...one, isClose: true, output: { ...one.output, outcome: 'inconclusive', reasons: [reason] } };
+    const isDecided = !ordered.includes(one.output.name) || (one.output.outcome === 'fail' && hasData);
+    return isDecided ? one : undecidedByRows(one, counts);
   });
+}
+
+/** Scores are sorted, so that ties do not move them. */
+const isSorted = ({ output }: JudgedOutput): boolean =>
+  output.shape.length < 3 && output.nonFinite !== undefined;
+
+/** Whether an output failed by what the order of rows does not explain: no tie makes NaN. */
+const isPlain = (one: JudgedOutput): boolean =>
+  isSorted(one) || one.output.checks.some(({ statistic, pass }) => statistic === 'non-finite' && !pass);
+
+/** The rows of all samples; `lost` are those that one side has and the other lacks. */
+type RowCounts = Pick<MatchedRows, 'rows' | 'clear' | 'lost'>;
+
+function countsOf(matched: readonly MatchedRows[]): RowCounts {
+  const sum = (of: (one: MatchedRows) => number) => matched.reduce((all, one) => all + of(one), 0);
+  const [lost, added] = [sum((one) => one.lost), sum((one) => one.added)];
+  return { rows: sum((one) => one.rows), clear: sum((one) => one.clear), lost: Math.max(lost, added) };
+}
+
+/** An output whose rows are others than the reference's, or are chosen by near ties. */
+function undecidedByRows(one: JudgedOutput, { rows, clear, lost }: RowCounts): JudgedOutput {
+  const reason = `${one.output.name}: ${lost} of ${clear} rows are others than the reference's, and near ties choose the ${rows - clear} below them. Pass real samples (--inputs), or compare with the metric of the task (\`trtforge eval\`).`;
+  return { ...one, isClose: true, output: { ...one.output, outcome: 'inconclusive', reasons: [reason] } };
 }
 
 /** Rows in the reference's order say nothing of those that the candidate has more or less: decisions are those of all its rows. */

@@ -46,52 +46,71 @@ export function matchRows(
   const columns = ordered
     .filter((_, at) => shapes[at]!.slice(0, axis + 1).join() === prefix.join())
     .map((name) => columnOf(reference.get(name)!, candidate.get(name)!, axis, name));
-  let [clear, lost, added] = [0, 0, 0];
-  const same = Math.max(SAME_ROW, 2 * bound);
   const all = elementCount(prefix);
+  let [clear, lost, added] = [0, 0, 0];
   for (let first = 0; first < all; first += rows) {
-    const own = new Set(Array.from({ length: rows }, (_, row) => first + row));
-    const free = new Set(own);
-    let [missing, others] = [0, 0];
-    for (const row of own) {
-      // The choice in a near tie shows nothing about the values of its row.
-      const isClear = !columns.some((one) => isTie(one, one.theirs, row, first, first + rows - 1, bound));
-      const near = isClear ? nearest(columns, row, free, same) : undefined;
-      if (near !== undefined) free.delete(near);
-      clear += Number(isClear);
-      missing += Number(isClear && near === undefined);
-      for (const { width, ours, theirs, matched } of columns)
-        for (let at = 0; at < width; at++)
-          matched[row * width + at] =
-            near === undefined ? theirs[row * width + at]! : ours[near * width + at]!;
-    }
-    const swapped = columns.map((one) => ({ ...one, ours: one.theirs, theirs: one.ours }));
-    for (const row of free) {
-      const isClear = !columns.some((one) => isTie(one, one.ours, row, first, first + rows - 1, bound));
-      others += Number(isClear && nearest(swapped, row, own, same) === undefined);
-    }
-    // Rows of zeros fill up what an NMS leaves.
-    const filled = (side: 'ours' | 'theirs') =>
-      [...own].filter((row) =>
-        columns.some(({ width, [side]: values }) =>
-          Array.from({ length: width }, (_, at) => values[row * width + at]).some((value) => value !== 0),
-        ),
-      ).length;
-    const surplus = filled('ours') - filled('theirs');
-    lost += Math.max(missing, -surplus);
-    added += Math.max(others, surplus);
+    const found = matchBlock(columns, { first, last: first + rows - 1 }, bound);
+    clear += found.clear;
+    lost += found.lost;
+    added += found.added;
   }
   const tensors = new Map(candidate);
-  for (const { name, matched } of columns) {
-    const { dtype, shape } = candidate.get(name)!;
-    tensors.set(
-      name,
-      isIntegerDtype(dtype)
-        ? integerTensor(dtype, shape, matched)
-        : floatTensor(dtype as Parameters<typeof floatTensor>[0], shape, Float32Array.from(matched)),
-    );
-  }
+  for (const column of columns) tensors.set(column.name, matchedTensor(column, candidate.get(column.name)!));
   return { tensors, rows: all, clear, lost, added };
+}
+
+type Column = ReturnType<typeof columnOf>;
+
+/** The rows of one image, which an operator has ordered: from the first to the last. */
+interface Block {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Puts one block of rows into the reference's order, in `matched` of the columns. */
+function matchBlock(
+  columns: readonly Column[],
+  block: Block,
+  bound: number,
+): Pick<MatchedRows, 'clear' | 'lost' | 'added'> {
+  const same = Math.max(SAME_ROW, 2 * bound);
+  const own = new Set(Array.from({ length: block.last - block.first + 1 }, (_, row) => block.first + row));
+  const free = new Set(own);
+  let [clear, missing, others] = [0, 0, 0];
+  for (const row of own) {
+    // The choice in a near tie shows nothing about the values of its row.
+    const isClear = !columns.some((one) => isTie(one, one.theirs, row, block, bound));
+    const near = isClear ? nearest(columns, row, free, same) : undefined;
+    if (near !== undefined) free.delete(near);
+    clear += Number(isClear);
+    missing += Number(isClear && near === undefined);
+    for (const column of columns) takeRow(column, row, near);
+  }
+  const swapped = columns.map((one) => ({ ...one, ours: one.theirs, theirs: one.ours }));
+  for (const row of free) {
+    const isClear = !columns.some((one) => isTie(one, one.ours, row, block, bound));
+    others += Number(isClear && nearest(swapped, row, own, same) === undefined);
+  }
+  // Rows of zeros fill up what an NMS leaves.
+  const filled = (side: 'ours' | 'theirs') =>
+    [...own].filter((row) => columns.some((one) => hasValue(one[side], row, one.width))).length;
+  const surplus = filled('ours') - filled('theirs');
+  return { clear, lost: Math.max(missing, -surplus), added: Math.max(others, surplus) };
+}
+
+/** Takes the candidate's row that is near one of the reference, or the reference's own where there is none. */
+function takeRow({ width, ours, theirs, matched }: Column, row: number, near: number | undefined): void {
+  const [source, from] = near === undefined ? [theirs, row] : [ours, near];
+  for (let at = 0; at < width; at++) matched[row * width + at] = source[from * width + at]!;
+}
+
+const hasValue = (values: ArrayLike<number>, row: number, width: number): boolean =>
+  Array.from({ length: width }, (_, at) => values[row * width + at]).some((value) => value !== 0);
+
+function matchedTensor({ matched }: Column, { dtype, shape }: Tensor): Tensor {
+  return isIntegerDtype(dtype)
+    ? integerTensor(dtype, shape, matched)
+    : floatTensor(dtype as Parameters<typeof floatTensor>[0], shape, Float32Array.from(matched));
 }
 
 function columnOf(reference: Tensor, candidate: Tensor, axis: number, name: string) {
@@ -131,11 +150,10 @@ const columnSizes = (values: ArrayLike<number>, width: number): readonly number[
 
 /** Whether a row of one side is as good as the last one that is kept. */
 function isTie(
-  { width, scores }: ReturnType<typeof columnOf>,
+  { width, scores }: Column,
   values: ArrayLike<number>,
   row: number,
-  first: number,
-  last: number,
+  { first, last }: Block,
   bound: number,
 ): boolean {
   const of = (position: number, at: number) => values[at * width + position]!;
@@ -143,12 +161,7 @@ function isTie(
 }
 
 /** The free row that is nearest to one of the reference, where none of its numbers is further away than `same`. */
-function nearest(
-  columns: readonly ReturnType<typeof columnOf>[],
-  row: number,
-  free: ReadonlySet<number>,
-  same: number,
-) {
+function nearest(columns: readonly Column[], row: number, free: ReadonlySet<number>, same: number) {
   let [best, found]: [number, number | undefined] = [same, undefined];
   for (const other of free) {
     let distance = 0;
