@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { plural } from '../../base/text/quantity.js';
 import { readSamples, repeatedFiles, typedSample } from '../../engines/calibration/read-samples.js';
@@ -10,25 +9,25 @@ import {
   type SamplePart,
   type SampleSource,
 } from '../../engines/calibration/sample-source.js';
-import { passportPath } from '../../engines/identity/engine-name.js';
-import { readPassport } from '../../engines/identity/passport.js';
-import { isEngineFile } from '../../engines/plan/header.js';
 import type { Profile } from '../../engines/profiles/profile.js';
-import { type PlannedInput, planInputs, sampleOf } from '../../engines/run/drawn-inputs.js';
-import {
-  edgeSamples,
-  type HeadRoomLevel,
-  headRoomLevels,
-  type Sample,
-} from '../../engines/run/edge-samples.js';
+import type { PlannedInput } from '../../engines/run/drawn-inputs.js';
+import { edgeSamples, type HeadRoomLevel, headRoomLevels } from '../../engines/run/edge-samples.js';
 import { drawnSwitches } from '../../engines/run/guessed-run.js';
 import { findUnreached, type Unreached } from '../../engines/run/unreached.js';
 import type { Binding } from '../../engines/runtime/session.js';
 import { TrtforgeError } from '../../errors.js';
 import { type ModelLike, viewModel } from '../../formats/onnx/model.js';
-import { elementCount } from '../../formats/tensor/dtype.js';
 import { type NamedTensors, numbersOf, type Tensor } from '../../formats/tensor/tensor.js';
 import type { SampleInfo } from './judged.js';
+import {
+  dataSample,
+  drawnSample,
+  elementsOf,
+  filled,
+  mixedOf,
+  type PlannedSample,
+  sizesOf,
+} from './mixed-samples.js';
 import {
   DRAWN_FIRST,
   MOST_DATA,
@@ -46,11 +45,6 @@ export const samplesFrom = ({ info, available }: SamplePlan, count: number): Sam
 });
 /** Of the inputs of a drawn sample together. */
 const MOST_ELEMENTS = 2 ** 24;
-/** Few elements decide little: an open batch is guessed as this where that is cheap. */
-const GUESSED_BATCH = 8;
-const MOST_BATCHED = GUESSED_BATCH * 2 ** 16;
-/** Elements of inputs times weights: a large network takes seconds for each of a batch. */
-const MOST_PRODUCTS = 2 ** 42;
 
 /** The user's samples, in the types of the inputs. */
 export interface DataSamples {
@@ -283,11 +277,6 @@ function stacked(rows: readonly CalibrationSample[]): CalibrationSample & { read
   };
 }
 
-/** Inputs that are known, and how the others are drawn. */
-interface Mixed extends CalibrationSample {
-  readonly plan: readonly PlannedInput[];
-}
-
 /**
  * Plans the samples of a model, at the sizes of an attempt where sizes are guessed (see `planInputs`, which throws what this throws). `model` is changed, so
  * pass one opened for this. Edge samples and those at the ends of the profiles come first. Inputs that the data lack are drawn: then there may be more samples
@@ -307,27 +296,19 @@ export function planSamples(
   const first = cycle[0]!;
   const isWhole = cycle.every(({ plan }) => plan.length === 0);
   const isData = known.length > 0 && elementsOf([...first.inputs.values()]) >= elementsOf(first.plan);
-  const of = (one: Mixed, sample: Sample): NamedTensors =>
-    new Map([...sampleOf(one.plan, seed, sample), ...one.inputs]);
-  const numbered = (one: Mixed, sample: number, kind: SampleInfo['kind']) => {
-    const drawn = `drawn with seed ${seed}, sample ${sample}`;
-    const origin = kind === 'data' ? one.origin : one.origin === '' ? drawn : `${one.origin}, else ${drawn}`;
-    const info: SampleInfo = { origin, kind, ...(one.items !== undefined && { items: one.items }) };
-    const files = kind === 'data' ? (one.files ?? []) : [];
-    return { info, files, tensors: () => of(one, sample) };
-  };
   const edges = isData ? [] : edgeSamples(first.plan);
-  const special: readonly ReturnType<typeof numbered>[] = [
+  const special: readonly PlannedSample[] = [
     ...edges.map((edge) => ({
       info: { origin: edge, kind: 'edge' } as const,
       files: [],
-      tensors: () => of(first, edge),
+      tensors: () => filled(first, seed, edge),
     })),
-    ...sizes.slice(1).map((end, at) => numbered(end, at, 'drawn')),
+    ...sizes.slice(1).map((end, at) => drawnSample(end, seed, at)),
   ];
   const at = (sample: number) => {
     const number = sample - special.length;
-    return special[sample] ?? numbered(cycle[number % cycle.length]!, number, isData ? 'data' : 'drawn');
+    const one = cycle[number % cycle.length]!;
+    return special[sample] ?? (isData ? dataSample : drawnSample)(one, seed, number);
   };
   const most = isWhole ? cycle.length : (asked ?? Math.max(known.length, MOST_DRAWN));
   const source = sourceText(request, data);
@@ -348,7 +329,7 @@ export function planSamples(
     leftOut: [],
     headRoom: (isData ? [] : headRoomLevels(first.plan)).map((level) => ({
       ...level,
-      tensors: () => level.larger(of(first, 0)),
+      tensors: () => level.larger(filled(first, seed, 0)),
     })),
   };
   return sizes.slice(1).reduceRight((left, end, index) => {
@@ -357,82 +338,6 @@ export function planSamples(
     return elements > MOST_ELEMENTS ? without(left, edges.length + index, reason) : left;
   }, plan);
 }
-
-/** The user's samples, with how what they lack is drawn. */
-function mixedOf(
-  model: ModelLike,
-  inputs: readonly Binding[],
-  request: VerifyRequest,
-  samples: readonly CalibrationSample[],
-  attempt: number,
-): readonly Mixed[] {
-  const plans = new Map<string, readonly PlannedInput[]>();
-  return samples.map((sample) => {
-    const given = [...sample.inputs].map(([name, { shape }]) => [name, shape] as const);
-    const key = JSON.stringify(given);
-    const shapes = new Map([...(request.shapes ?? []), ...given]);
-    const lacks = ({ name }: { readonly name: string }) => !sample.inputs.has(name);
-    const planned = () => planInputs(model, inputs, { ...request, shapes }, attempt >> 1).filter(lacks);
-    // Where nothing is drawn, nothing has to be planned.
-    const plan = plans.get(key) ?? (inputs.some(lacks) ? planned() : []);
-    plans.set(key, plan);
-    return { ...sample, plan };
-  });
-}
-
-const ends = ['opt', 'min', 'max'] as const;
-const endNames = { opt: 'optimum', min: 'minimum', max: 'maximum' } as const;
-
-/** The sizes to draw at: as requested or guessed, then every other end of the profiles. Shapes that are requested as they are tuned for state nothing more. */
-function sizesOf(
-  model: ModelLike,
-  inputs: readonly Binding[],
-  request: VerifyRequest,
-  attempt: number,
-): readonly Mixed[] {
-  const isEngine = isEngineFile(request.candidate);
-  const profiles = request.profiles ?? (isEngine ? profilesOf(request.candidate) : []);
-  const opt = profiles[0] ?? {};
-  const isOptimum = ([name, shape]: readonly [string, readonly number[]]) =>
-    opt[name]?.values === false && opt[name].opt.join() === shape.join();
-  const stated = [...(request.shapes ?? [])].filter((each) => !isOptimum(each));
-  const planned = (origin: string, profile: Profile, end: (typeof ends)[number]): Mixed => {
-    const ranges = Object.entries(profile);
-    const shapes = ranges.flatMap(([name, range]) => (range.values ? [] : [[name, range[end]] as const]));
-    const options = { ...request, shapes: new Map([...shapes, ...stated]) };
-    const at = (batch?: number) => planInputs(model, inputs, { ...options, batch }, attempt >> 1);
-    // Every size is tried with a batch, then without.
-    const batched = attempt % 2 === 0 && !isEngine ? at(GUESSED_BATCH) : undefined;
-    return { origin, inputs: new Map(), plan: batched && isCheap(model, batched) ? batched : at() };
-  };
-  const seen = new Set<string>();
-  return [
-    planned('', opt, 'opt'),
-    ...profiles.flatMap((profile, index) =>
-      ends.map((end) => planned(`${endNames[end]} of profile ${index}`, profile, end)),
-    ),
-  ].filter(({ plan }) => {
-    const key = JSON.stringify(plan.map(({ shape }) => shape));
-    return !seen.has(key) && seen.add(key);
-  });
-}
-
-/** The profiles that an engine is built for; none where it has no passport. */
-const profilesOf = (engine: string): readonly Profile[] =>
-  existsSync(passportPath(engine)) ? readPassport(engine).identity.document.recipe.profiles : [];
-
-/** Whether a batch is run in little time, by its inputs and what they meet. */
-function isCheap({ proto }: ModelLike, plan: readonly PlannedInput[]): boolean {
-  const weights = (proto.graph?.initializer ?? []).reduce(
-    (sum, { dims }) => sum + elementCount(dims.map(Number)),
-    0,
-  );
-  const elements = elementsOf(plan);
-  return elements <= MOST_BATCHED && elements * weights <= MOST_PRODUCTS;
-}
-
-const elementsOf = (tensors: readonly { readonly shape: readonly number[] }[]) =>
-  tensors.reduce((sum, { shape }) => sum + elementCount(shape), 0);
 
 /** `8 of the 40 samples of pictures, in 2 batches`. */
 function sourceText({ data: from }: VerifyRequest, data: DataSamples | null): string {

@@ -57,11 +57,39 @@ export async function verifyModel(
   const runs = new SampleRuns(request, context);
   // Before anything runs: an engine without passport has none.
   const lowest = request.precision ?? precisionBetween(request);
-  const { seed } = runs;
   const started = performance.now();
+  const compared = await compareSides(request, runs, lowest, context);
+  const { precision, sides, doubts, verdicts } = compared;
+  const isMiscomputed = verdicts.numeric === 'fail' && verdicts.contract === 'pass' && doubts.size === 0;
+  const ms = performance.now() - started;
+  const next = isMiscomputed
+    ? await afterFailure?.({ request, precision, ...sides, ms }, context)
+    : undefined;
+  return resultOf(request, runs.seed, compared, next);
+}
+
+/** The outputs of both sides, and what is decided by them. */
+interface Compared {
+  readonly precision: VerifyPrecision;
+  readonly sides: Sides;
+  readonly judgement: RunsJudgement;
+  /** By output, why its failure is no fault of the candidate. */
+  readonly doubts: ReadonlyMap<string, string>;
+  readonly verdicts: ReturnType<typeof outcomesOf>;
+  readonly unreached: VerifyResult['unreached'];
+  readonly headRoom: VerifyResult['headRoom'];
+}
+
+/** Runs and judges the first samples, then further ones where these may change the judgement. */
+async function compareSides(
+  request: VerifyRequest,
+  runs: SampleRuns,
+  lowest: VerifyPrecision,
+  context: VerifyContext,
+): Promise<Compared> {
   const both = (range?: SampleRange) => runBoth(request, runs, lowest, context, range);
   let sides = await both();
-  const tried = headRoomOf(sides.reference.plan, sides.reference, sides.candidate);
+  const headRoom = headRoomOf(sides.reference.plan, sides.reference, sides.candidate);
   const precision = request.precision ?? inArithmetic(lowest, request.candidate, sides.candidate);
   const known = {
     reaching: reachingOutputs(request.reference),
@@ -80,20 +108,24 @@ export async function verifyModel(
     judgement = judge(sides);
     unreached = reached(sides.reference.outputs.length);
   }
-  const { reference, candidate } = sides;
-  const samples = reference.outputs.length;
   const doubts = await unrepeatable(request, precision, judgement, runs, sides);
   const noise =
     doubts.size === 0
-      ? await new OwnNoises(request, precision, runs, reference, known).of(judgement)
+      ? await new OwnNoises(request, precision, runs, sides.reference, known).of(judgement)
       : undefined;
   if (noise !== undefined) judgement = judge(sides, noise);
   const verdicts = outcomesOf(judgement, doubts);
-  const isMiscomputed = verdicts.numeric === 'fail' && verdicts.contract === 'pass' && doubts.size === 0;
-  const ms = performance.now() - started;
-  const next = isMiscomputed
-    ? await afterFailure?.({ request, precision, ...sides, ms }, context)
-    : undefined;
+  return { precision, sides, judgement, doubts, verdicts, unreached, headRoom };
+}
+
+function resultOf(
+  request: VerifyRequest,
+  seed: number,
+  { precision, sides, judgement, doubts, verdicts, unreached, headRoom: tried }: Compared,
+  next: VerifyResult['next'],
+): VerifyResult {
+  const { reference, candidate } = sides;
+  const samples = reference.outputs.length;
   const judged = judgement.judged.map((one) => doubted(one, doubts.get(one.output.name)));
   const outputs = judged.map(({ output }) => output);
   const headRoom = verdicts.numeric === 'fail' ? undefined : tried;
