@@ -39,50 +39,17 @@ export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: Phas
   const deciding = decidingVerification(failed);
   if (limitMs === undefined || run.healer === undefined || phases.error !== null) return null;
   if (deciding?.verdicts.numeric !== 'fail') return null;
-  const until = performance.now() + limitMs;
-  let healings: readonly Healing[] = [];
-  const heal = async (
-    from: Failed,
-    judging: ReturnType<typeof attempts>[number],
-    folder: string,
-    name: string,
-  ): Promise<void> => {
-    let healing: Healing | undefined;
-    const search = async (...[, context]: Parameters<ForgePhase['run']>) => {
-      const place = { limitMs: Math.max(1, Math.round(until - performance.now())), folder };
-      healing = await searched(from, judging.search, place, context);
-      return { found: {}, detail: healing.headline };
-    };
-    await phases.advance([{ name, skip: () => null, run: search }]);
-    if (healing === undefined) return;
-    const all = [...from.healings, healing];
-    // What an earlier one has found stays the result.
-    if (healings.length === 0 || healing.outcome !== 'none') healings = all;
-    if (healing.outcome !== 'found') return;
-    const healed = healedRun(from.run, healing, judging.verdict);
-    const { decide, make, check } = phasesOf(healed);
-    phases.found = { inspection: failed.inspection };
-    await phases.advance([...decide.slice(1), ...make, ...check].map((phase) => named(phase, 'healed')));
-    const { found } = phases;
-    if (phases.error !== null) phases.found = failed;
-    else if (engineFails(found) && !engineFails(from.found))
-      await heal({ run: healed, found, healings: all }, judging, join(folder, 'engine'), `${name} engine`);
-  };
-  const root = join(run.root.path, 'heal');
-  for (const [index, judging] of attempts(run.options, deciding).entries()) {
-    const [folder, name] = [join(root, String(index + 1)), index === 0 ? 'heal' : `heal ${index + 1}`];
-    await heal({ run, found: failed, healings: [] }, judging, folder, name);
-    const isOver = phases.error !== null || healings.at(-1)?.outcome === 'ended';
-    if (isOver || decidingVerification(phases.found)?.outcome === 'pass') break;
-  }
+  const folder = join(run.root.path, 'heal');
+  const healings = await searches(
+    { run, found: failed, healings: [] },
+    deciding,
+    { limitMs, folder },
+    phases,
+    phasesOf,
+  );
   const last = healings.at(-1);
   if (last === undefined) return null;
-  const isReal = ({ kind }: SampleInfo) => kind !== 'edge';
-  const before = new Set(healings.flatMap(({ seen }) => seen.filter(isReal).map(({ origin }) => origin)));
-  const own = decidingVerification(phases.found)?.samplesFrom?.samples.filter(isReal) ?? [];
-  const data = judgingData(run.options);
-  const digests = data ? digestsOf({ ...data, part: undefined }) : [];
-  const areCopies = new Set(digests).size < Math.min(FEWEST_SAMPLES, digests.length);
+  const isUnseen = areUnseen(run.options, healings, phases.found);
   const found = healings.filter(({ outcome }) => outcome === 'found');
   const { engine, passportPath } = failed.obtained ?? {};
   // Nobody takes the engine that failed for the one that passes.
@@ -99,10 +66,72 @@ export async function healRun(run: Run, phases: PhaseRun<Forged>, phasesOf: Phas
     raised: found.map(({ raised: { nodes, ...more } }) => ({ ...more, nodes: [...nodes] })),
     tf32: found.every(({ tf32 }) => tf32),
     isSmallest: healings.every(({ isSmallest }) => isSmallest),
-    isUnseen: !areCopies && own.length > 0 && own.every(({ origin }) => !before.has(origin)),
+    isUnseen,
     tried: healings.reduce((sum, { tried }) => sum + tried, 0),
-    ...{ limitMs, folder: root, prices },
+    ...{ limitMs, folder, prices },
   };
+}
+
+/**
+ * Searches until the comparison passes, the time is over, or no attempt is left, and runs the phases with what
+ * each search found. Returns the searches that made `phases.found` what it is.
+ */
+async function searches(
+  failed: Failed,
+  deciding: VerifyResult,
+  place: SearchPlace,
+  phases: PhaseRun<Forged>,
+  phasesOf: PhasesOf,
+): Promise<readonly Healing[]> {
+  const until = performance.now() + place.limitMs;
+  let healings: readonly Healing[] = [];
+  const heal = async (
+    from: Failed,
+    judging: ReturnType<typeof attempts>[number],
+    folder: string,
+    name: string,
+  ): Promise<void> => {
+    let healing: Healing | undefined;
+    const search = async (...[, context]: Parameters<ForgePhase['run']>) => {
+      const limitMs = Math.max(1, Math.round(until - performance.now()));
+      healing = await searched(from, judging.search, { limitMs, folder }, context);
+      return { found: {}, detail: healing.headline };
+    };
+    await phases.advance([{ name, skip: () => null, run: search }]);
+    if (healing === undefined) return;
+    const all = [...from.healings, healing];
+    // What an earlier one has found stays the result.
+    if (healings.length === 0 || healing.outcome !== 'none') healings = all;
+    if (healing.outcome !== 'found') return;
+    const healed = healedRun(from.run, healing, judging.verdict);
+    const { decide, make, check } = phasesOf(healed);
+    phases.found = { inspection: failed.found.inspection };
+    await phases.advance([...decide.slice(1), ...make, ...check].map((phase) => named(phase, 'healed')));
+    const { found } = phases;
+    if (phases.error !== null) phases.found = failed.found;
+    else if (engineFails(found) && !engineFails(from.found))
+      await heal({ run: healed, found, healings: all }, judging, join(folder, 'engine'), `${name} engine`);
+  };
+  for (const [index, judging] of attempts(failed.run.options, deciding).entries()) {
+    const name = index === 0 ? 'heal' : `heal ${index + 1}`;
+    await heal(failed, judging, join(place.folder, String(index + 1)), name);
+    const isOver = phases.error !== null || healings.at(-1)?.outcome === 'ended';
+    if (isOver || decidingVerification(phases.found)?.outcome === 'pass') break;
+  }
+  return healings;
+}
+
+/** Whether no search has seen the samples of the verdict, nor copies of them. */
+function areUnseen(options: ForgeOptions, healings: readonly Healing[], found: Partial<Forged>): boolean {
+  const isReal = ({ kind }: SampleInfo) => kind !== 'edge';
+  const seen = new Set(
+    healings.flatMap((healing) => healing.seen.filter(isReal).map(({ origin }) => origin)),
+  );
+  const judging = decidingVerification(found)?.samplesFrom?.samples.filter(isReal) ?? [];
+  const data = judgingData(options);
+  const digests = data ? digestsOf({ ...data, part: undefined }) : [];
+  const areCopies = new Set(digests).size < Math.min(FEWEST_SAMPLES, digests.length);
+  return !areCopies && judging.length > 0 && judging.every(({ origin }) => !seen.has(origin));
 }
 
 /** The same run with what a search found. Its engine has a folder of its own: the next search begins with the one that failed. */
@@ -152,11 +181,14 @@ function attempts({ verify, ...options }: ForgeOptions, { samplesFrom }: VerifyR
   }));
 }
 
+/** How long a search may take, and the folder of what it tries. */
+type SearchPlace = Pick<Parameters<Healer>[0], 'limitMs' | 'folder'>;
+
 /** Searches by the comparison that failed. What cannot be searched is not healed. */
 async function searched(
   { run, found }: Failed,
   judging: Judging,
-  place: Pick<Parameters<Healer>[0], 'limitMs' | 'folder'>,
+  place: SearchPlace,
   context: PhaseContext,
 ): Promise<Healing> {
   const { conversion = {}, verify: _, ...build } = run.options;
