@@ -174,7 +174,7 @@ function plannedFlag(
     : undefined;
 }
 
-/** Adds what a flag is to every line that has it; returns what the first of them got, null where none has it. */
+/** Adds what a flag is to the lines that have it; returns what the first of them got, null without one. */
 function addToEach(
   { values }: ReadFlag,
   row: ForeignFlag,

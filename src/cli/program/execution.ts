@@ -138,7 +138,7 @@ function contextOf(
   };
 }
 
-/** What `--print-config` prints: the options that a command has here, and with `--json` the file that states some. */
+/** Prints the options that a command has here; with `--json` the path of the configuration file too. */
 async function printConfig(
   { path: file }: Config,
   options: Readonly<Record<string, unknown>>,

@@ -100,7 +100,7 @@ const mayBeNoise = (request: JudgeRequest, checks: readonly CheckResult[]): bool
   checks.every(isNumber) &&
   (hasRanges(request) || largestSeverity(checks) < NEAR_ON_NOISE);
 
-/** Whether more samples may decide otherwise: an error near its limit, few elements, or one decision in all samples. */
+/** Whether more samples may decide otherwise: an error is near its limit, or little was compared. */
 function asksForMore(
   criterion: Criterion,
   { elements }: Comparison,
