@@ -1,7 +1,12 @@
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { cacheFolder } from '../../base/files/folders.js';
+import { publishFile } from '../../base/files/publish.js';
 import { longName } from '../../base/options/option.js';
 import { throwIfCancelled } from '../../base/process/cancel.js';
 import { shellLine } from '../../base/text/shell-line.js';
-import { ExitCode, TrtforgeError } from '../../errors.js';
+import { catalogue, ExitCode, TrtforgeError } from '../../errors.js';
 import type { EventListener } from '../../events.js';
 import { explaining } from '../../quality/explain/failure.js';
 import { broughtBy, type Command, type Product, type Verb } from '../command.js';
@@ -19,7 +24,6 @@ import { renderPlan } from '../text.js';
 import { openLogFile } from './log-file.js';
 import { protectingNamedFiles } from './named-files.js';
 import { withNearFile } from './near-file.js';
-import { noticeMissingOnnxRuntime } from './onnxruntime-notice.js';
 import { createProgress } from './progress.js';
 import { usageError } from './usage-error.js';
 
@@ -149,6 +153,44 @@ async function printConfig(
     return console.out(toJson(framedAs('config', command, { file: file === '' ? null : file, options })));
   const lines = (await configText(options)).split('\n');
   console.out(lines.map(printable).join('\n'));
+}
+
+/** The groups whose verbs run models, or lead to one that does. */
+const GROUPS: readonly Verb['group'][] = ['Engines', 'Quality', 'Products'];
+
+/**
+ * Reports once for a user that ONNX Runtime is not installed, and what installs it: npm leaves an optional package out without a word where it does not
+ * install. The mark is a file in the cache folder; where it cannot be written, the next command reports it too.
+ */
+async function noticeMissingOnnxRuntime(
+  { group }: Pick<Verb, 'group'>,
+  environment: NodeJS.ProcessEnv,
+  emit: EventListener,
+): Promise<void> {
+  const mark = join(cacheFolder(environment), 'onnxruntime-notice');
+  if (!GROUPS.includes(group) || hasPackage() || existsSync(mark)) return;
+  const [{ findOrtLibraries }, { thisMachine }] = await Promise.all([
+    import('../../engines/runtime/onnxruntime/find-library.js'),
+    import('../../tensorrt/toolchain/find.js'),
+  ]);
+  if (findOrtLibraries(thisMachine(environment)).length > 0) return;
+  const { remedy } = catalogue.TF_ONNXRUNTIME_MISSING;
+  const message = `ONNX Runtime is not installed, which run, verify, forge and calibration need for models. ${remedy}`;
+  emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+  try {
+    publishFile(mark, '');
+  } catch {
+    // As with progress that nobody can read.
+  }
+}
+
+function hasPackage(): boolean {
+  try {
+    createRequire(import.meta.url).resolve('onnxruntime-node/package.json');
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Output that is no command's work, in the frame of a result. */
