@@ -91,24 +91,18 @@ function gather(
   const sums = emptySums();
   const nonFinite = noneCounted();
   let [absoluteIndex, relativeIndex] = [-1, -1];
-  const add = (candidate: FloatArray, reference: FloatArray): boolean =>
-    measure(
-      candidate,
-      reference,
-      absolute,
-      relative,
-      chunkSums,
-      tolerance.absolute,
-      tolerance.relative,
-      keys,
-    );
+  const { absolute: allowed, relative: slope } = tolerance;
+  /** Writes a chunk's errors into `absolute` and `relative`; false where a number is not finite. */
+  const measured = (candidate: FloatArray, reference: FloatArray): boolean =>
+    measure(candidate, reference, absolute, relative, chunkSums, allowed, slope, keys);
   for (let start = 0; start < length; start += CHUNK_PAIRS) {
     const candidate = candidates.subarray(0, length - start);
     const reference = references.subarray(0, length - start);
     pairs.candidate.read(start, candidate);
     pairs.reference.read(start, reference);
-    const left = add(candidate, reference) ? undefined : finitePairs(format, candidate, reference, nonFinite);
-    if (left !== undefined) add(left.candidate, left.reference);
+    const isMeasured = measured(candidate, reference);
+    const left = isMeasured ? undefined : finitePairs(format, candidate, reference, nonFinite);
+    if (left !== undefined) measured(left.candidate, left.reference);
     const { absoluteMax, relativeMax } = sums;
     addSums(sums, chunkSums);
     const placeOf = (errors: FloatArray, max: number) => {

@@ -37,6 +37,7 @@ const sumSlots = [
 
 export const SUM_SLOTS = sumSlots.length;
 export const ABSOLUTE_MAX = sumSlots.indexOf('absoluteMax');
+const ERRORS = sumSlots.indexOf('absolute');
 
 /** Sums (in float64) and extremes of pairs that are finite on both sides. */
 export type PairSums = Record<(typeof sumSlots)[number], number>;
@@ -82,7 +83,10 @@ export type MeasureChunk = (
 /** Stands for a reference of zero in relative errors; Polygraphy's number, 2^-52. */
 const ZERO_REFERENCE = 2.220446049250313e-16;
 
-/** The pass in TypeScript. The addon's differs only in the order of additions, by less than 1e-12 of the sum of the terms' sizes. */
+/**
+ * The measurement in TypeScript. The addon's differs only in the order of additions, by less than 1e-12 of the sum of the terms' sizes.
+ * Two loops over a chunk take a tenth less time than one loop with all sums.
+ */
 export const measureChunk: MeasureChunk = (
   candidate,
   reference,
@@ -93,13 +97,19 @@ export const measureChunk: MeasureChunk = (
   relativeTolerance,
   keys,
 ) => {
-  const { round, bytes } = formatOf(reference);
-  // Where both formats have been seen, calling `round` for each element takes three times as long as asking.
-  const isNarrow = bytes === 4;
-  const allowed = round(absoluteTolerance);
-  const slope = round(relativeTolerance);
+  if (!sumSides(candidate, reference, sums)) return false;
   const { length } = candidate;
-  // One by one: what an array is taken apart into stays boxed, which takes three times as long.
+  sumErrors(candidate, reference, absolute, relative, sums, absoluteTolerance, relativeTolerance);
+  if (keys.length > 0) {
+    countKeys(absolute, length, keys, 0);
+    countKeys(relative, length, keys, keys.length / 2);
+  }
+  return true;
+};
+
+/** Writes the number of pairs and the sums over each side into the first slots. Returns false, with nothing written, where a number is not finite. */
+function sumSides(candidate: FloatArray, reference: FloatArray, sums: Float64Array): boolean {
+  const { length } = candidate;
   let ours = 0;
   let oursSquares = 0;
   let oursMin = Number.POSITIVE_INFINITY;
@@ -108,6 +118,40 @@ export const measureChunk: MeasureChunk = (
   let theirsSquares = 0;
   let theirsMin = Number.POSITIVE_INFINITY;
   let theirsMax = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < length; i++) {
+    const c = candidate[i]!;
+    const r = reference[i]!;
+    if (c - c !== 0 || r - r !== 0) return false;
+    ours += c;
+    oursSquares += c * c;
+    if (c < oursMin) oursMin = c;
+    if (c > oursMax) oursMax = c;
+    theirs += r;
+    theirsSquares += r * r;
+    if (r < theirsMin) theirsMin = r;
+    if (r > theirsMax) theirsMax = r;
+  }
+  sums.set([length, ours, oursSquares, oursMin, oursMax, theirs, theirsSquares, theirsMin, theirsMax]);
+  return true;
+}
+
+/** Writes the absolute and the relative error of each pair of finite numbers, and the sums over them from slot `ERRORS` on. */
+function sumErrors(
+  candidate: FloatArray,
+  reference: FloatArray,
+  absolute: FloatArray,
+  relative: FloatArray,
+  sums: Float64Array,
+  absoluteTolerance: number,
+  relativeTolerance: number,
+): void {
+  const { round, bytes } = formatOf(reference);
+  // Where both formats have been seen, calling `round` for each element takes three times as long as asking.
+  const isNarrow = bytes === 4;
+  const allowed = round(absoluteTolerance);
+  const slope = round(relativeTolerance);
+  const { length } = candidate;
+  // One by one: what an array is taken apart into stays boxed, which takes three times as long.
   let errors = 0;
   let errorSquares = 0;
   let errorMax = Number.NEGATIVE_INFINITY;
@@ -119,11 +163,9 @@ export const measureChunk: MeasureChunk = (
   let beyondBoth = 0;
   let zeros = 0;
   for (let i = 0; i < length; i++) {
-    const c = candidate[i]!;
     const r = reference[i]!;
-    if (c - c !== 0 || r - r !== 0) return false;
     const size = Math.abs(r);
-    const difference = Math.abs(c - r);
+    const difference = Math.abs(candidate[i]! - r);
     const error = isNarrow ? Math.fround(difference) : difference;
     const quotient = error / (size === 0 ? ZERO_REFERENCE : size);
     const ratio = isNarrow ? Math.fround(quotient) : quotient;
@@ -132,14 +174,6 @@ export const measureChunk: MeasureChunk = (
     const excess = isNarrow ? Math.fround(excessive) : excessive;
     absolute[i] = error;
     relative[i] = ratio;
-    ours += c;
-    oursSquares += c * c;
-    if (c < oursMin) oursMin = c;
-    if (c > oursMax) oursMax = c;
-    theirs += r;
-    theirsSquares += r * r;
-    if (r < theirsMin) theirsMin = r;
-    if (r > theirsMax) theirsMax = r;
     errors += error;
     errorSquares += error * error;
     if (error > errorMax) errorMax = error;
@@ -151,27 +185,9 @@ export const measureChunk: MeasureChunk = (
     if (error > allowed && ratio > slope) beyondBoth++;
     if (error === 0) zeros++;
   }
-  sums.set([
-    ...[length, ours, oursSquares, oursMin, oursMax, theirs, theirsSquares, theirsMin, theirsMax],
-    ...[
-      errors,
-      errorSquares,
-      errorMax,
-      ratios,
-      ratioSquares,
-      ratioMax,
-      excessMax,
-      outside,
-      beyondBoth,
-      zeros,
-    ],
-  ]);
-  if (keys.length > 0) {
-    countKeys(absolute, length, keys, 0);
-    countKeys(relative, length, keys, keys.length / 2);
-  }
-  return true;
-};
+  const found = [errors, errorSquares, errorMax, ratios, ratioSquares, ratioMax, excessMax];
+  sums.set([...found, outside, beyondBoth, zeros], ERRORS);
+}
 
 /** A pair of elements that are far apart. */
 export interface FarPair {
