@@ -62,10 +62,7 @@ export function beginFile(path: string): PendingFile {
     const target = descriptor;
     if (target === undefined)
       throw new TrtforgeError('TF_INTERNAL', `${path} was written after it was closed.`);
-    guarded(() => {
-      for (let done = 0; done < bytes.length; )
-        done += writeSync(target, bytes, done, bytes.length - done, at + done);
-    });
+    guarded(() => writeFully(target, bytes, at));
   };
 
   assertNotInput(path);
@@ -95,6 +92,12 @@ export function beginFile(path: string): PendingFile {
       }),
     discard,
   };
+}
+
+/** Writes all bytes at an absolute position, however many the system takes at a time. Throws Node's system errors. */
+function writeFully(descriptor: number, bytes: Uint8Array, position: number): void {
+  for (let done = 0; done < bytes.length; )
+    done += writeSync(descriptor, bytes, done, bytes.length - done, position + done);
 }
 
 /** Writes a whole file atomically: temporary file, fsync, rename. */

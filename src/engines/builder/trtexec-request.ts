@@ -37,36 +37,14 @@ export function trtexecBuildRequest(
   modelPath: string,
   files: TrtexecFiles,
 ): TrtexecBuildRequest {
-  if (toolchain.product !== 'tensorrt') {
-    throw new TrtforgeError(
-      'TF_OPTION_UNSUPPORTED',
-      `trtexec builds for TensorRT; engines of ${toolchain.product} are built by its library.`,
-      { remedy: 'Leave --builder trtexec out, or choose --target tensorrt.' },
-    );
-  }
-  if (recipe.engineCapability !== 'standard')
-    throw notInTrtexec(`engine capability ${recipe.engineCapability}`);
-  const { memoryPools, profiles } = recipe;
+  assertTrtexecBuilds(toolchain.product, recipe);
   return {
     onnx: modelPath,
     saveEngine: files.plan,
     stronglyTyped: recipe.stronglyTyped,
     ...typesAndSwitches(recipe),
-    profiles: profiles.map((profile) =>
-      Object.fromEntries(
-        Object.entries(profile).map(([name, { min, opt, max }]): [string, TrtexecRange] => [
-          name,
-          { min, opt, max },
-        ]),
-      ),
-    ),
-    memoryPools: {
-      workspace: memoryPools.workspace,
-      tacticSharedMem: memoryPools.tacticSharedMemory,
-      dlaSRAM: memoryPools.dlaManagedSram,
-      dlaLocalDRAM: memoryPools.dlaLocalDram,
-      dlaGlobalDRAM: memoryPools.dlaGlobalDram,
-    },
+    profiles: recipe.profiles.map(rangesOf),
+    memoryPools: poolsOf(recipe),
     optimizationLevel: recipe.optimizationLevel,
     maxAuxStreams: recipe.maxAuxStreams,
     avgTimingIterations: recipe.avgTimingIterations ?? LIBRARY_AVERAGES,
@@ -86,6 +64,35 @@ export function trtexecBuildRequest(
     verbose,
   };
 }
+
+/** Throws TF_OPTION_UNSUPPORTED for a product or an engine capability that trtexec does not build. */
+function assertTrtexecBuilds(product: Toolchain['product'], { engineCapability }: Recipe): void {
+  if (product !== 'tensorrt')
+    throw new TrtforgeError(
+      'TF_OPTION_UNSUPPORTED',
+      `trtexec builds for TensorRT; engines of ${product} are built by its library.`,
+      { remedy: 'Leave --builder trtexec out, or choose --target tensorrt.' },
+    );
+  if (engineCapability !== 'standard') throw notInTrtexec(`engine capability ${engineCapability}`);
+}
+
+/** The ranges of a profile, by input. */
+const rangesOf = (profile: Recipe['profiles'][number]): Readonly<Record<string, TrtexecRange>> =>
+  Object.fromEntries(
+    Object.entries(profile).map(([name, { min, opt, max }]): [string, TrtexecRange] => [
+      name,
+      { min, opt, max },
+    ]),
+  );
+
+/** The limits of memory, in bytes, by trtexec's names of the pools. */
+const poolsOf = ({ memoryPools }: Recipe): TrtexecBuildRequest['memoryPools'] => ({
+  workspace: memoryPools.workspace,
+  tacticSharedMem: memoryPools.tacticSharedMemory,
+  dlaSRAM: memoryPools.dlaManagedSram,
+  dlaLocalDRAM: memoryPools.dlaLocalDram,
+  dlaGlobalDRAM: memoryPools.dlaGlobalDram,
+});
 
 /** Flags of the recipe, sorted into permissions to use a type and switches. */
 function typesAndSwitches({
