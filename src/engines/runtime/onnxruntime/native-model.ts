@@ -14,7 +14,7 @@ import { type Dtype, dtypes } from '../../../formats/tensor/dtype.js';
 import type { Tensor } from '../../../formats/tensor/tensor.js';
 import { howToInstall, missingLibraries, providerNames } from './find-library.js';
 import { firstLine, type OrtModel, unsupported } from './ort-model.js';
-import type { OrtNative, OrtOpen, OrtPlacement } from './ort-protocol.js';
+import type { OrtInputs, OrtNative, OrtOpen, OrtPlacement } from './ort-protocol.js';
 import { placementOf, rejectFallback } from './provider-fallback.js';
 
 /** The first version that reports which provider took a node; before, the record of a run does. */
@@ -27,7 +27,6 @@ const CUDA_OUT_OF_MEMORY = '2';
  * TF_GPU_MEMORY, TF_PROVIDER_FALLBACK, TF_ONNXRUNTIME_FAILED.
  */
 export async function openNativeModel(request: OrtOpen, native: OrtNative): Promise<OrtModel> {
-  const { modelPath, weightsFolder, threads } = request;
   const runtime = loadOnnxRuntime();
   const { library, provider, allowFallback } = native;
   const { version } = runtime.probe(library);
@@ -35,18 +34,8 @@ export async function openNativeModel(request: OrtOpen, native: OrtNative): Prom
   const recordFolder = isRecorded ? makeScratch('profile') : null;
   const discard = () => recordFolder !== null && removeIfAllowed(recordFolder);
   if (recordFolder !== null) process.once('exit', discard);
-  let session: NativeOrtSession;
-  try {
-    session = await runtime.open({
-      ...native,
-      modelPath,
-      weightsFolder,
-      threads: threads ?? 0,
-      profilePrefix: recordFolder === null ? null : join(recordFolder, 'first-run'),
-    }).done;
-  } catch (error) {
-    throw whyNot(error, native, runtime);
-  }
+  const recordPrefix = recordFolder === null ? null : join(recordFolder, 'first-run');
+  const session = await openSession(runtime, request, native, recordPrefix);
   let placement: OrtPlacement = null;
   const place = (nodes: NativeOrtSession['placement']) => {
     placement = placementOf(nodes, provider);
@@ -63,12 +52,7 @@ export async function openNativeModel(request: OrtOpen, native: OrtNative): Prom
     bind: (inputs, { state, resident }) => {
       const outputs = new Map(state.map(([input, output]) => [output, input]));
       const call = session.bind({
-        inputs: inputs.map(([name, { dtype, shape, bytes }]) => ({
-          name,
-          type: dtypes[dtype].onnx,
-          shape,
-          bytes,
-        })),
+        inputs: inputs.map(nativeInput),
         outputs: native.outputs.map((name) => ({ name, feeds: outputs.get(name) ?? null })),
         resident,
       });
@@ -88,6 +72,28 @@ export async function openNativeModel(request: OrtOpen, native: OrtNative): Prom
     close: () => session.close().done,
   };
 }
+
+/** The record of the first run goes to a file whose name begins with `profilePrefix`; null: no record. Throws what `whyNot` returns. */
+async function openSession(
+  runtime: NativeOnnxRuntime,
+  { modelPath, weightsFolder, threads }: OrtOpen,
+  native: OrtNative,
+  profilePrefix: string | null,
+): Promise<NativeOrtSession> {
+  try {
+    return await runtime.open({ ...native, modelPath, weightsFolder, threads: threads ?? 0, profilePrefix })
+      .done;
+  } catch (error) {
+    throw whyNot(error, native, runtime);
+  }
+}
+
+const nativeInput = ([name, { dtype, shape, bytes }]: OrtInputs[number]) => ({
+  name,
+  type: dtypes[dtype].onnx,
+  shape,
+  bytes,
+});
 
 const names = new Map(Object.entries(dtypes).map(([name, { onnx }]) => [onnx as number, name as Dtype]));
 

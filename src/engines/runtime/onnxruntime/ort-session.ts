@@ -7,7 +7,7 @@ import { canonicalJson, sha256 } from '../../../base/files/digest.js';
 import { shapeText } from '../../../base/options/readers.js';
 import { withLoaderPath } from '../../../base/process/command.js';
 import { TrtforgeError } from '../../../errors.js';
-import type { WorkContext } from '../../../events.js';
+import type { EventListener, WorkContext } from '../../../events.js';
 import type { ObservingSession } from '../../../formats/precision/calibrate/calibrate.js';
 import type { Dtype } from '../../../formats/tensor/dtype.js';
 import {
@@ -30,6 +30,8 @@ import type {
   OrtAnswer,
   OrtChildCall,
   OrtInputs,
+  OrtNative,
+  OrtOpen,
   OrtOpened,
   OrtPlacement,
   OrtState,
@@ -113,61 +115,32 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   const flags = prepared.precisionFlags.filter(([key]) => options.providerOptions?.[key] === undefined);
   const { arithmetic } = prepared;
   const named = arithmetic === 'as-built' ? [] : await cachePrefix(given, options, resolved.tf32);
-  const reasons: string[] = [];
   // The arithmetic of an engine was chosen when it was built, and it loads only where NVIDIA_TF32_OVERRIDE is as it was then.
   const { environment, tf32 } =
     arithmetic === 'as-built' ? { environment: ortEnvironment(base), tf32: null } : resolved;
   const isReusable = provider === 'cpu' && !prepared.drawsNumbers;
-  const child = ortChild(isReusable, {
-    emit: (event) => {
-      const reason = event.type === 'log' ? TENSORRT_ERROR.exec(event.message)?.[1] : undefined;
-      if (reason !== undefined) reasons.push(reason);
-      options.emit?.(event);
-    },
-    env: library === null ? environment : withLoaderPath(environment, neighbourFolders(library.path)),
-    doing: `running ${given} on ONNX Runtime`,
-    // An engine that TensorRT builds cannot be interrupted, so there is nothing to wait for.
-    graceMs: 200,
-  });
+  const env = library === null ? environment : withLoaderPath(environment, neighbourFolders(library.path));
+  const { child, reasons } = startChild(isReusable, given, env, options.emit);
   try {
-    const providers = resolved.providers.map((appended) =>
-      appended.name === 'tensorrt'
-        ? { ...appended, options: [...appended.options, ...flags, ...named] }
-        : appended,
-    );
-    const narrow = resolved.narrow || flags.length > 0;
-    const allowed = narrow ? 'mixed' : tf32 ? 'tf32' : 'fp32';
-    const { isFloat8 } = prepared;
-    const config = isFloat8 ? [...withoutRewriting, ...resolved.config] : resolved.config;
-    const outputs = prepared.outputs.map(({ name }) => name);
+    const settings = [...flags, ...named];
     const native = library && {
       library: library.path,
       provider,
-      providers,
-      config,
+      providers: withTensorrtSettings(resolved.providers, settings),
+      config: prepared.isFloat8 ? [...withoutRewriting, ...resolved.config] : resolved.config,
       device,
       allowFallback,
-      outputs,
+      outputs: prepared.outputs.map(({ name }) => name),
     };
-    const request: OrtChildCall = {
-      kind: 'open',
-      modelPath: prepared.path,
-      weightsFolder: prepared.weightsFolder,
-      threads: options.threads ?? null,
-      isFloat8,
-      isPlain: options.isPlain === true,
-      native,
-    };
+    const request = openRequest(prepared, options, native);
     const opened = (await child.request(request, options.signal).catch(async (error: unknown) => {
       throw notLoaded(await withReason(error, reasons), given, prepared.path);
     })) as OrtOpened;
+    const isNarrow = resolved.narrow || flags.length > 0;
     return sessionOver({
       child,
       given,
-      prepared: {
-        ...prepared,
-        arithmetic: arithmetic === 'fp32' ? allowed : arithmetic,
-      },
+      prepared: { ...prepared, arithmetic: arithmeticOn(arithmetic, isNarrow, tf32) },
       backend: ortBackend(opened.version, options, { tf32: tf32 === true, tensorrt: opened.tensorrt }),
       facts: {
         library: library?.path ?? 'onnxruntime-node',
@@ -175,7 +148,7 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
         buildInfo: opened.buildInfo,
         tensorrt: opened.tensorrt,
         provider,
-        providerOptions: { ...options.providerOptions, ...Object.fromEntries([...flags, ...named]) },
+        providerOptions: { ...options.providerOptions, ...Object.fromEntries(settings) },
         tf32,
       },
       isNative: library !== null,
@@ -187,6 +160,63 @@ export async function openOrtSession(path: string, options: OrtSessionOptions = 
   } finally {
     prepared.discard();
   }
+}
+
+/** The process of a session. */
+interface StartedChild {
+  readonly child: OrtChild;
+  /** Errors that TensorRT has logged so far. */
+  readonly reasons: readonly string[];
+}
+
+function startChild(
+  isReusable: boolean,
+  given: string,
+  env: NodeJS.ProcessEnv,
+  emit: EventListener | undefined,
+): StartedChild {
+  const reasons: string[] = [];
+  const child = ortChild(isReusable, {
+    emit: (event) => {
+      const reason = event.type === 'log' ? TENSORRT_ERROR.exec(event.message)?.[1] : undefined;
+      if (reason !== undefined) reasons.push(reason);
+      emit?.(event);
+    },
+    env,
+    doing: `running ${given} on ONNX Runtime`,
+    // An engine that TensorRT builds cannot be interrupted, so there is nothing to wait for.
+    graceMs: 200,
+  });
+  return { child, reasons };
+}
+
+const withTensorrtSettings = (
+  providers: OrtNative['providers'],
+  settings: readonly Setting[],
+): OrtNative['providers'] =>
+  providers.map((appended) =>
+    appended.name === 'tensorrt' ? { ...appended, options: [...appended.options, ...settings] } : appended,
+  );
+
+const openRequest = (
+  { path, weightsFolder, isFloat8 }: PreparedModel,
+  options: OrtSessionOptions,
+  native: OrtNative | null,
+): OrtOpen => ({
+  kind: 'open',
+  modelPath: path,
+  weightsFolder,
+  threads: options.threads ?? null,
+  isFloat8,
+  isPlain: options.isPlain === true,
+  native,
+});
+
+/** The arithmetic of a model on its provider, which decides for FP32 models only. */
+function arithmeticOn(ofModel: Arithmetic, isNarrow: boolean, tf32: boolean | null): Arithmetic {
+  if (ofModel !== 'fp32') return ofModel;
+  if (isNarrow) return 'mixed';
+  return tf32 ? 'tf32' : 'fp32';
 }
 
 /** The library that the addon loads; null: onnxruntime-node's binding, on the CPU. */
@@ -202,33 +232,25 @@ function libraryFor(options: OrtSessionOptions, environment: NodeJS.ProcessEnv):
   return library ?? null;
 }
 
-interface Opened {
-  readonly child: OrtChild;
+interface Opened extends StartedChild {
   readonly given: string;
   readonly prepared: PreparedModel;
   readonly backend: string;
   readonly facts: Omit<OrtFacts, 'placement'>;
   readonly isNative: boolean;
-  /** Errors that TensorRT has logged so far. */
-  readonly reasons: readonly string[];
 }
 
-function sessionOver({ child, given, prepared, backend, facts, isNative, reasons }: Opened): OrtSession {
+function sessionOver(opened: Opened): OrtSession {
+  const { child, prepared, backend, facts, isNative } = opened;
   const { inputs, outputs, rounding, arithmetic } = prepared;
   const widened = rounding !== undefined;
   /** Inputs whose tensor a run before left on the device. */
   const kept = new Set<string>();
   const feedsOf = (tensors: NamedTensors): OrtInputs => {
-    checkInputs(
-      inputs.filter(({ name }) => !kept.has(name) || tensors.has(name)),
-      tensors,
-    );
+    const needed = inputs.filter(({ name }) => !kept.has(name) || tensors.has(name));
+    checkInputs(needed, tensors);
     return [...tensors].map(([name, tensor]): [string, Tensor] => [name, widened ? widen(tensor) : tensor]);
   };
-  const asked = (request: OrtChildCall & { readonly inputs: OrtInputs }, { signal }: RunOptions) =>
-    child.request(request, signal).catch(async (error: unknown) => {
-      throw notRun(await withReason(error, reasons), given, inputs, request.inputs);
-    });
   const ran = async (
     tensors: NamedTensors,
     iterations: number,
@@ -237,17 +259,12 @@ function sessionOver({ child, given, prepared, backend, facts, isNative, reasons
     const state = Object.entries(options.state ?? {});
     if (state.length > 0 && !isNative) loadOnnxRuntime();
     checkState(state, prepared);
-    const request: OrtChildCall = { kind: 'run', inputs: feedsOf(tensors), iterations, state };
-    const answer = (await asked(request, options)) as OrtAnswer;
+    const request: FedCall = { kind: 'run', inputs: feedsOf(tensors), iterations, state };
+    const answer = (await answerOf(opened, request, options.signal)) as OrtAnswer;
     for (const [input] of state) kept.add(input);
     const fed = new Set(state.map(([, output]) => output));
-    return {
-      outputs: inDeclaredTypes(
-        answer.outputs,
-        outputs.filter(({ name }) => !fed.has(name)),
-      ),
-      ms: answer.ms,
-    };
+    const returned = outputs.filter(({ name }) => !fed.has(name));
+    return { outputs: inDeclaredTypes(answer.outputs, returned), ms: answer.ms };
   };
   return {
     backend,
@@ -263,13 +280,13 @@ function sessionOver({ child, given, prepared, backend, facts, isNative, reasons
     run: async (passed, options = {}) => (await ran(mapOf('inputs', passed), 1, options)).outputs,
     runRepeatedly: (tensors, { iterations, ...options }) => ran(tensors, iterations, options),
     measure: async (tensors, pace, { transfers = true, ...options } = {}) => {
-      const request: OrtChildCall = { kind: 'measure', inputs: feedsOf(tensors), pace, resident: !transfers };
-      return (await asked(request, options)) as PacedRuns;
+      const request: FedCall = { kind: 'measure', inputs: feedsOf(tensors), pace, resident: !transfers };
+      return (await answerOf(opened, request, options.signal)) as PacedRuns;
     },
     observe: async (tensors, { histograms, channels, ...options }) => {
       const observing = { histograms, channels };
-      const request: OrtChildCall = { kind: 'observe', inputs: feedsOf(tensors), observing };
-      return (await asked(request, options)) as Awaited<ReturnType<OrtSession['observe']>>;
+      const request: FedCall = { kind: 'observe', inputs: feedsOf(tensors), observing };
+      return (await answerOf(opened, request, options.signal)) as Awaited<ReturnType<OrtSession['observe']>>;
     },
     observed: async () =>
       (await child.request({ kind: 'observed' } satisfies OrtChildCall)) as Awaited<
@@ -279,6 +296,18 @@ function sessionOver({ child, given, prepared, backend, facts, isNative, reasons
     [Symbol.asyncDispose]: () => child.close(),
   };
 }
+
+type FedCall = Extract<OrtChildCall, { readonly inputs: OrtInputs }>;
+
+/** The child's answer. Throws what the child throws; the message of TF_ONNXRUNTIME_FAILED has the shapes of the inputs. */
+const answerOf = (
+  { child, given, prepared, reasons }: Opened,
+  request: FedCall,
+  signal: AbortSignal | undefined,
+): Promise<unknown> =>
+  child.request(request, signal).catch(async (error: unknown) => {
+    throw notRun(await withReason(error, reasons), given, prepared.inputs, request.inputs);
+  });
 
 /** Throws TF_SESSION_INPUT for a state of names that the model does not have, or of different types. */
 function checkState(state: OrtState, { inputs, outputs }: PreparedModel): void {
