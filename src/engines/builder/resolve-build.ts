@@ -56,33 +56,13 @@ export async function resolveBuild(requested: BuildOptions, work: WorkContext = 
   const { model, device } = requested;
   const { emit = ignoreEvents, environment } = workOf(work);
   const folder = cacheFolder(environment);
-  checkDevice(device);
-  const asked = typeof requested.target === 'string' ? parseTarget(requested.target) : requested.target;
-  // A target that no TensorRT-RTX supports is not worth installing one.
-  if (asked?.product === 'tensorrt-rtx' && asked.named === undefined)
-    assertBuildable(
-      { toolchain: releaseOf(undefined), computeCapabilities: asked.computeCapabilities ?? [] },
-      ignoreEvents,
-    );
-  const { request, toolchain } = await chooseTarget({ ...requested, target: asked }, environment);
-  // Before the weights are read.
-  assertBuildable(
-    { toolchain, computeCapabilities: request.computeCapabilities ?? [], platform: platformFor(request) },
-    ignoreEvents,
-  );
-  if (request.product === 'tensorrt' && device !== undefined)
-    chosenGpu(visibleGpus(), device, 'Building with TensorRT needs an NVIDIA GPU');
-  if (requested.refit === true) assertMakesRefittable(typingOf(requested, toolchain), toolchain);
+  const { request, toolchain } = await chooseBuildableTarget(requested, environment);
   viewModel(model, ({ proto }) => rejectWrappedEngine(model, proto));
   const content = await readModelContent(model, work);
   const recipe = resolveRecipe(requested, content, toolchain);
-  for (const { name } of content.inputs.filter(({ shape }) => shape === null))
-    emit({
-      type: 'log',
-      source: 'trtforge',
-      severity: 'warning',
-      message: `The input "${name}" has no declared shape: TensorRT takes it for a scalar.`,
-    });
+  const warn = (message: string) => emit({ type: 'log', source: 'trtforge', severity: 'warning', message });
+  for (const { name, shape } of content.inputs)
+    if (shape === null) warn(`The input "${name}" has no declared shape: TensorRT takes it for a scalar.`);
   const isHere = request.product === 'tensorrt' && !isDeclared(toolchain);
   const machine = isHere ? machineFacts(device) : null;
   const target = resolveTarget(request, toolchain, {
@@ -96,8 +76,7 @@ export async function resolveBuild(requested: BuildOptions, work: WorkContext = 
   const platform = platformOfEngine({ recipe, target });
   assertBuildable({ toolchain, computeCapabilities, platform, recipe, builder, model: content }, emit);
   const unused = unusedTimingCache(target, timingCache);
-  if (unused !== null)
-    emit({ type: 'log', source: 'trtforge', severity: 'warning', message: unusedTimingCacheText(unused) });
+  if (unused !== null) warn(unusedTimingCacheText(unused));
   return {
     modelPath: model,
     content,
@@ -126,11 +105,45 @@ export async function resolveBuild(requested: BuildOptions, work: WorkContext = 
   };
 }
 
+/**
+ * The target and the toolchain of a build, with the checks that need nothing of the model. Throws what `chooseTarget`,
+ * `assertBuildable` and `assertMakesRefittable` throw, and TF_GPU_UNAVAILABLE.
+ */
+async function chooseBuildableTarget(
+  requested: BuildOptions,
+  environment: NodeJS.ProcessEnv,
+): Promise<ChosenTarget> {
+  const { device } = requested;
+  checkDevice(device);
+  const asked = typeof requested.target === 'string' ? parseTarget(requested.target) : requested.target;
+  // A target that no TensorRT-RTX supports is not worth installing one.
+  if (asked?.product === 'tensorrt-rtx' && asked.named === undefined)
+    assertBuildable(
+      { toolchain: releaseOf(undefined), computeCapabilities: asked.computeCapabilities ?? [] },
+      ignoreEvents,
+    );
+  const chosen = await chooseTarget({ ...requested, target: asked }, environment);
+  const { request, toolchain } = chosen;
+  assertBuildable(
+    { toolchain, computeCapabilities: request.computeCapabilities ?? [], platform: platformFor(request) },
+    ignoreEvents,
+  );
+  if (request.product === 'tensorrt' && device !== undefined)
+    chosenGpu(visibleGpus(), device, 'Building with TensorRT needs an NVIDIA GPU');
+  if (requested.refit === true) assertMakesRefittable(typingOf(requested, toolchain), toolchain);
+  return chosen;
+}
+
+interface ChosenTarget {
+  readonly request: TargetRequest;
+  readonly toolchain: FoundToolchain;
+}
+
 /** The product and GPUs of a build, and the toolchain. Throws TF_TOOLCHAIN_NOT_FOUND, TF_TARGET_UNSUPPORTED, TF_USAGE. */
 export async function chooseTarget(
   { target, toolchain, device }: Pick<BuildOptions, 'target' | 'toolchain' | 'device'>,
   environment: NodeJS.ProcessEnv,
-): Promise<{ readonly request: TargetRequest; readonly toolchain: FoundToolchain }> {
+): Promise<ChosenTarget> {
   const asked = typeof target === 'string' ? parseTarget(target) : target;
   if (typeof toolchain === 'object') return { request: asked ?? anyOf(toolchain.product), toolchain };
   const machine = thisMachine(environment);
