@@ -289,10 +289,6 @@ function largeSearch(
   small: ReadonlyMap<Value, number>,
   ofProducts: ReadonlySet<Operation>,
 ): Search {
-  const inverse = (value: Value | undefined, numerator: number) => {
-    const size = value === undefined ? undefined : small.get(value);
-    return size === undefined || numerator / size <= format.maxFinite ? undefined : numerator / size;
-  };
   const isMasked = ({ inputs }: Operation) =>
     inputs.some((value) => value !== undefined && masks.weights.has(value));
   const carries = (operation: Operation, read: readonly Reading[]): number | undefined => {
@@ -329,13 +325,8 @@ function largeSearch(
       if (isMasked(operation)) return undefined;
       const isInverse = name === 'Reciprocal' || (name === 'Div' && stored?.index === 0);
       if (isInverse && ofProducts.has(operation)) return Number.POSITIVE_INFINITY;
-      if (name === 'Reciprocal') return inverse(operation.inputs[0], 1);
-      if (name === 'Div' && stored?.index !== 1) {
-        const [numerator, denominator] = operation.inputs;
-        if (stored === undefined && isNormOf(denominator, numerator)) return undefined;
-        const size = inverse(denominator, stored?.facts.maxAbs ?? 1);
-        return stored === undefined && size !== undefined ? Number.POSITIVE_INFINITY : size;
-      }
+      if (name === 'Reciprocal') return largeQuotient(1, operation.inputs[0], small, format);
+      if (name === 'Div' && stored?.index !== 1) return sizeOfDivision(operation, stored, small, format);
       if (stored === undefined || weightRole(name, stored.index) === 'limit') return undefined;
       const { maxAbs } = stored.facts;
       if (name === 'Div') return maxAbs * format.maxFinite < 1 ? 1 / maxAbs : undefined;
@@ -353,6 +344,31 @@ function largeSearch(
 
 /** Integers of classes or positions times at least this leave FP16 where there are a thousand of them, and BF16 keeps three digits of the result. */
 const LARGE_STEP = 64;
+
+/** A numerator divided by a small value, where the format does not hold the quotient. */
+function largeQuotient(
+  numerator: number,
+  denominator: Value | undefined,
+  small: ReadonlyMap<Value, number>,
+  { maxFinite }: FloatFormat,
+): number | undefined {
+  const divisor = denominator && small.get(denominator);
+  if (divisor === undefined || numerator / divisor <= maxFinite) return undefined;
+  return numerator / divisor;
+}
+
+/** A division by a computed value; a computed numerator may have any size, so what is large then has no limit. */
+function sizeOfDivision(
+  { inputs: [numerator, denominator] }: Operation,
+  stored: WeightAt | undefined,
+  small: ReadonlyMap<Value, number>,
+  format: FloatFormat,
+): number | undefined {
+  if (stored !== undefined) return largeQuotient(stored.facts.maxAbs, denominator, small, format);
+  if (isNormOf(denominator, numerator)) return undefined;
+  const ofOne = largeQuotient(1, denominator, small, format);
+  return ofOne === undefined ? undefined : Number.POSITIVE_INFINITY;
+}
 
 /** Sums of products of integers, and integers that are divided or scaled down. */
 function sizeOfCast(operation: Operation, weights: RangeFacts['weights']): number | undefined {
