@@ -85,40 +85,21 @@ async function convert(
   context: WorkContext,
 ): Promise<ConversionResult> {
   const warned: string[] = [];
-  const emit: EventListener = (event) => {
-    if (event.type === 'log' && event.source === CALIBRATION_LOG && event.severity === 'warning')
-      warned.push(event.message);
-    context.emit?.(event);
-  };
+  const emit = notingWarnings(warned, context.emit);
   const work = { ...context, emit };
-  const { calibration, precision } = options;
+  const { calibration, precision, externalData } = options;
   const asked = resolveConversion(precision, options);
-  // Where pairs are placed the model runs again for ranges, so the other activations are observed on request only.
-  const isObserved = asked.quantization === undefined || options.dataMax !== undefined;
-  const observed =
-    isObserved && calibration !== undefined
-      ? await inPhase('calibrate', emit, () =>
-          calibration.observe(inputPath, { ...work, pluginTypes: options.pluginTypes }),
-        )
-      : undefined;
+  const observed = await observedRanges(inputPath, options, asked, work);
   let started = performance.now();
+  const calibrate = calibration && timed(calibration.calibrate, (ms) => (started += ms));
   return editModel(inputPath, async (model) => {
     assertNotInput(outputPath);
     rejectWrappedEngine(inputPath, model.proto);
     const interfaceBefore = interfaceTypes(model.proto.graph);
-    const opsetBefore = opsetsOf(model.proto.opsetImport).get('') ?? 0;
+    const opsetBefore = defaultOpset(model);
     assertWellTyped(inputPath, model.proto);
     const functionsInlined = normalise(model.proto, asked.pluginTypes);
-    const calibrate = calibration?.calibrate;
-    const quantized =
-      asked.quantization &&
-      (await quantizeModel(
-        model,
-        inputPath,
-        asked,
-        calibrate && timed(calibrate, (ms) => (started += ms)),
-        work,
-      ));
+    const quantized = asked.quantization && (await quantizeModel(model, inputPath, asked, calibrate, work));
     const dequantized = dequantizeCodes(model);
     const ranges = quantized === undefined ? observed : new Map([...(observed ?? []), ...quantized.ranges]);
     const resolved = { ...asked, ranges };
@@ -132,18 +113,11 @@ async function convert(
     lowerIrVersion(model.proto);
     clearPlaceholders(model.proto);
     const streams = conversionStreams(model, plan, quantized);
+    const replacements = new Map([...streams, ...dequantized.replacements]);
     const written = await inPhase('write', emit, () =>
-      writeModel(
-        model,
-        outputPath,
-        {
-          replacements: new Map([...streams, ...dequantized.replacements]),
-          externalData: options.externalData,
-          signal: context.signal,
-        },
-        emit,
-      ),
+      writeModel(model, outputPath, { replacements, externalData, signal: context.signal }, emit),
     );
+    const opsetReason = quantized?.opsetReason ?? plan.opsetReason ?? null;
     return {
       ...summary(plan, resolved),
       functionsInlined,
@@ -151,14 +125,10 @@ async function convert(
       quantization: quantizationSummary(quantized, resolved, calibration?.method),
       calibration: calibration?.facts?.() ?? null,
       schema: 'trtforge.convert/1',
-      precision: options.precision,
+      precision,
       input: inputPath,
       output: outputPath,
-      opset: {
-        before: opsetBefore,
-        after: opsetsOf(model.proto.opsetImport).get('') ?? 0,
-        reason: [quantized?.opsetReason, plan.opsetReason].find((reason) => reason !== undefined) ?? null,
-      },
+      opset: { before: opsetBefore, after: defaultOpset(model), reason: opsetReason },
       weights: weightSummary(plan, streams, quantized),
       ...interfaceChange(interfaceBefore, interfaceTypes(model.proto.graph)),
       bytes: { before: bytesOf(model), after: bytesWritten(written) },
@@ -168,6 +138,29 @@ async function convert(
     };
   });
 }
+
+/** Appends the texts of the calibration's warnings to `warned`; all events go on to `emit`. */
+const notingWarnings =
+  (warned: string[], emit: EventListener | undefined): EventListener =>
+  (event) => {
+    if (event.type === 'log' && event.source === CALIBRATION_LOG && event.severity === 'warning')
+      warned.push(event.message);
+    emit?.(event);
+  };
+
+/** The range of every activation. Where pairs are placed the model runs again for ranges, so they are observed on request only. */
+async function observedRanges(
+  path: string,
+  { calibration, dataMax, pluginTypes }: ConvertOptions,
+  { quantization }: ResolvedConversion,
+  work: WorkContext,
+): Promise<ResolvedConversion['ranges']> {
+  const isObserved = quantization === undefined || dataMax !== undefined;
+  if (!isObserved || calibration === undefined) return undefined;
+  return inPhase('calibrate', work.emit, () => calibration.observe(path, { ...work, pluginTypes }));
+}
+
+const defaultOpset = ({ proto }: OnnxModel): number => opsetsOf(proto.opsetImport).get('') ?? 0;
 
 /** Whether a conversion would convert a node; it writes nothing. */
 async function convertsSome(

@@ -9,6 +9,7 @@ import { raiseOpset } from '../../onnx/opset-changes.js';
 import { assertFloat, isMove } from '../../onnx/quantized-operations.js';
 import { inferShapes, type ModelShapes } from '../../onnx/shapes/infer.js';
 import type { WeightStream } from '../../onnx/weight.js';
+import type { QuantizedDtype } from '../calibrate/grid.js';
 import type { Calibrate, CalibratedRanges, ChannelMoments } from '../calibrate/ranges.js';
 import { type Flow, isConstant, type Operation, readFlow, type Value } from '../flow.js';
 import type { QuantizedFormat } from '../formats/format.js';
@@ -62,21 +63,8 @@ export async function quantizeModel(
   const flow = readFlow(model.proto);
   const first = placeQuantizers(flow, options);
   assertQuantizable(first, path, flow, options);
-  const observed = first.activations.filter((value) => !isConstant(value));
-  const channels = channelsOf(first);
-  const names = [...new Set([...observed.map(({ name }) => name), ...channels.keys()])];
-  const dtype = format.storedDtype === 'int8' ? 'int8' : 'float8_e4m3fn';
-  const ranges: CalibratedRanges =
-    names.length === 0 || calibrate === undefined
-      ? new Map()
-      : await inPhase('calibrate', work.emit, () =>
-          calibrate(path, names, {
-            ...work,
-            channels,
-            pluginTypes: options.pluginTypes,
-            dtype: format.activations ? dtype : null,
-          }),
-        );
+  const context = { ...work, pluginTypes: options.pluginTypes, dtype: rangeDtype(format) };
+  const ranges = await calibratedRanges(first, path, calibrate, context);
   const storedScale = storedScales(rest);
   const weights = await inPhase('scales', work.emit, () =>
     scalesOfWeights(
@@ -91,10 +79,7 @@ export async function quantizeModel(
   const scaleOf = (magnitude: number) => storedScale(magnitude, format.largest);
   const obstacles: Obstacles = {
     activation: (value) => unusable(value, ranges.get(value.name)?.amax, scaleOf),
-    weight: (operand) => {
-      const scales = weights.of(operand);
-      return typeof scales === 'string' ? scales : undefined;
-    },
+    weight: (operand) => weights.obstacleOf(operand),
   };
   const placement = placeQuantizers(flow, options, obstacles);
   // Nodes that the user named were not calibrated: their missing ranges keep nothing out.
@@ -108,12 +93,7 @@ export async function quantizeModel(
   const activations = new Map(
     Array.from(shared, ([value, amax]) => [value, { amax, scale: scaleOf(amax)! }] as const),
   );
-  const scalesOf = (operand: WeightOperand): WeightScales => {
-    const scales = weights.of(operand);
-    if (scales === undefined || typeof scales === 'string')
-      throw new TrtforgeError('TF_INTERNAL', `"${operand.value.name}" has no scales.`);
-    return scales;
-  };
+  const scalesOf = (operand: WeightOperand) => weights.of(operand);
   const biases = await inPhase('biases', work.emit, () =>
     correctedBiases(model, placement, format, ranges, scalesOf, work.signal),
   );
@@ -124,6 +104,26 @@ export async function quantizeModel(
     rewritten: rewrittenActivations(model, placement, { format, rest, activations, scalesOf, biases }),
   });
   return { ...inserted, placement, activations, opsetReason, ranges };
+}
+
+/** The type that ranges are for: the codes of activations; null where only weights get codes. */
+function rangeDtype({ activations, storedDtype }: QuantizedFormat): QuantizedDtype | null {
+  if (!activations) return null;
+  return storedDtype === 'int8' ? 'int8' : 'float8_e4m3fn';
+}
+
+/** The ranges of the activations with pairs and of what weights are multiplied by, but for constants; none without a calibration. */
+async function calibratedRanges(
+  placement: Placement,
+  path: string,
+  calibrate: Calibrate | undefined,
+  context: Omit<Parameters<Calibrate>[2], 'channels'>,
+): Promise<CalibratedRanges> {
+  const observed = placement.activations.filter((value) => !isConstant(value));
+  const channels = channelsOf(placement);
+  const names = [...new Set([...observed.map(({ name }) => name), ...channels.keys()])];
+  if (names.length === 0 || calibrate === undefined) return new Map();
+  return inPhase('calibrate', context.emit, () => calibrate(path, names, { ...context, channels }));
 }
 
 /** Quantizing starts from an opset whose Q/DQ operators know the codes. */
@@ -161,13 +161,30 @@ function unusable(
 class FoundScales {
   readonly #found = new Map<TensorProto | undefined, Map<number, WeightScales | string>>();
 
-  of({ value, channelAxis }: WeightOperand): WeightScales | string | undefined {
-    return this.#found.get(value.tensor)?.get(channelAxis);
+  has(operand: WeightOperand): boolean {
+    return this.#get(operand) !== undefined;
+  }
+
+  /** Throws TF_INTERNAL for a weight that has none. */
+  of(operand: WeightOperand): WeightScales {
+    const scales = this.#get(operand);
+    if (scales === undefined || typeof scales === 'string')
+      throw new TrtforgeError('TF_INTERNAL', `"${operand.value.name}" has no scales.`);
+    return scales;
+  }
+
+  obstacleOf(operand: WeightOperand): string | undefined {
+    const scales = this.#get(operand);
+    return typeof scales === 'string' ? scales : undefined;
   }
 
   set({ value, channelAxis }: WeightOperand, scales: WeightScales | string): void {
     const byAxis = this.#found.get(value.tensor) ?? new Map<number, WeightScales | string>();
     this.#found.set(value.tensor, byAxis.set(channelAxis, scales));
+  }
+
+  #get({ value, channelAxis }: WeightOperand): WeightScales | string | undefined {
+    return this.#found.get(value.tensor)?.get(channelAxis);
   }
 }
 
@@ -180,7 +197,7 @@ async function scalesOfWeights(
   const found = new FoundScales();
   for (const decision of decisions) {
     const { weight } = decision;
-    if (weight?.value.tensor === undefined || found.of(weight) !== undefined) continue;
+    if (weight?.value.tensor === undefined || found.has(weight)) continue;
     found.set(weight, find(model.weight(weight.value.tensor), decision, weight));
     await breathe(signal);
   }
