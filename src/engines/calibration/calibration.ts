@@ -10,6 +10,7 @@ import { preparationOptions, preprocessings } from '../../formats/images/preproc
 import {
   assertOrigin,
   type CachedRanges,
+  type CalibrationIdentity,
   readCalibration,
   writeCalibration,
 } from '../../formats/precision/calibrate/cache.js';
@@ -25,6 +26,7 @@ import type { ObservedFile } from '../../formats/precision/calibrate/observed-mo
 import {
   CALIBRATION_LOG,
   type CalibratedRanges,
+  type ObserveRanges,
   type TensorRange,
 } from '../../formats/precision/calibrate/ranges.js';
 import { type Calibration, sampleFiles } from '../../formats/precision/options.js';
@@ -85,26 +87,16 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
   const chosen = parseMethod(method ?? DEFAULT_METHOD);
   if (data.length === 0 && path === undefined) throw nothingToRead();
   const samples = new CalibrationData(request, chosen);
-  /** Read once, and then what was written: ranges that a run writes into a table keep their method in that run. */
-  let cached: { readonly content: CachedRanges | undefined } | undefined;
-  const kept = (): CachedRanges | undefined => {
-    if (cached === undefined) {
-      const isThere = path !== undefined && existsSync(path);
-      if (isThere) noteInput(path);
-      cached = { content: isThere ? readCalibration(path) : undefined };
-    }
-    if (data.length === 0 && cached.content === undefined) throw nothingToRead(path);
-    return cached.content;
-  };
+  const cache = path === undefined ? undefined : new CalibrationCache(path, request, samples);
   return {
     digest: () => {
-      const found = kept();
+      const found = cache?.read();
       if (data.length === 0) return found?.identity?.data ?? sha256OfFile(path!);
       if (found?.identity !== null) return samples.digest();
       return sha256(canonicalJson({ samples: samples.digest(), table: sha256OfFile(path!) }));
     },
     get method() {
-      const found = kept();
+      const found = cache?.read();
       if (found?.identity === null) return 'unknown';
       return data.length === 0 && method === undefined ? found!.identity.method : methodText(chosen);
     },
@@ -121,66 +113,118 @@ export function calibrationOf(request: CalibrationRequest): Calibration {
       imgsz: imgsz ?? (preprocess === undefined ? null : (preprocessings[preprocess]?.width ?? null)),
       provider,
     }),
-    forComponent: (name, inputs) => {
-      const own = { ...request, cache: path && cacheOfComponent(path, name) };
-      if (data.length === 0) return existsSync(own.cache!) ? calibrationOf(own) : undefined;
-      const bindings = inputs.map(({ name, dtype, shape }) => ({ name, dtype: dtype as Dtype, shape }));
-      const fitting = data.filter((each) =>
-        readSamples([each], { preprocess, imgsz }).every((source) => source.isFor(bindings)),
-      );
-      return fitting.length === 0 ? undefined : calibrationOf({ ...own, data: fitting });
-    },
-    observe: async (model, { pluginTypes, ...work }) => {
+    forComponent: (name, inputs) => componentCalibration(request, name, inputs),
+    observe: async (model, context) => {
       samples.ran = 0;
-      kept();
+      cache?.read();
       // A cache has the ranges of what is quantized only.
-      if (data.length === 0) return new Map();
-      const { observeRanges } = await import('../../formats/precision/calibrate/observed-model.js');
-      return samples.over(model, work, (each, open, total) =>
-        observeRanges(model, each, open, { ...work, total, pluginTypes }),
-      );
+      return data.length === 0 ? new Map() : samples.observe(model, context);
     },
-    calibrate: async (model, tensors, { dtype, channels, ...work }) => {
+    calibrate: async (model, tensors, context) => {
       samples.ran = 0;
-      const used: ChosenMethod = dtype === null ? MAX : chosen;
-      const run = async (by: ChosenMethod, emit = work.emit) => {
-        const { calibrateTensors } = await import('../../formats/precision/calibrate/calibrate.js');
-        const sampleName = () => samples.origin;
-        const context = { ...work, emit, method: by, dtype: dtype ?? undefined, channels, sampleName };
-        return samples.over(model, work, (each, open, total) =>
-          calibrateTensors(model, tensors, each, open, { ...context, total }),
-        );
-      };
-      if (path === undefined) return run(used);
-      const found = kept();
-      if (found?.identity === null) {
-        const message = `The ranges are those of ${path}: whether they are of this model is not checked.`;
-        work.emit?.({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message });
-        const ranges = tensorRanges(path, found.ranges, tensors, new Map());
-        // A table has magnitudes only: the samples show extremes and channels.
-        return data.length === 0
-          ? ranges
-          : withMagnitudes(await run(MAX, withoutWarnings(work.emit)), ranges);
-      }
-      const { digestModelFile } = await import('../identity/model-digest.js');
-      const origins = { dtype: dtype ?? 'weights', model: await digestModelFile(model) };
-      if (data.length === 0) {
-        assertOrigin(path, found!.identity, { ...origins, method: method && methodText(used) });
-        return tensorRanges(path, found!.ranges, tensors, channels);
-      }
-      const identity = { ...origins, data: samples.digest(), method: methodText(used) };
-      if (found !== undefined) {
-        assertOrigin(path, found.identity, identity);
-        return tensorRanges(path, found.ranges, tensors, channels);
-      }
-      const observed = await run(used);
-      writeCalibration(path, identity, observed);
-      // A table rounds them, and the next run reads it.
-      const ranges = withMagnitudes(observed, readCalibration(path).ranges);
-      cached = { content: { identity: { ...identity, revision: CALIBRATION_REVISION }, ranges } };
-      return ranges;
+      const used = context.dtype === null ? MAX : chosen;
+      return (cache ?? samples).calibrate(model, tensors, used, context);
     },
   };
+}
+
+/** The calibration of one model of several; undefined where no sample fits its inputs, or where its cache is missing and there are no samples. */
+function componentCalibration(
+  request: CalibrationRequest,
+  name: string,
+  inputs: DeclaredInputs,
+): Calibration | undefined {
+  const { data, cache: path, preprocess, imgsz } = request;
+  const own = { ...request, cache: path && cacheOfComponent(path, name) };
+  if (data.length === 0) return existsSync(own.cache!) ? calibrationOf(own) : undefined;
+  const bindings = inputs.map(({ name, dtype, shape }) => ({ name, dtype: dtype as Dtype, shape }));
+  const fitting = data.filter((each) =>
+    readSamples([each], { preprocess, imgsz }).every((source) => source.isFor(bindings)),
+  );
+  return fitting.length === 0 ? undefined : calibrationOf({ ...own, data: fitting });
+}
+
+type DeclaredInputs = Parameters<NonNullable<Calibration['forComponent']>>[1];
+type CalibrateContext = Parameters<Calibration['calibrate']>[2];
+
+/** The file of a calibration's ranges. */
+class CalibrationCache {
+  readonly #path: string;
+  readonly #request: CalibrationRequest;
+  readonly #samples: CalibrationData;
+  #found: { readonly content: CachedRanges | undefined } | undefined;
+
+  constructor(path: string, request: CalibrationRequest, samples: CalibrationData) {
+    this.#path = path;
+    this.#request = request;
+    this.#samples = samples;
+  }
+
+  /** Its ranges, read once; undefined where there is no file. Throws TF_USAGE where there are no samples either. */
+  read(): CachedRanges | undefined {
+    const path = this.#path;
+    if (this.#found === undefined) {
+      const isThere = existsSync(path);
+      if (isThere) noteInput(path);
+      this.#found = { content: isThere ? readCalibration(path) : undefined };
+    }
+    const { content } = this.#found;
+    if (this.#isAlone && content === undefined) throw nothingToRead(path);
+    return content;
+  }
+
+  /** The ranges of a model's tensors; those of the samples are written where there is no file. Throws TF_CALIBRATION_INVALID for ranges of another origin. */
+  async calibrate(
+    model: string,
+    tensors: readonly string[],
+    method: ChosenMethod,
+    context: CalibrateContext,
+  ): Promise<CalibratedRanges> {
+    const { dtype, channels } = context;
+    const found = this.read();
+    if (found?.identity === null) return this.#withTable(found.ranges, model, tensors, context);
+    const { digestModelFile } = await import('../identity/model-digest.js');
+    const origin = { dtype: dtype ?? 'weights', model: await digestModelFile(model) };
+    if (this.#isAlone) {
+      const requested = this.#request.method && methodText(method);
+      assertOrigin(this.#path, found!.identity, { ...origin, method: requested });
+      return tensorRanges(this.#path, found!.ranges, tensors, channels);
+    }
+    const identity = { ...origin, data: this.#samples.digest(), method: methodText(method) };
+    if (found === undefined)
+      return this.#keep(identity, await this.#samples.calibrate(model, tensors, method, context));
+    assertOrigin(this.#path, found.identity, identity);
+    return tensorRanges(this.#path, found.ranges, tensors, channels);
+  }
+
+  /** Whether there are no samples. */
+  get #isAlone(): boolean {
+    return this.#request.data.length === 0;
+  }
+
+  /** A table has magnitudes only: the samples show extremes and channels. */
+  async #withTable(
+    table: CalibratedRanges,
+    model: string,
+    tensors: readonly string[],
+    context: CalibrateContext,
+  ): Promise<CalibratedRanges> {
+    const { emit } = context;
+    const message = `The ranges are those of ${this.#path}: whether they are of this model is not checked.`;
+    emit?.({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message });
+    const ranges = tensorRanges(this.#path, table, tensors, new Map());
+    if (this.#isAlone) return ranges;
+    const quiet = withoutWarnings(emit);
+    return withMagnitudes(await this.#samples.calibrate(model, tensors, MAX, context, quiet), ranges);
+  }
+
+  /** Writes ranges, and returns them as the next run reads them: a table rounds them. In this run they keep the method, which a table does not state. */
+  #keep(identity: CalibrationIdentity, observed: CalibratedRanges): CalibratedRanges {
+    writeCalibration(this.#path, identity, observed);
+    const ranges = withMagnitudes(observed, readCalibration(this.#path).ranges);
+    this.#found = { content: { identity: { ...identity, revision: CALIBRATION_REVISION }, ranges } };
+    return ranges;
+  }
 }
 
 /** The data of a calibration, and the last run over them. */
@@ -188,7 +232,7 @@ class CalibrationData {
   /** Samples of the last run. */
   ran = 0;
   /** The last of them, as messages name it. */
-  origin = '';
+  #origin = '';
   readonly #request: CalibrationRequest;
   readonly #method: ChosenMethod;
   #sources: readonly SampleSource[] | undefined;
@@ -211,15 +255,38 @@ class CalibrationData {
     return this.#digest;
   }
 
+  async observe(model: string, { pluginTypes, ...work }: Parameters<ObserveRanges>[1]) {
+    const { observeRanges } = await import('../../formats/precision/calibrate/observed-model.js');
+    return this.#over(model, work, (each, open, total) =>
+      observeRanges(model, each, open, { ...work, total, pluginTypes }),
+    );
+  }
+
+  /** The ranges of a model's tensors; `emit` takes the events of finding them. */
+  async calibrate(
+    model: string,
+    tensors: readonly string[],
+    method: ChosenMethod,
+    { dtype, channels, ...work }: CalibrateContext,
+    emit = work.emit,
+  ): Promise<CalibratedRanges> {
+    const { calibrateTensors } = await import('../../formats/precision/calibrate/calibrate.js');
+    const sampleName = () => this.#origin;
+    const context = { ...work, emit, method, dtype: dtype ?? undefined, channels, sampleName };
+    return this.#over(model, work, (each, open, total) =>
+      calibrateTensors(model, tensors, each, open, { ...context, total }),
+    );
+  }
+
   /** Runs over all samples. ONNX Runtime does not know which of them it fails on, and its remedies are for a run. */
-  async over<T>(model: string, work: WorkContext, use: OverSamples<T>): Promise<T> {
+  async #over<T>(model: string, work: WorkContext, use: OverSamples<T>): Promise<T> {
     const message = repeatedFiles(this.#request.data);
     if (message !== null) work.emit?.({ type: 'log', source: CALIBRATION_LOG, severity: 'warning', message });
     const [open, samples] = await Promise.all([
       opener(model, valuesOf(placeOptions, this.#request), work),
       samplesOf(this.sources, work.signal, (sample) => {
         this.ran++;
-        this.origin = sample;
+        this.#origin = sample;
       }),
     ]);
     try {
@@ -227,7 +294,7 @@ class CalibrationData {
     } catch (error) {
       const isRun = error instanceof TrtforgeError && error.code === 'TF_ONNXRUNTIME_FAILED' && this.ran > 0;
       if (!isRun) throw error;
-      throw new TrtforgeError(error.code, `The calibration fails on ${this.origin}: ${error.message}`, {
+      throw new TrtforgeError(error.code, `The calibration fails on ${this.#origin}: ${error.message}`, {
         remedy:
           'Pass samples that the model takes: values within what it looks up, shapes that fit together.',
         details: error.details,
