@@ -119,21 +119,27 @@ export function remedyForDeath(signal: NodeJS.Signals | null, lastLines: readonl
   return catalogue.TF_CHILD_DIED.remedy;
 }
 
-/** Keeps a library's last lines in a child, whether they were logged as events or printed on its way down; our own are not among them. */
+/**
+ * Keeps a library's last lines in a child, logged as events or printed on its way down; our own are not among them. Both come by ways of their own, in no order, so
+ * neither may push out more than half of the other.
+ */
 export function lastLines(
   child: ChildProcess,
   emit: EventListener | undefined,
 ): { note(event: WorkEvent): void; all(): readonly string[]; clear(): void } {
-  const kept: string[] = [];
-  const keep = (line: string) => {
-    kept.push(line);
-    if (kept.length > LAST_LINES) kept.shift();
+  const logged: string[] = [];
+  const printed: string[] = [];
+  const keep = (lines: string[], line: string) => {
+    lines.push(line);
+    if (lines.length > LAST_LINES) lines.shift();
   };
+  const besides = (lines: readonly string[], others: readonly string[]) =>
+    lines.slice(-Math.max(LAST_LINES / 2, LAST_LINES - others.length));
   const collect = (stream: NodeJS.ReadableStream | null) => {
     let rest = '';
     const take = (line: string) => {
       if (line.trim() === '') return;
-      keep(line);
+      keep(printed, line);
       emit?.({ type: 'log', source: 'child', severity: 'info', message: line });
     };
     stream?.on('data', (chunk: Buffer) => {
@@ -148,10 +154,13 @@ export function lastLines(
   return {
     note: (event) => {
       if (event.type === 'log' && event.severity !== 'verbose' && event.source !== 'trtforge')
-        keep(event.message);
+        keep(logged, event.message);
     },
-    all: () => kept,
-    clear: () => kept.splice(0),
+    all: () => [...besides(logged, printed), ...besides(printed, logged)],
+    clear: () => {
+      logged.length = 0;
+      printed.length = 0;
+    },
   };
 }
 
