@@ -15,7 +15,6 @@ import { checkRules } from '../../../quality/verify/judged.js';
 import type { VerifyContext, VerifyRequest } from '../../../quality/verify/options.js';
 import { precisionBetween } from '../../../quality/verify/precision.js';
 import type { ErrorMap, VerifiedOutput, VerifyPrecision } from '../../../quality/verify/result.js';
-import type { SamplePlan } from '../../../quality/verify/sample-plan.js';
 import { type ReferenceRun, SampleRuns, type SideRun } from '../../../quality/verify/sample-runs.js';
 import { unrepeatable } from '../../../quality/verify/stability.js';
 import { packageVersion } from '../../../version.js';
@@ -56,9 +55,10 @@ async function compare(request: VerifyRequest, context: VerifyContext): Promise<
       context.emit?.({ type: 'progress', phase: 'compare layers', done, total, detail: 'tensors' });
       const asked = await markedRequest(request, group, { model, engine, folder }, context.signal);
       if (engine !== null) builds++;
-      const compared = await compareGroup(asked, precision, sides?.reference.plan, context);
-      found.add(group, compared);
-      sides = compared.sides;
+      const runs = new SampleRuns(asked, { ...context, emit: undefined }, sides?.reference.plan);
+      // In place of the group before, whose outputs may be large: judging may run both again.
+      sides = await runSides(asked, runs);
+      found.add(group, sides, await judgedGroup(asked, precision, runs, sides));
     }
     if (sides === undefined) throw new TrtforgeError('TF_INTERNAL', 'No group of tensors was run.');
     const { plan, outputs } = sides.reference;
@@ -150,19 +150,19 @@ async function markedRequest(
   return { ...request, reference, candidate, atol: own(request.atol), rtol: own(request.rtol) };
 }
 
-/** Runs two marked models and judges their outputs; `plan` is that of the group before. */
-async function compareGroup(
+async function runSides(asked: VerifyRequest, runs: SampleRuns): Promise<Sides> {
+  const reference = await runs.reference(() => {});
+  return { reference, candidate: await runs.candidate(asked.candidate, reference, () => {}) };
+}
+
+async function judgedGroup(
   asked: VerifyRequest,
   precision: VerifyPrecision,
-  plan: SamplePlan | undefined,
-  context: VerifyContext,
-): Promise<ComparedGroup> {
-  const runs = new SampleRuns(asked, { ...context, emit: undefined }, plan);
-  const reference = await runs.reference(() => {});
-  const candidate = await runs.candidate(asked.candidate, reference, () => {});
-  const sides = { reference, candidate };
-  const judgement = judgeRuns(asked, precision, reference, candidate);
-  return { sides, judgement, doubts: await unrepeatable(asked, precision, judgement, runs, sides) };
+  runs: SampleRuns,
+  sides: Sides,
+): Promise<JudgedGroup> {
+  const judgement = judgeRuns(asked, precision, sides.reference, sides.candidate);
+  return { judgement, doubts: await unrepeatable(asked, precision, judgement, runs, sides) };
 }
 
 interface Sides {
@@ -170,8 +170,7 @@ interface Sides {
   readonly candidate: SideRun;
 }
 
-interface ComparedGroup {
-  readonly sides: Sides;
+interface JudgedGroup {
   readonly judgement: RunsJudgement;
   /** Outputs whose failure shows nothing, with the reason. */
   readonly doubts: ReadonlyMap<string, string>;
@@ -189,7 +188,7 @@ class Findings {
     return this.#outputsFail;
   }
 
-  add(group: readonly MadeTensor[], { sides, judgement, doubts }: ComparedGroup): void {
+  add(group: readonly MadeTensor[], sides: Sides, { judgement, doubts }: JudgedGroup): void {
     const { judged, broken } = judgement;
     const failed = new Set(failedOutputs(judgement).map(({ name }) => name));
     const added = new Set(group.flatMap(({ name, isOutput }) => (isOutput ? [] : [name])));
